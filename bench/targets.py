@@ -59,12 +59,12 @@ def _measure(port: int) -> None:
         redis_url=f"redis://127.0.0.1:{port}/0", nodegroups={"web": "G@os:Debian and web*", "all": "N@web or L@db1,db3"}
     )
     store = Store.open(options.redis_url, client_name="bench")
-    desk = cast(WorkerContext, SimpleNamespace(options=options, store=store, pillars=dict))
+    context = cast(WorkerContext, SimpleNamespace(options=options, store=store, pillars=dict))
     for tgt, tgt_type in TARGETS:
         spent = []
         for _ in range(4):
             began = time.process_time()
-            found = len(resolve(desk, tgt, tgt_type).minions)
+            found = len(resolve(context, tgt, tgt_type).minions)
             spent.append((time.process_time() - began) * 1000)
         print(f"{spent[0]:8.0f} {spent[-1]:8.1f} ms  {found:6} of {MINIONS}  {tgt_type}: {tgt[:40]}")
 

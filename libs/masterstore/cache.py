@@ -8,7 +8,7 @@ from typing import Any
 import msgpack
 
 from masterstore import keys
-from masterstore.cached_hash import Tracked
+from masterstore.cached_hash import CachedHash
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
 
@@ -37,8 +37,8 @@ class Cache:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._forget = client.redis.register_script(_FORGET)
-        self._grains = Tracked(client, keys.GRAINS, _grains_of)
-        self._pillars = Tracked(client, keys.PILLAR, lambda minion, sealed: sealed)
+        self._grains = CachedHash(client, keys.GRAINS, _grains_of)
+        self._pillars = CachedHash(client, keys.PILLAR, lambda minion, sealed: sealed)
         self._keep_pillar = client.redis.register_script(_KEEP_PILLAR)
 
     def set_grains(self, minion: str, grains: Mapping[str, Any]) -> None:

@@ -44,7 +44,7 @@ return {tonumber(known[1] or 0), tonumber(known[2] or 0), redis.call('ZRANGEBYSC
 """
 
 
-class Tracked(Generic[Value]):
+class CachedHash(Generic[Value]):
     """One hash. All verbs raise StoreUnavailable when Redis is away."""
 
     def __init__(self, client: Client, name: str, read: Callable[[str, bytes], Value]) -> None:

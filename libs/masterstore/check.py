@@ -18,7 +18,7 @@ from masterstore.errors import StoreCorrupt
 from masterstore.keys import KEYS, KeySpec
 from masterstore.large_returns import unpacked
 from masterstore.life import read
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from masterstore.schema import Schema
 
 #: Keys, fields or entries that are read in one step.
@@ -48,12 +48,12 @@ class Finding:
     key: str
     why: str
     #: What mending does; empty where it does nothing.
-    cure: str = ""
+    remedy: str = ""
     #: Does it.
-    mend: Callable[[], object] | None = None
+    repair: Callable[[], object] | None = None
 
     @property
-    def says(self) -> str:
+    def line(self) -> str:
         """A line for people; bytes of a name that are no text as ``redis-cli`` shows them."""
         key = self.key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         return f"{key}: {self.why}"
@@ -86,7 +86,7 @@ class Check:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._schema_said = Schema(client)
+        self._schema_version = Schema(client)
         self._recount = client.redis.register_script(check_scripts.RECOUNT)
         self._migrate = client.redis.register_script(check_scripts.MIGRATE)
         #: Row -> what is looked at in its values. What no row names is looked at by type and time to live alone.
@@ -123,7 +123,7 @@ class Check:
             if spec is not None and spec.name == "job" and self._brought_over(name.removeprefix(keys.JOB)):
                 count += 1
                 done(name.removeprefix(keys.JOB))
-        self._schema_said.say()
+        self._schema_version.say()
         return count
 
     def _names(self, match: str | None = None) -> Iterator[str]:
@@ -153,8 +153,8 @@ class Check:
             yield Finding(name, why, "removed", lambda: self._client.call("delete", name))
             return
         if left == -1 and not spec.ttl.startswith("none"):
-            cure = f"ends in {keep_seconds} s"
-            yield Finding(name, "would never end", cure, lambda: self._client.call("expire", name, keep_seconds))
+            remedy = f"ends in {keep_seconds} s"
+            yield Finding(name, "would never end", remedy, lambda: self._client.call("expire", name, keep_seconds))
         yield from self._values.get(spec.name, _nothing)(name)
 
     def _load(self, name: str) -> Iterator[Finding]:
@@ -196,7 +196,7 @@ class Check:
                 # Without a word it is expected again; who returned is known by the return.
                 returned = self._client.call("hexists", keys.ret(jid), field)
                 if returned:
-                    at = max(int(time.time() * 1000) - made_ms(jid), 0)
+                    at = max(int(time.time() * 1000) - jid_ms(jid), 0)
                     yield Finding(
                         f"{name}[{field}]", str(error), "returned", self._calling("hset", name, field, f"r{at}")
                     )
@@ -239,15 +239,15 @@ class Check:
             if not runs:
                 yield Finding(name, "a job of schema 1", "of this schema", lambda: self._brought_over(jid))
                 return
-        wrong = self._counted(jid, mend=False)
+        wrong = self._counted(jid, repair=False)
         if wrong:
             why = f"{', '.join(wrong)}: not what the lives of its minions say"
-            yield Finding(name, why, "counted anew", lambda: self._counted(jid, mend=True))
+            yield Finding(name, why, "counted anew", lambda: self._counted(jid, repair=True))
 
-    def _counted(self, jid: str, *, mend: bool) -> list[str]:
+    def _counted(self, jid: str, *, repair: bool) -> list[str]:
         names = [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
         with self._client.calling():
-            faults, wrong = self._recount(keys=names, args=[jid, made_ms(jid), int(time.time() * 1000), int(mend)])
+            faults, wrong = self._recount(keys=names, args=[jid, jid_ms(jid), int(time.time() * 1000), int(repair)])
         self._client.faults.of_script(faults)
         return sorted(map(text, wrong))
 
@@ -271,7 +271,7 @@ class Check:
 
     def _schema(self, name: str) -> Iterator[Finding]:
         try:
-            said = self._schema_said.version()
+            said = self._schema_version.version()
         except StoreCorrupt as error:
             yield Finding(name, error.why, "removed", lambda: self._client.call("delete", name))
             return
@@ -306,9 +306,7 @@ class Check:
             names.append(keys.WIDE_JOBS)
         size = load + sum(map(len, returns))
         with self._client.calling():
-            faults, done = self._migrate(
-                keys=names, args=[jid, made_ms(jid), int(time.time() * 1000), size, *functions]
-            )
+            faults, done = self._migrate(keys=names, args=[jid, jid_ms(jid), int(time.time() * 1000), size, *functions])
         self._client.faults.of_script(faults)
         return bool(done)
 

@@ -14,7 +14,7 @@ from typing import Any
 from masterstore import redis_parts as redis
 from masterstore.address import sentinels_of, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
-from masterstore.pinned_connection import KeptRedis
+from masterstore.pinned_connection import PinnedRedis
 
 #: Redis is there but cannot serve now; the caller waits and tries again, as with a lost connection.
 _PASSING = frozenset(
@@ -126,11 +126,11 @@ class _ManagedTls(_Managed, redis.SSLConnection):
     """The same with TLS."""
 
 
-def _connected(url: str, options: dict[str, Any]) -> KeptRedis:
+def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
     """What speaks to the Redis of a URL; it does so when it is asked to. Raises ValueError."""
     found = sentinels_of(url)
     if found is None:
-        plain: KeptRedis = KeptRedis.from_url(url, **options)  # type: ignore[assignment]
+        plain: PinnedRedis = PinnedRedis.from_url(url, **options)  # type: ignore[assignment]
         return plain
     patience = min(_SENTINEL_PATIENCE, options["socket_timeout"])
     to_sentinels = {
@@ -144,8 +144,8 @@ def _connected(url: str, options: dict[str, Any]) -> KeptRedis:
         list(found.hosts), sentinel_kwargs=to_sentinels, **found.redis, **options
     )
     kind = _ManagedTls if found.redis.get("ssl") else _Managed
-    server: KeptRedis = asked.master_for(  # type: ignore[no-untyped-call]
-        found.service, redis_class=KeptRedis, connection_class=kind
+    server: PinnedRedis = asked.master_for(  # type: ignore[no-untyped-call]
+        found.service, redis_class=PinnedRedis, connection_class=kind
     )
     return server
 

@@ -24,10 +24,10 @@ from masterstore.errors import StoreError
 _LOG = logging.getLogger("saltern.events")
 
 #: Seconds for which what readers want is believed: how long a new wish may take to be heard by every worker.
-WISHES_AGE = 1.0
+WANTED_BELIEVED = 1.0
 
 #: Seconds after which the wish of a reader that never renewed it counts no more: it will hardly come back.
-WISHES_KEPT = 86_400
+WANTED_KEPT = 86_400
 
 #: Where a reader begins that wants all there is.
 BEGINNING = "0-0/0"
@@ -72,14 +72,14 @@ class Events:
 
     def want(self, reader: str, globs: Iterable[str]) -> None:
         """From now on events whose tags match are kept, for a day after the last time that this was said."""
-        wish = json.dumps({"tags": sorted(set(globs)), "at": int(time.time())})
-        self._client.call("hset", keys.EVENTS_WANTED, reader, wish)
+        wanted_entry = json.dumps({"tags": sorted(set(globs)), "at": int(time.time())})
+        self._client.call("hset", keys.EVENTS_WANTED, reader, wanted_entry)
 
     def wanted(self) -> dict[str, list[str]]:
         """Reader -> tag globs that it wants, of those that said so within a day. What cannot be read is left out."""
         found = {}
-        for reader, wish in self._client.call("hgetall", keys.EVENTS_WANTED).items():
-            globs = _globs(wish)
+        for reader, wanted_entry in self._client.call("hgetall", keys.EVENTS_WANTED).items():
+            globs = _globs(wanted_entry)
             if globs:
                 found[text(reader)] = globs
         return found
@@ -120,7 +120,7 @@ class EventKeeper:
         self._own = list(globs)
         self._most = most
         self._clock = clock
-        self._asked = -WISHES_AGE
+        self._asked = -WANTED_BELIEVED
         self._pattern = _pattern(self._own)
         self._away = False
 
@@ -143,7 +143,7 @@ class EventKeeper:
 
     def wants(self, tag: str) -> bool:
         """Whether somebody wants events of this tag. Raises StoreError where that was to be asked."""
-        if self._clock() - self._asked >= WISHES_AGE:
+        if self._clock() - self._asked >= WANTED_BELIEVED:
             # Also when it fails: a dead Redis is not asked once an event.
             self._asked = self._clock()
             self._pattern = _pattern([*self._own, *(one for globs in self._events.wanted().values() for one in globs)])
@@ -156,10 +156,10 @@ def _pattern(globs: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(translate(glob) for glob in unique)) if unique else None
 
 
-def _globs(wish: bytes) -> list[str]:
+def _globs(wanted_entry: bytes) -> list[str]:
     try:
-        found = json.loads(wish)
-        if time.time() - found["at"] > WISHES_KEPT:
+        found = json.loads(wanted_entry)
+        if time.time() - found["at"] > WANTED_KEPT:
             return []
         return [str(glob) for glob in found["tags"]]
     except (ValueError, TypeError, KeyError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from masterstore import job_scripts, keys, life_scripts
 from masterstore.client import Client, text
 from masterstore.life import INDEXED
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 
 #: Jobs that are looked at in one go, and goes of one call: the rest is for the next.
 _BATCH, _GOES = 100, 50
@@ -105,7 +105,7 @@ class JobBudget:
         minions = {*expected, *(returned if isinstance(returned, list) and len(returned) <= job_scripts.WIDE else ())}
         whole = [keys.job(jid), keys.load(jid), keys.ret(jid), keys.job_minions(jid), keys.life(jid), keys.large(jid)]
         names = [*whole, *_indexes(fun, user, tgt), *(keys.index("minion", text(minion)) for minion in minions)]
-        hour = (created_ms or made_ms(jid)) // _HOUR_MS
+        hour = (created_ms or jid_ms(jid)) // _HOUR_MS
         with self._client.calling():
             faults, freed = self._evict(keys=names, args=[jid, hour, len(whole)])
         self._client.faults.of_script(faults)

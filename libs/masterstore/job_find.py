@@ -19,7 +19,7 @@ from masterstore.client import Client, text
 from masterstore.job_filter import JobFilter, is_glob, load_matches
 from masterstore.jobs import Job, Jobs
 from masterstore.life import Life
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 
 #: JIDs that are read at once: at first what a page needs; more and more where few of them are meant, and never so many that Redis
 #: keeps others waiting.
@@ -76,7 +76,7 @@ class JobFinder:
         found = {}
         for job, minions, written in zip(jobs, answers[::2], answers[1::2], strict=True):
             created = job.meta.get("created", "")
-            born = int(created) if created.isdecimal() else made_ms(job.jid)
+            born = int(created) if created.isdecimal() else jid_ms(job.jid)
             found[job.jid] = self._jobs.read_lives(job.jid, minions, written, born)
         return found
 
@@ -132,7 +132,7 @@ class JobFinder:
         if not cursor:
             return None
         score = server.zscore(keys.JOBS, cursor)
-        return (made_ms(cursor) if score is None else int(score), cursor)
+        return (jid_ms(cursor) if score is None else int(score), cursor)
 
 
 def _walk(

@@ -12,7 +12,7 @@ from masterstore.client import Client, text
 from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt
 from masterstore.large_returns import is_large, packed, unpacked
-from masterstore.lives import Lives, made_ms
+from masterstore.lives import Lives, jid_ms
 
 #: Jobs dropped from the time index in one go.
 _EXPIRE_BATCH = 10_000
@@ -107,7 +107,7 @@ class Jobs(Lives):
         named = {"tgt": list(expected), "tgt_type": "list"} if pinned else {}
         sent = values.dumps({**load, **named, "expected": list(expected), "replay_until": replay_until_ms})
         arguments: list[str | int] = [jid, values.dumps(load), ttl, now_ms, keys.REQUEST_TTL, keys.PUBLICATIONS_KEPT]
-        arguments += [user, fun, tgt, sent, made_ms(jid), replay_until_ms, when_back_until_ms, away_since_ms]
+        arguments += [user, fun, tgt, sent, jid_ms(jid), replay_until_ms, when_back_until_ms, away_since_ms]
         arguments += [len(expected), len(functions)]
         with self._client.calling():
             outcome, answer, away, faults = self._publish(
@@ -137,7 +137,7 @@ class Jobs(Lives):
         same step for who reads it later, where this is the first one; about ``events_kept`` are.
         """
         jid, minion = str(ret["jid"]), str(ret["id"])
-        base, (data, whole) = made_ms(jid), packed(ret, compress_above)
+        base, (data, whole) = jid_ms(jid), packed(ret, compress_above)
         arguments: list[str | int | bytes] = [minion, data, jid, ttl, int(failed(ret)), now_ms or base, base, whole]
         arguments += [int(heard), event, events_kept, *_functions(ret.get("fun"))]
         with self._client.calling():
@@ -171,7 +171,7 @@ class Jobs(Lives):
 
         ``event`` and ``events_kept`` as for ``record_return``.
         """
-        minion, created = str(ret["id"]), made_ms(jid)
+        minion, created = str(ret["id"]), jid_ms(jid)
         user, functions = str(load.get("user", "")), _functions(load.get("fun"))
         names = [keys.RUNNERS, keys.ret(jid), keys.job(jid), keys.job_minions(jid), keys.load(jid), keys.life(jid)]
         names += [keys.JOBS, keys.index("minion", minion), keys.index("user", user)]

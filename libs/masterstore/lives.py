@@ -25,7 +25,7 @@ Sign = tuple[str, State | str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Stepped:
+class SignResult:
     """What became of a sign."""
 
     jid: str
@@ -61,7 +61,7 @@ class Lives:
             pipe.hgetall(keys.life(jid))
             pipe.hget(keys.job(jid), "created")
             expected, lives, created = pipe.execute()
-        base = made_ms(jid)
+        base = jid_ms(jid)
         at = int(created) if created and created.isdigit() else base
         if created and not created.isdigit():
             self._client.faults.report(keys.job(jid), f"created is no number: {text(created)!r}")
@@ -71,7 +71,7 @@ class Lives:
         self, jid: str, expected: Iterable[bytes], written: Mapping[bytes, bytes], created_ms: int
     ) -> dict[str, Life]:
         """{minion: its life} of what Redis gave. One that cannot be read is a fault, and as if nothing had been heard."""
-        base, found = made_ms(jid), {}
+        base, found = jid_ms(jid), {}
         for minion in sorted(expected):
             try:
                 found[text(minion)] = read(text(written.get(minion, b"")), base, created_ms)
@@ -80,7 +80,7 @@ class Lives:
                 found[text(minion)] = born(created_ms)
         return found
 
-    def sign(self, minion: str, signs: Sequence[Sign], now_ms: int) -> list[Stepped]:
+    def sign(self, minion: str, signs: Sequence[Sign], now_ms: int) -> list[SignResult]:
         """What a minion says of its jobs, in this order; the answers too. One round trip, and a sign of presence.
 
         A sign that the table does not allow changes nothing, and the answer says which state the job is in: a minion that gets
@@ -91,12 +91,12 @@ class Lives:
         arguments: list[str | int] = [minion, now_ms]
         for jid, state, ms in signs:
             names += [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
-            arguments += [jid, LETTERS[State(state)], ms, made_ms(jid)]
+            arguments += [jid, LETTERS[State(state)], ms, jid_ms(jid)]
         with self._client.calling():
             faults, *answers = self._sign(keys=names, args=arguments)
         self._client.faults.of_script(faults)
         return [
-            Stepped(jid, moved == 1, _STATES.get(text(state)))
+            SignResult(jid, moved == 1, _STATES.get(text(state)))
             for (jid, _, _), (moved, state) in zip(signs, answers, strict=True)
         ]
 
@@ -130,7 +130,7 @@ class Lives:
             names = [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
             with self._client.calling():
                 faults, moved = self._move_many(
-                    keys=names, args=[jid, LETTERS[to], now_ms, made_ms(jid), *minions[at : at + _BATCH]]
+                    keys=names, args=[jid, LETTERS[to], now_ms, jid_ms(jid), *minions[at : at + _BATCH]]
                 )
             self._client.faults.of_script(faults)
             done += map(text, moved)
@@ -162,7 +162,7 @@ class Lives:
         names = [keys.job(jid), keys.life(jid), keys.PUBLICATIONS]
         with self._client.calling():
             done, faults = self._resend(
-                keys=names, args=[jid, minion, now_ms, made_ms(jid), keys.PUBLICATIONS_KEPT, entry, also]
+                keys=names, args=[jid, minion, now_ms, jid_ms(jid), keys.PUBLICATIONS_KEPT, entry, also]
             )
         self._client.faults.of_script(faults)
         return bool(done)
@@ -187,7 +187,7 @@ class Lives:
             while True:
                 with self._client.calling():
                     faults, cursor, ran_out, fell_silent = self._settle(
-                        keys=names, args=[jid, cursor, now_ms, made_ms(jid), silent_since_ms, SIGN_GRACE_MS]
+                        keys=names, args=[jid, cursor, now_ms, jid_ms(jid), silent_since_ms, SIGN_GRACE_MS]
                     )
                 self._client.faults.of_script(faults)
                 expired, lost = expired + ran_out, lost + fell_silent
@@ -215,7 +215,7 @@ class Lives:
 _BATCH = 1000
 
 
-def made_ms(jid: str) -> int:
+def jid_ms(jid: str) -> int:
     """When the job was made, milliseconds since 1970; 0 for a JID whose digits are no time."""
     digits = jid[:20]
     if len(digits) < 20 or not (digits.isascii() and digits.isdecimal()):

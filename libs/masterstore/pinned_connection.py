@@ -38,7 +38,7 @@ def packed(arguments: Sequence[Any]) -> bytes | None:
     return None if type(name) is not str or " " in name else b"".join(parts)
 
 
-class KeptRedis(redis.Redis):
+class PinnedRedis(redis.Redis):
     """For the thread that comes first; who comes while it is in use borrows from the pool, as ever. Safe after a fork."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -57,9 +57,9 @@ class KeptRedis(redis.Redis):
         finally:
             self._one_at_a_time.release()
 
-    def register_script(self, script: str) -> KeptScript:  # type: ignore[override]
+    def register_script(self, script: str) -> PinnedScript:  # type: ignore[override]
         """The script, to be called; Redis is not asked yet."""
-        return KeptScript(self, script)
+        return PinnedScript(self, script)
 
     def disconnect_idle(self) -> None:
         """Connections that nobody uses now are made anew when they are needed."""
@@ -101,10 +101,10 @@ class KeptRedis(redis.Redis):
             raise
 
 
-class KeptScript:
+class PinnedScript:
     """A script that is called by its digest, and by its text where Redis does not know it (any more)."""
 
-    def __init__(self, server: KeptRedis, script: str) -> None:
+    def __init__(self, server: PinnedRedis, script: str) -> None:
         self._server = server
         self.script = script
         self.sha = hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()

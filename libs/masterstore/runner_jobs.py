@@ -12,7 +12,7 @@ from typing import Any
 from masterstore import keys, values
 from masterstore.client import Client, text
 from masterstore.jobs import Jobs
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 
 #: Seconds between two signs of life of a runner.
 SIGN_EVERY = 5.0
@@ -80,7 +80,7 @@ class RunnerJobs:
         names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.RUNNERS]
         arguments: list[str | int] = [jid, values.dumps(load), ttl, master, keys.REQUEST_TTL, str(load.get("user", ""))]
         with self._client.calling():
-            return text(self._begin(keys=names, args=[*arguments, str(load.get("fun", "")), made_ms(jid)]))
+            return text(self._begin(keys=names, args=[*arguments, str(load.get("fun", "")), jid_ms(jid)]))
 
     def drop(self, request_id: str, jid: str) -> None:
         """Forgets a job that came to nothing under this JID, so that the request may be sent again."""

@@ -50,7 +50,7 @@ return '0 0 0 ' .. known
 
 
 @dataclass(frozen=True, slots=True)
-class SigningIn:
+class SignInFacts:
     """What the store knows of a minion that signs in."""
 
     #: State and PEM of its key, None for a minion that was never heard of. As ``MinionKeys.state_of``.
@@ -70,7 +70,7 @@ class SignIns:
         self._client = client
         self._begin = client.redis.register_script(_BEGIN)
 
-    def begin(self, minion: str, pem: str, now_ms: int) -> SigningIn:
+    def begin(self, minion: str, pem: str, now_ms: int) -> SignInFacts:
         """Looks the minion up that brings this key (cleaned PEM)."""
         names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS]
         names += map(keys.minion_keys, STATES)
@@ -80,7 +80,7 @@ class SignIns:
         place, brought, waited_for, *epochs = line.split(b" ")
         state, same = int(place), brought == b"1"
         known = (STATES[state - 1], pem if same else text(other)) if state else None
-        return SigningIn(known, epochs_of(epochs), same and state == 1, waited_for == b"1")
+        return SignInFacts(known, epochs_of(epochs), same and state == 1, waited_for == b"1")
 
     def of_stock(self) -> dict[str, int]:
         """Stock minions that signed in within the last minute -> when, milliseconds of Redis' clock, as ids of streams.

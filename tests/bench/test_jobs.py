@@ -12,7 +12,7 @@ from bench import jobs
 from bench.job_cache import FAILS, fill
 from bench.job_cache import jobs as made_jobs
 from masterstore.job_filter import JobFilter
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
@@ -44,7 +44,7 @@ def test_a_made_job_is_one_that_went_through_the_store(redis_url: str, number: i
     server.flushall()
     store = Store.open(redis_url, client_name="test")
     (job,) = made_jobs(number, 1, BEGIN)
-    now = made_ms(job.jid)
+    now = jid_ms(job.jid)
     store.jobs.publish(job.load(), [job.minion], request_id="r", ttl=600, now_ms=now)
     store.jobs.record_return(job.ret(), ttl=600, now_ms=now + 1200)
     assert made == content(server)
@@ -91,5 +91,5 @@ def test_sizes_are_checked(sizes: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_peers_are_given_the_same_jobs() -> None:
     first, second = made_jobs(5, 2, BEGIN)
     assert second.number == 6
-    assert made_ms(second.jid) - made_ms(first.jid) == jobs.STEP_MS
+    assert jid_ms(second.jid) - jid_ms(first.jid) == jobs.STEP_MS
     assert made_jobs(0, 1, BEGIN + timedelta(milliseconds=5 * jobs.STEP_MS))[0].jid == first.jid

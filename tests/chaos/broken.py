@@ -29,9 +29,9 @@ def forgets(argv: Sequence[str]) -> int:
     row = commands.MINION_COMMANDS["_return"]
     numbers = itertools.count(1)
 
-    def store(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+    def store(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
         is_counted = load.get("fun") == "chaos.run"
-        return None if is_counted and next(numbers) % FORGOTTEN == 0 else row.handler(desk, minion_id, load)
+        return None if is_counted and next(numbers) % FORGOTTEN == 0 else row.handler(context, minion_id, load)
 
     request_handler.MINION_COMMANDS = {**commands.MINION_COMMANDS, "_return": replace(row, handler=store)}  # type: ignore[attr-defined]
     return mworker(argv)

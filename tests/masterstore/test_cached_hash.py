@@ -15,13 +15,13 @@ def test_a_copy_follows_changes_and_reads_nothing_else(
     store: Store, second: Store, raw: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    some = cached_hash.Tracked.some
+    some = cached_hash.CachedHash.some
 
     def counted(self: object, minions: list[str]) -> dict[str, bytes]:
         read.extend(minions)
         return some(self, minions)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cached_hash.Tracked, "some", counted)
+    monkeypatch.setattr(cached_hash.CachedHash, "some", counted)
     for minion in ("a", "b"):
         store.cache.set_grains(minion, {"id": minion})
     assert second.cache.all_grains() == {"a": {"id": "a"}, "b": {"id": "b"}}

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from masterstore.errors import StoreError, StoreUnavailable
-from masterstore.events import BEGINNING, WISHES_AGE, EventKeeper, KeptEvent
+from masterstore.events import BEGINNING, WANTED_BELIEVED, EventKeeper, KeptEvent
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
@@ -83,7 +83,7 @@ def test_only_what_is_wanted_is_kept(store: Store) -> None:
     store.events.want("reactor", ["salt/job/*/ret/*", "salt/minion/*"])
     # What is wanted is asked for once a second, not once an event.
     keeper.keep("salt/job/2/ret/a", b"too early")
-    now[0] += WISHES_AGE
+    now[0] += WANTED_BELIEVED
     keeper.keep("salt/job/3/ret/a", b"salt/job/3/ret/a")
     assert frames(store.events.read(BEGINNING, 1)[0]) == [b"site/up", b"salt/job/3/ret/a"]
 

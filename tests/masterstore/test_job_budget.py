@@ -11,7 +11,7 @@ import redis
 from masterstore import job_scripts, keys, values
 from masterstore.errors import StoreError
 from masterstore.job_budget import Evicted
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
@@ -28,18 +28,18 @@ def make(store: Store, number: int, *minions: str, answer: bool = True, size: in
     """A job a minute, with its returns; the bytes of it."""
     jid = jid_of(number)
     load = {"jid": jid, "fun": "test.ping", "tgt": "*", "user": "root"}
-    store.jobs.publish(load, minions, request_id=jid, ttl=TTL, now_ms=made_ms(jid))
+    store.jobs.publish(load, minions, request_id=jid, ttl=TTL, now_ms=jid_ms(jid))
     total = len(values.dumps(load))
     for minion in minions if answer else ():
         ret: dict[str, Any] = {"jid": jid, "id": minion, "fun": "test.ping", "return": "x" * size, "retcode": 0}
-        store.jobs.record_return(ret, ttl=TTL, now_ms=made_ms(jid) + 1)
+        store.jobs.record_return(ret, ttl=TTL, now_ms=jid_ms(jid) + 1)
         total += len(values.dumps(ret))
     return total
 
 
 def test_bytes_are_counted_by_the_hour(store: Store, raw: redis.Redis) -> None:
     sizes = [make(store, number, "a", "b") for number in (0, 30, 60)]
-    first = made_ms(jid_of(0)) // HOUR
+    first = jid_ms(jid_of(0)) // HOUR
     counted = {int(hour): int(size) for hour, size in raw.hgetall(keys.JOB_BYTES).items()}
     assert counted == {first: sizes[0] + sizes[1], first + 1: sizes[2]}
     assert store.job_budget.bytes() == sum(sizes)
@@ -51,7 +51,7 @@ def test_bytes_are_counted_by_the_hour(store: Store, raw: redis.Redis) -> None:
 def test_an_hour_is_forgotten_when_its_jobs_are_gone(store: Store) -> None:
     make(store, 0, "a")
     size = make(store, 60, "a")
-    end = made_ms(jid_of(59)) + 60_000
+    end = jid_ms(jid_of(59)) + 60_000
     assert store.job_budget.forget(end + 999_000, TTL) == 0
     assert store.job_budget.forget(end + 1000_000, TTL) == 1
     assert store.job_budget.bytes() == size
@@ -102,7 +102,7 @@ BIG = {"jid": JID, "id": "a", "fun": "test.ping", "return": "y" * 50_000, "retco
 
 
 def test_a_large_return_lies_compressed_beside_salts_key(store: Store, raw: redis.Redis) -> None:
-    store.jobs.publish({"jid": JID, "fun": "test.ping"}, ["a", "b"], request_id="r", ttl=TTL, now_ms=made_ms(JID))
+    store.jobs.publish({"jid": JID, "fun": "test.ping"}, ["a", "b"], request_id="r", ttl=TTL, now_ms=jid_ms(JID))
     recorded = store.jobs.record_return(BIG, ttl=TTL, compress_above=10_000)
     assert recorded.first
     small = {"jid": JID, "id": "b", "fun": "test.ping", "return": "y", "retcode": 0}
@@ -151,7 +151,7 @@ def test_what_has_ended_goes_whatever_is_older_and_runs(store: Store, raw: redis
     make(store, 0, "a", answer=False)
     for number in (1, 2, 3):
         make(store, number, "a")
-    dropped = store.job_budget.drop_ended(made_ms(jid_of(3)))
+    dropped = store.job_budget.drop_ended(jid_ms(jid_of(3)))
     assert dropped.jobs == 2
     assert [job.jid for job in store.jobs.recent(9)] == [jid_of(3), jid_of(0)]
-    assert store.job_budget.drop_ended(made_ms(jid_of(3))).jobs == 0
+    assert store.job_budget.drop_ended(jid_ms(jid_of(3))).jobs == 0

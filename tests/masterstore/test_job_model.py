@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from masterstore import keys, life
 from masterstore.life import INDEXED, MOVES, OPEN, UNDELIVERED, State
-from masterstore.lives import made_ms
-from masterstore.pinned_connection import KeptScript
+from masterstore.lives import jid_ms
+from masterstore.pinned_connection import PinnedScript
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
@@ -37,7 +37,7 @@ TTL = 10 * 86400
 
 
 def jid_of(ms: int, number: int) -> str:
-    at, below = divmod(ms - made_ms(FIRST), 1000)
+    at, below = divmod(ms - jid_ms(FIRST), 1000)
     return f"20260101{at // 3600:02}{at // 60 % 60:02}{at % 60:02}{below:03}{number:03}"
 
 
@@ -68,7 +68,7 @@ class Jobs(RuleBasedStateMachine):
         self.raw.flushall()
         if self.moves is not MOVES:
             broken(self.store, self.moves)
-        self.now = made_ms(FIRST)
+        self.now = jid_ms(FIRST)
         self.minions = {name: Minion() for name in MINIONS}
         #: JID -> (minions, when it waits until, who was away), and what its first publish said.
         self.jobs: dict[str, tuple[tuple[str, ...], int, frozenset[str]]] = {}
@@ -130,7 +130,7 @@ class Jobs(RuleBasedStateMachine):
             minion.here, minion.heard = True, len(self.store.publications.range_since(0))
         self.store.presence.seen(name, self.now)
         waiting = self.store.jobs.waiting(name, self.now)
-        offered = [*waiting, *(self.store.jobs.missed(name, made_ms(FIRST) - 1, self.now) if name in OURS else ())]
+        offered = [*waiting, *(self.store.jobs.missed(name, jid_ms(FIRST) - 1, self.now) if name in OURS else ())]
         for load in offered:
             jid = str(load["jid"])
             assert (jid, name) not in self.called_off, "what was called off was handed out"
@@ -216,7 +216,7 @@ class Jobs(RuleBasedStateMachine):
                     assert each.state in (S.CANCELLED, S.RETURNED), "what was called off lives on"
                 times = list(each.times.values())
                 assert times == sorted(times)
-                assert made_ms(jid) <= times[0] <= times[-1] <= self.now
+                assert jid_ms(jid) <= times[0] <= times[-1] <= self.now
                 waits = bool(until) and each.state in UNDELIVERED
                 assert (self.raw.zscore(keys.waiting_of(name), jid) == until) is waits
             assert int(meta["answered"]) == states[S.RETURNED]
@@ -258,7 +258,7 @@ class Jobs(RuleBasedStateMachine):
                 ran, state = self.minions[name].had[jid] > 0, lives[name].state
                 assert (state is S.RETURNED) is ran, f"{name}: {state}, and it ran: {ran}"
                 assert ran or state not in OPEN or name in STOCK, f"{name}: {state} for ever"
-                in_time = back < max(until, made_ms(jid) + REPLAY if name in OURS else 0)
+                in_time = back < max(until, jid_ms(jid) + REPLAY if name in OURS else 0)
                 reached = in_time and (name in OURS or name in away) and (jid, name) not in self.called_off
                 assert ran or not reached or (state is S.EXPIRED and until == 0), (
                     f"{name} came back in time, and never got it"
@@ -270,7 +270,7 @@ def broken(store: Store, moves: Mapping[State, tuple[State, ...]]) -> None:
     """Puts another table into the scripts of a store."""
     for part in vars(store.jobs).values():
         for script in [part, *vars(part).values()] if hasattr(part, "__dict__") else []:
-            if isinstance(script, KeptScript):
+            if isinstance(script, PinnedScript):
                 other = script.script.replace(life.lua(), life.lua(moves))
                 other = other.replace(life.lua_into(S.RETURNED), life.lua_into(S.RETURNED, moves))
                 changed = store.jobs._client.redis.register_script(other)

@@ -10,13 +10,13 @@ import redis
 from masterstore import job_scripts, keys
 from masterstore.job_filter import JobFilter
 from masterstore.life import LETTERS, MOVES, Life, State
-from masterstore.lives import Settled, Stepped, made_ms
+from masterstore.lives import Settled, SignResult, jid_ms
 from masterstore.store import Store
 
 pytestmark = pytest.mark.redis
 
 JID, LATER, LATEST = "20260101000000000000", "20260101000001000000", "20260101000002000000"
-MADE = made_ms(JID)
+MADE = jid_ms(JID)
 TTL = 1000
 S = State
 
@@ -30,7 +30,7 @@ def ret(minion: str, jid: str = JID, **fields: Any) -> dict[str, Any]:
 
 
 def publish(store: Store, *minions: str, jid: str = JID, **more: Any) -> tuple[str, ...]:
-    now = made_ms(jid)
+    now = jid_ms(jid)
     return store.jobs.publish(load(jid), minions, request_id=jid, ttl=TTL, now_ms=now, **more).offline
 
 
@@ -54,7 +54,7 @@ def test_a_life_in_order(store: Store, raw: redis.Redis) -> None:
     publish(store, "a", "b")
     assert store.jobs.life(JID) == {minion: Life(S.EXPECTED, {S.EXPECTED: MADE}) for minion in "ab"}
     assert store.jobs.sign("a", [(JID, "delivered", MADE + 3), (JID, "started", MADE + 5)], MADE + 10) == [
-        Stepped(JID, True, S.DELIVERED), Stepped(JID, True, S.STARTED)
+        SignResult(JID, True, S.DELIVERED), SignResult(JID, True, S.STARTED)
     ]  # fmt: skip
     store.jobs.record_return(ret("a"), ttl=TTL, now_ms=MADE + 900)
     steps = {S.EXPECTED: MADE, S.DELIVERED: MADE + 3, S.STARTED: MADE + 5, S.RETURNED: MADE + 900}
@@ -78,7 +78,7 @@ def test_redis_decides_by_the_table(store: Store, raw: redis.Redis, state: State
     else:
         (stepped,) = store.jobs.sign("a", [(JID, to, MADE + 9)], MADE + 9)
         may = to in MOVES[state]
-        assert stepped == Stepped(JID, may, to if may else state)
+        assert stepped == SignResult(JID, may, to if may else state)
     assert states(store) == {"a": (to if may else state).value}
 
 
@@ -96,7 +96,7 @@ def test_a_clock_that_is_wrong_is_put_right(store: Store, ms: int, kept: int) ->
 def test_signs_about_jobs_that_are_not_the_minions(store: Store, raw: redis.Redis) -> None:
     publish(store, "a")
     assert store.jobs.sign("b", [(JID, "started", MADE), (LATER, "started", MADE)], MADE) == [
-        Stepped(JID, False, None), Stepped(LATER, False, None)
+        SignResult(JID, False, None), SignResult(LATER, False, None)
     ]  # fmt: skip
     assert not raw.exists(keys.life(JID), keys.life(LATER), keys.job(LATER))
     assert store.jobs.sign("a", [], MADE) == []
@@ -115,7 +115,7 @@ def test_a_return_wins_over_everything_and_is_late_where_the_job_was_given_up(st
     }  # fmt: skip
     assert found(raw, "salt:idx:state:late") == [JID]
     assert not raw.exists("salt:idx:state:lost", "salt:idx:state:cancelled", "salt:idx:state:offline")
-    assert store.jobs.sign("a", [(JID, "started", MADE + 10)], MADE + 10) == [Stepped(JID, False, S.RETURNED)]
+    assert store.jobs.sign("a", [(JID, "started", MADE + 10)], MADE + 10) == [SignResult(JID, False, S.RETURNED)]
 
 
 def test_a_job_runs_until_nobody_is_waited_for(store: Store, raw: redis.Redis) -> None:
@@ -169,7 +169,7 @@ def test_cancel_takes_those_that_have_not_begun(store: Store) -> None:
     assert store.jobs.cancel(JID, None, MADE + 3) == []
     assert store.jobs.cancel(LATER, None, MADE + 3) == store.jobs.cancel(LATER, ["a"], MADE + 3) == []
     # Who gets it all the same is told so.
-    assert store.jobs.sign("c", [(JID, "delivered", MADE + 4)], MADE + 4) == [Stepped(JID, False, S.CANCELLED)]
+    assert store.jobs.sign("c", [(JID, "delivered", MADE + 4)], MADE + 4) == [SignResult(JID, False, S.CANCELLED)]
 
 
 # ------------------------------------------------------------------------------------------------------------ missed, waiting
@@ -346,7 +346,7 @@ def test_indexes_of_a_job(store: Store, raw: redis.Redis) -> None:
 def test_an_index_does_not_grow_for_ever(store: Store, raw: redis.Redis) -> None:
     for number in range(40):
         jid = f"202601010000{number:02}000000"
-        store.jobs.publish(load(jid), ["a"], request_id=jid, ttl=10, now_ms=made_ms(jid))
+        store.jobs.publish(load(jid), ["a"], request_id=jid, ttl=10, now_ms=jid_ms(jid))
     # Ten seconds of one job a second, and no maintenance.
     for name in ("salt:jobs", "salt:idx:minion:a", "salt:idx:fun:test.ping", "salt:idx:user:root", "salt:jobs:due"):
         assert raw.zcard(name) == 11, name

@@ -11,7 +11,7 @@ import redis
 
 from masterstore.client import Client
 from masterstore.errors import StoreError
-from masterstore.pinned_connection import KeptRedis, packed
+from masterstore.pinned_connection import PinnedRedis, packed
 
 pytestmark = pytest.mark.redis
 
@@ -137,7 +137,7 @@ def test_an_answer_that_nobody_waited_for_is_not_the_next_ones(
         raise interruption
 
     with monkeypatch.context() as patched:
-        patched.setattr(KeptRedis, "parse_response", interrupted)
+        patched.setattr(PinnedRedis, "parse_response", interrupted)
         with pytest.raises(interruption):
             client.call("echo", "of another")
     assert client.call("get", "a") == b"mine"

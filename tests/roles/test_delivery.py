@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from tests.roles.conftest import NewLab
 from tests.roles.lab import SOON, Held, Lab, until
 
@@ -165,7 +165,7 @@ def test_a_job_that_must_not_run_late_does_not(lab: Lab) -> None:
     late = publish(lab, "--no-replay", "web*", "test.echo", "now or never")
     until(lambda: result(lab, late, "web2"), SOON, "web2 was there")
     # A publisher sends the jobs of the last seconds again to who comes back.
-    until(lambda: time.time() * 1000 > made_ms(late) + 12_500, SOON, "the publisher does not send it again")
+    until(lambda: time.time() * 1000 > jid_ms(late) + 12_500, SOON, "the publisher does not send it again")
     asked = publish(lab, "web1", "test.echo", "any time")
     lab.start("web1")
     until(lambda: result(lab, asked), SOON, "the minion has asked for what it missed")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from tests.conftest import Oracle
 from tests.interop.stock import StockMinion, need_namespace
 from tests.roles.conftest import NewLab
@@ -284,7 +284,7 @@ def test_jobs_wait_for_it_while_it_is_away(stock: tuple[Lab, StockMinion]) -> No
     assert {one: job["Waits for"] for one, job in listed.items()} == {jid: [MINION], called_off: [MINION]}
     assert lab.runner("jobs.cancel", called_off) == {"Cancelled": [MINION], "Too late for": {}}
     # A publisher sends the jobs of the last seconds again to who comes back.
-    until(lambda: time.time() * 1000 > made_ms(unasked) + 12_500, STARTUP, "the publisher does not send it again")
+    until(lambda: time.time() * 1000 > jid_ms(unasked) + 12_500, STARTUP, "the publisher does not send it again")
     minion.start()
     came = until(lambda: lab.redis().hget(f"ret:{jid}", MINION), 3 * STARTUP, "the job that waited")
     assert json.loads(came)["return"] == "later"

@@ -32,7 +32,7 @@ _PREFIXES = frozenset(
 
 def _loop(role: Role) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    doorkeeper = CurveAuth(context, LinkKeys.load(role.keys))
+    curve_auth = CurveAuth(context, LinkKeys.load(role.keys))
     pull, pub = context.socket(zmq.PULL), context.socket(zmq.XPUB)
     for one, size in ((pull, QUEUED_EVENTS), (pub, QUEUED_EVENTS)):
         one.setsockopt(zmq.RCVHWM, size)
@@ -43,8 +43,8 @@ def _loop(role: Role) -> None:
     pub.setsockopt(zmq.XPUB_VERBOSER, 1)
     # A full queue of a listener is told, so that what it loses is counted.
     pub.setsockopt(zmq.XPUB_NODROP, 1)
-    doorkeeper.serve(pull, "event_pull")
-    doorkeeper.serve(pub, "event_pub")
+    curve_auth.serve(pull, "event_pull")
+    curve_auth.serve(pub, "event_pub")
     try:
         bind(pull, role.options.internal_interface, role.options.event_pull_port, "event_pull_port")
         bind(pub, role.options.internal_interface, role.options.event_pub_port, "event_pub_port")
@@ -57,14 +57,14 @@ def _loop(role: Role) -> None:
                 _subscriptions(role, pub)
             if pull in ready:
                 _forward(role, pull, pub)
-            if gone := doorkeeper.lost():
+            if gone := curve_auth.lost():
                 _end_connections(role, pub, gone)
         # What was fired before the signal still goes out.
         _forward(role, pull, pub)
     finally:
         pull.close()
         pub.close()
-        doorkeeper.stop()
+        curve_auth.stop()
         context.term()
 
 

@@ -27,22 +27,22 @@ class Fetches:
     fetch: Callable[[Sequence[Mirror]], list[Update]] = fetched
     _due: dict[tuple[str, Path], float] = field(default_factory=dict)
     _done: queue.SimpleQueue[list[Update]] = field(default_factory=queue.SimpleQueue)
-    _at_work: bool = False
+    _round_running: bool = False
 
-    def turn(self, now: float) -> list[Update]:
+    def poll(self, now: float) -> list[Update]:
         """What came of the last round, if it has ended; starts the next with remotes that are due. Seconds of one clock."""
         ended: list[Update] = []
-        if self._at_work:
+        if self._round_running:
             try:
                 ended = self._done.get_nowait()
             except queue.Empty:
                 return []
-            self._at_work = False
+            self._round_running = False
         due = [mirror for mirror in self.mirrors if self._due.get(_key(mirror), now) <= now]
         if due:
             for mirror in due:
                 self._due[_key(mirror)] = now + max(1, mirror.remote.update_interval)
-            self._at_work = True
+            self._round_running = True
             # It ends with the process; git finishes by itself, and a mirror is as it was or as it is then.
             threading.Thread(target=self._work, args=(due,), name="fetches", daemon=True).start()
         return ended
@@ -62,7 +62,7 @@ class BackendUpdates:
     backends: Sequence[UserFiles]
     _round: threading.Thread | None = None
 
-    def turn(self) -> None:
+    def start_round(self) -> None:
         """Starts a round, unless one goes on."""
         if self.backends and (self._round is None or not self._round.is_alive()):
             self._round = threading.Thread(target=self._work, name="backends", daemon=True)

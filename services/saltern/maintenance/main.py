@@ -42,16 +42,16 @@ _LOCK = "maintenance"
 _USER = "schedule"
 
 #: Seconds that the master has to take a runner of the schedule; less than the lock lasts.
-_PATIENCE = 5.0
+_START_SECONDS = 5.0
 
 #: Seconds between changes of the counts of keys by state.
 _COUNT_EVERY = 15.0
 
 #: Seconds between looks at the schema of Redis.
-_LOOK_AT_SCHEMA_EVERY = 3600.0
+_SCHEMA_CHECK_EVERY = 3600.0
 
 #: A minion that works on a job is lost after so many presence windows without a word, but not before so many seconds.
-_SILENCES, _SHORTEST_SILENCE = 3, 600
+_SILENT_WINDOWS, _SHORTEST_SILENCE = 3, 600
 
 #: Seconds between looks for what mirrors no longer need.
 _TIDY_EVERY = 3600.0
@@ -79,7 +79,7 @@ class MaintenanceContext:
     fetches: Fetches = field(default_factory=lambda: Fetches(()))
     backends: BackendUpdates = field(default_factory=lambda: BackendUpdates(()))
     #: Remote -> why it could not be fetched last; said once.
-    unfetched: dict[str, str] = field(default_factory=dict)
+    fetch_errors: dict[str, str] = field(default_factory=dict)
 
 
 Work: TypeAlias = Callable[[MaintenanceContext], None]
@@ -94,31 +94,31 @@ class Task:
     work: Work
 
 
-def rotate_keys(chores: MaintenanceContext) -> None:
+def rotate_keys(context: MaintenanceContext) -> None:
     """Starts a new epoch of publication or session keys when the old one is over. Minions notice by themselves (section 9)."""
-    options, now = chores.role.options, time.time()
-    epochs = chores.store.epochs.current()
-    fence = (_LOCK, chores.token)
+    options, now = context.role.options, time.time()
+    epochs = context.store.epochs.current()
+    fence = (_LOCK, context.token)
     # Whoever was paused in between and has lost the lock changes nothing.
     overdue = now - epochs.aes_since >= options.aes_rotation_interval
-    if overdue and chores.store.epochs.rotate_aes(fence) != epochs.aes:
-        chores.role.metrics.aes_rotations.inc()
-        chores.fire("key", {"rotate_aes_key": True})
-        chores.role.log.info("the key of publications was rotated")
+    if overdue and context.store.epochs.rotate_aes(fence) != epochs.aes:
+        context.role.metrics.aes_rotations.inc()
+        context.fire("key", {"rotate_aes_key": True})
+        context.role.log.info("the key of publications was rotated")
     overdue = now - epochs.session_since >= options.publish_session
-    if overdue and chores.store.epochs.rotate_session(fence) != epochs.session:
-        chores.role.log.info("session keys were rotated")
+    if overdue and context.store.epochs.rotate_session(fence) != epochs.session:
+        context.role.log.info("session keys were rotated")
 
 
-def expire_jobs(chores: MaintenanceContext) -> None:
+def expire_jobs(context: MaintenanceContext) -> None:
     """Trims indexes of jobs whose time to live is over (Redis itself drops the jobs), and holds the cache to its budget."""
     options, log, budget, now_ms = (
-        chores.role.options,
-        chores.role.log,
-        chores.store.job_budget,
+        context.role.options,
+        context.role.log,
+        context.store.job_budget,
         int(time.time() * 1000),
     )
-    trimmed = chores.store.jobs.expire(now_ms, options.keep_jobs_seconds)
+    trimmed = context.store.jobs.expire(now_ms, options.keep_jobs_seconds)
     if trimmed:
         log.info("%d jobs left the job cache", trimmed)
     budget.forget(now_ms, options.keep_jobs_seconds)
@@ -127,10 +127,10 @@ def expire_jobs(chores: MaintenanceContext) -> None:
     if options.job_cache_bytes:
         evicted = budget.evict(options.job_cache_bytes)
         if evicted.jobs:
-            chores.role.metrics.jobs_evicted.inc(evicted.jobs)
+            context.role.metrics.jobs_evicted.inc(evicted.jobs)
             log.warning("%d jobs were dropped, the oldest, for job_cache_bytes: %d bytes", evicted.jobs, evicted.bytes)
     held = budget.bytes()
-    chores.role.metrics.jobs_bytes.set(held)
+    context.role.metrics.jobs_bytes.set(held)
     if 0 < options.job_cache_bytes < held:
         log.error(
             "the job cache has %d bytes, more than job_cache_bytes: what is left is waited for, or the next round's",
@@ -138,132 +138,132 @@ def expire_jobs(chores: MaintenanceContext) -> None:
         )
 
 
-def look_at_schema(chores: MaintenanceContext) -> None:
+def check_schema(context: MaintenanceContext) -> None:
     """Says which version of the keys Redis is of, and what to do about another than this."""
-    said = chores.store.schema.begin()
+    said = context.store.schema.begin()
     if said < SCHEMA_VERSION:
         text = "Redis is of schema %d: jobs from before are not found by filters; `saltern store migrate` brings them to %d"
-        chores.role.log.warning(text, said, SCHEMA_VERSION)
+        context.role.log.warning(text, said, SCHEMA_VERSION)
     elif said > SCHEMA_VERSION:
-        chores.role.log.error(
+        context.role.log.error(
             "Redis is of schema %d, and this version knows %d: use the newer one", said, SCHEMA_VERSION
         )
 
 
-def settle_jobs(chores: MaintenanceContext) -> None:
+def give_up_minions(context: MaintenanceContext) -> None:
     """Gives up minions whose time for a job is over, and those that fell silent over one."""
     now_ms = int(time.time() * 1000)
-    settled = chores.store.jobs.settle(now_ms, now_ms - _silence_ms(chores.role.options))
+    settled = context.store.jobs.settle(now_ms, now_ms - _silence_ms(context.role.options))
     for state, count in (("expired", settled.expired), ("lost", settled.lost)):
         if count:
-            chores.role.metrics.lives_ended.labels(state).inc(count)
-            chores.role.log.info("%d minions are %s to their jobs", count, state)
+            context.role.metrics.lives_ended.labels(state).inc(count)
+            context.role.log.info("%d minions are %s to their jobs", count, state)
 
 
 def _silence_ms(options: MasterOptions) -> int:
     """Milliseconds of silence after which a minion that works on a job is lost: several of its signs would have come."""
-    return max(_SILENCES * options.presence_window, _SHORTEST_SILENCE) * 1000
+    return max(_SILENT_WINDOWS * options.presence_window, _SHORTEST_SILENCE) * 1000
 
 
-def end_lost_runners(chores: MaintenanceContext) -> None:
+def end_lost_runners(context: MaintenanceContext) -> None:
     """Ends jobs of runners that died with their worker. Twice silent: while Redis was away nobody could give a sign."""
-    now = chores.store.runner_jobs.silent(int(SILENT_AFTER * 1000))
-    before, chores.silent = chores.silent, now
+    now = context.store.runner_jobs.silent(int(SILENT_AFTER * 1000))
+    before, context.silent = context.silent, now
     why = f"nothing was heard of it for more than {SILENT_AFTER:g} seconds; its process was killed, or its machine is gone"
     for jid in [jid for jid, sign in now.items() if before.get(jid) == sign]:
-        lost = chores.store.runner_jobs.lose(jid, why, ttl=chores.role.options.keep_jobs_seconds)
+        lost = context.store.runner_jobs.lose(jid, why, ttl=context.role.options.keep_jobs_seconds)
         if lost is not None:
-            chores.fire(tags.run_ret(jid), lost)
-            chores.role.log.error("a runner was lost", extra={"jid": jid})
+            context.fire(tags.run_ret(jid), lost)
+            context.role.log.error("a runner was lost", extra={"jid": jid})
 
 
-def start_scheduled(chores: MaintenanceContext, due: Sequence[Due]) -> None:
+def start_scheduled(context: MaintenanceContext, due: Sequence[Due]) -> None:
     """Starts runners whose time has come."""
     for each in due:
-        if chores.store.locks.newest(_LOCK) != chores.token:
-            chores.role.log.warning("%s of the schedule is left to whoever has the lock now", each.name)
+        if context.store.locks.newest(_LOCK) != context.token:
+            context.role.log.warning("%s of the schedule is left to whoever has the lock now", each.name)
             continue
         try:
-            job = chores.start(each)
+            job = context.start(each)
         except (ControlError, ControlTimeout) as error:
-            chores.role.log.error("the job %s of the schedule was not started: %s", each.name, error)
+            context.role.log.error("the job %s of the schedule was not started: %s", each.name, error)
             continue
-        chores.scheduled.began(each, str(job["jid"]))
-        chores.role.log.info("%s, as the schedule's job %s asks", each.fun, each.name, extra={"jid": job["jid"]})
+        context.scheduled.began(each, str(job["jid"]))
+        context.role.log.info("%s, as the schedule's job %s asks", each.fun, each.name, extra={"jid": job["jid"]})
 
 
-def presence(chores: MaintenanceContext) -> None:
+def report_presence(context: MaintenanceContext) -> None:
     """Fires who is present, and who came or went since the last round (protocol section 10.2)."""
-    options = chores.role.options
-    now = frozenset(chores.store.presence.present(int((time.time() - options.presence_window) * 1000)))
-    before, chores.present = chores.present, now
-    chores.role.metrics.minions_present.set(len(now))
+    options = context.role.options
+    now = frozenset(context.store.presence.present(int((time.time() - options.presence_window) * 1000)))
+    before, context.present = context.present, now
+    context.role.metrics.minions_present.set(len(now))
     if not options.presence_events:
         return
     if before is not None and before != now:
-        chores.fire(tags.PRESENCE_CHANGE, {"new": sorted(now - before), "lost": sorted(before - now)})
-    chores.fire(tags.PRESENCE_PRESENT, {"present": sorted(now)})
+        context.fire(tags.PRESENCE_CHANGE, {"new": sorted(now - before), "lost": sorted(before - now)})
+    context.fire(tags.PRESENCE_PRESENT, {"present": sorted(now)})
 
 
-def fetch_remotes(chores: MaintenanceContext) -> None:
+def fetch_remotes(context: MaintenanceContext) -> None:
     """Tells what came of fetches of Git remotes, and starts those that are due."""
-    log = chores.role.log
-    updates = chores.fetches.turn(time.monotonic())
+    log = context.role.log
+    updates = context.fetches.poll(time.monotonic())
     for update in updates:
         name = update.mirror.remote.id
-        if update.error and chores.unfetched.get(name) != update.error:
+        if update.error and context.fetch_errors.get(name) != update.error:
             log.error("%s; what was fetched before stays", update.error)
-        elif not update.error and name in chores.unfetched:
+        elif not update.error and name in context.fetch_errors:
             log.warning("%s can be fetched again", update.mirror.remote.shown)
         if update.changed:
             log.info("%s was fetched: it is another", update.mirror.remote.shown)
-        chores.unfetched.pop(name, None)
+        context.fetch_errors.pop(name, None)
         if update.error:
-            chores.unfetched[name] = update.error
+            context.fetch_errors[name] = update.error
     served = [update for update in updates if update.mirror.remote.role == GITFS]
-    if served and chores.role.options.fileserver_events:
+    if served and context.role.options.fileserver_events:
         changed = any(update.changed for update in served)
-        chores.fire(tags.fileserver_update("gitfs"), {"changed": changed, "backend": "gitfs"})
+        context.fire(tags.fileserver_update("gitfs"), {"changed": changed, "backend": "gitfs"})
 
 
-def look_at_roots(chores: MaintenanceContext) -> None:
+def report_roots_changes(context: MaintenanceContext) -> None:
     """Fires what changed in file_roots, where somebody wants to know."""
-    options = chores.role.options
+    options = context.role.options
     if not options.fileserver_events or "roots" not in options.fileserver_backend:
         return
     try:
-        chores.fire(tags.fileserver_update("roots"), roots_changes(options))
+        context.fire(tags.fileserver_update("roots"), roots_changes(options))
     except OSError as error:
-        chores.role.log.error("file_roots: %s: %s", error.filename, error.strerror)
+        context.role.log.error("file_roots: %s: %s", error.filename, error.strerror)
 
 
-def update_backends(chores: MaintenanceContext) -> None:
+def update_backends(context: MaintenanceContext) -> None:
     """Has users' backends of the file server bring themselves up to date."""
-    chores.backends.turn()
+    context.backends.start_round()
 
 
-def tidy_mirrors(chores: MaintenanceContext) -> None:
+def tidy_mirrors(context: MaintenanceContext) -> None:
     """Removes what mirrors no longer need."""
-    tidy(chores.role.options)
+    tidy(context.role.options)
 
 
-def count_keys(chores: MaintenanceContext) -> None:
+def count_keys(context: MaintenanceContext) -> None:
     """Measures minion keys by state."""
-    for state, ids in chores.store.minion_keys.all().items():
-        chores.role.metrics.minions.labels(state).set(len(ids))
+    for state, ids in context.store.minion_keys.all().items():
+        context.role.metrics.minions.labels(state).set(len(ids))
 
 
 TASKS: Mapping[str, Task] = {
     "fetch_remotes": Task(lambda options: _TICK, fetch_remotes),
-    "look_at_roots": Task(lambda options: options.roots_update_interval, look_at_roots),
+    "report_roots_changes": Task(lambda options: options.roots_update_interval, report_roots_changes),
     "update_backends": Task(lambda options: options.fileserver_users_interval, update_backends),
     "tidy_mirrors": Task(lambda options: _TIDY_EVERY, tidy_mirrors),
     "rotate_keys": Task(lambda options: min(options.loop_interval, options.aes_rotation_interval), rotate_keys),
     "end_lost_runners": Task(lambda options: SIGN_EVERY + 1.0, end_lost_runners),
-    "look_at_schema": Task(lambda options: _LOOK_AT_SCHEMA_EVERY, look_at_schema),
-    "settle_jobs": Task(lambda options: options.loop_interval, settle_jobs),
+    "check_schema": Task(lambda options: _SCHEMA_CHECK_EVERY, check_schema),
+    "give_up_minions": Task(lambda options: options.loop_interval, give_up_minions),
     "expire_jobs": Task(lambda options: options.loop_interval, expire_jobs),
-    "presence": Task(lambda options: options.loop_interval, presence),
+    "report_presence": Task(lambda options: options.loop_interval, report_presence),
     "count_keys": Task(lambda options: _COUNT_EVERY, count_keys),
 }
 
@@ -283,38 +283,38 @@ class TaskSchedule:
         return names
 
 
-def turn(chores: MaintenanceContext, schedule: TaskSchedule, owner: str) -> None:
+def run_due_tasks(context: MaintenanceContext, schedule: TaskSchedule, owner: str) -> None:
     """One look at the clock: what is due is done by the replica that has the lock. Raises StoreError."""
-    store = chores.store
+    store = context.store
     token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
-    due = list(chores.scheduled.due(store.runner_jobs.running() if chores.role.options.schedule else ()))
+    due = list(context.scheduled.due(store.runner_jobs.running() if context.role.options.schedule else ()))
     if token is None:
         return
-    chores.token = token
-    start_scheduled(chores, due)
+    context.token = token
+    start_scheduled(context, due)
     for name in schedule.take(time.monotonic()):
         try:
-            TASKS[name].work(chores)
+            TASKS[name].work(context)
         except StoreUnavailable:
             raise
         except StoreError as error:
             # What one task cannot read does not stop the others.
-            chores.role.log.error("%s: %s", name, error)
+            context.role.log.error("%s: %s", name, error)
 
 
 def _loop(role: Role) -> None:
     with unusable(StoreError):
         store = Store.open(role.options.redis_url, client_name="maintenance")
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    zmq_context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
-    sender = EventSender(context, role.options, keys, keeper)
-    control = ControlClient(context, role.options, keys)
+    sender = EventSender(zmq_context, role.options, keys, keeper)
+    control = ControlClient(zmq_context, role.options, keys)
 
     def start(due: Due) -> Mapping[str, Any]:
         job: Mapping[str, Any] = control.call(
             "runner",
-            timeout=_PATIENCE,
+            timeout=_START_SECONDS,
             fun=due.fun,
             arg=due.arg,
             kwarg=due.kwarg,
@@ -323,9 +323,9 @@ def _loop(role: Role) -> None:
         )
         return job
 
-    chores = MaintenanceContext(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
-    chores.fetches = Fetches(mirrors(role.options))
-    chores.backends = BackendUpdates(file_server(role.options).users)
+    context = MaintenanceContext(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
+    context.fetches = Fetches(mirrors(role.options))
+    context.backends = BackendUpdates(file_server(role.options).users)
     schedule = TaskSchedule(role.options)
     owner = f"{socket.gethostname()}-{os.getpid()}"
     role.watch_redis(store.unready)
@@ -334,7 +334,7 @@ def _loop(role: Role) -> None:
     try:
         while role.running():
             try:
-                turn(chores, schedule, owner)
+                run_due_tasks(context, schedule, owner)
                 away = False
             except StoreError as error:
                 # A key that another hand made something else of is waited for, too: nothing else would mend it.
@@ -349,7 +349,7 @@ def _loop(role: Role) -> None:
     finally:
         sender.close()
         control.close()
-        context.term()
+        zmq_context.term()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -24,11 +24,11 @@ class DeferredReply:
 
 
 @dataclass(frozen=True, slots=True)
-class LateReply:
+class SealedDeferredReply:
     """The same as bytes, for who moves them. ``work`` and ``refused`` are the sealed answer."""
 
     work: Callable[[], bytes] | None
     refused: bytes
     lost: Callable[[str], None] = _nothing
     #: The minion that asked.
-    asker: str = ""
+    requester: str = ""

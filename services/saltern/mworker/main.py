@@ -34,7 +34,7 @@ from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
 from saltern.kit.trees import served_files
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
-from saltern.mworker.deferred_reply import LateReply
+from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.durability import durability
 from saltern.mworker.processes import Processes, TooManyRunners
 from saltern.mworker.request_handler import UNLISTED, RequestHandler, WrongPool
@@ -42,7 +42,7 @@ from saltern.mworker.watchdog import EX_HUNG, Watchdog, Wear, arm, disarm
 from saltern.mworker.worker_context import WorkerContext
 
 #: Milliseconds that a late answer has to leave.
-_LATE_LINGER = 10_000
+_DEFERRED_LINGER = 10_000
 
 #: Milliseconds that a hung worker waits until the reqserver has heard of it.
 _HUNG_WAIT = 1_000
@@ -62,7 +62,7 @@ def _loop(role: Role) -> None:
     pool = own_pool(role.options, pools).encode()
     for line in unknown_commands(pools, frozenset({*MINION_COMMANDS, *CONTROL_COMMANDS, *UNLISTED})):
         role.log.warning("worker_pools: %s", line)
-    watch = Watchdog(read_deadlines(role.options), role.options.request_deadline)
+    watchdog = Watchdog(read_deadlines(role.options), role.options.request_deadline)
     wear = Wear(role.options.worker_max_requests, role.options.worker_max_rss)
     link_keys = LinkKeys.load(role.keys)
     with unusable(StoreError):
@@ -71,8 +71,8 @@ def _loop(role: Role) -> None:
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
     sender = EventSender(context, role.options, link_keys, keeper)
     processes = Processes()
-    desk = _desk(role, store, sender, processes)
-    door = RequestHandler(desk, pools, watch)
+    worker_context = _worker_context(role, store, sender, processes)
+    handler = RequestHandler(worker_context, pools, watchdog)
     name = worker_name()
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.ROUTING_ID, name)
@@ -88,9 +88,9 @@ def _loop(role: Role) -> None:
     _wait_for_store(role, store, link)
     worn = ""
     try:
-        with _pulse(context, role, link_keys, name, watch):
+        with _pulse(context, role, link_keys, name, watchdog):
             frames.send(link, [READY, pool])
-            later = partial(_answer_later, link, role, link_keys, processes)
+            defer = partial(_defer, link, role, link_keys, processes)
             while role.running():
                 try:
                     # Waiting here costs half the calls of a poller that is asked first.
@@ -98,10 +98,10 @@ def _loop(role: Role) -> None:
                 except zmq.Again:
                     frames.send(link, [READY, pool])
                 else:
-                    _work(link, message, door, later)
+                    _work(link, message, handler, defer)
                 processes.reap()
                 # Runners are children of this process: it does not leave them.
-                if not processes.pids and (worn := wear.out(watch.count, time.monotonic())):
+                if not processes.pids and (worn := wear.out(watchdog.count, time.monotonic())):
                     break
         link.send(BYE)
         processes.drain(DRAIN_SECONDS)
@@ -115,22 +115,25 @@ def _loop(role: Role) -> None:
 
 
 def _work(
-    link: zmq.Socket[bytes], message: Sequence[bytes], door: RequestHandler, later: Callable[[bytes, LateReply], None]
+    link: zmq.Socket[bytes],
+    message: Sequence[bytes],
+    handler: RequestHandler,
+    defer: Callable[[bytes, SealedDeferredReply], None],
 ) -> None:
     kind, *rest = message
     if kind == WORK and len(rest) in (4, 5):
         ticket, side, client, payload, *pool = rest
-        answer = door.answer(side, client.decode(), payload, pool[0].decode() if pool else "")
-        if isinstance(answer, LateReply):
-            later(ticket, answer)
+        answer = handler.answer(side, client.decode(), payload, pool[0].decode() if pool else "")
+        if isinstance(answer, SealedDeferredReply):
+            defer(ticket, answer)
         elif isinstance(answer, WrongPool):
             frames.send(link, [ELSEWHERE, ticket, answer.pool.encode()])
         else:
             frames.send(link, [ANSWER, ticket, answer])
 
 
-def _answer_later(
-    link: zmq.Socket[bytes], role: Role, keys: LinkKeys, processes: Processes, ticket: bytes, reply: LateReply
+def _defer(
+    link: zmq.Socket[bytes], role: Role, keys: LinkKeys, processes: Processes, ticket: bytes, reply: SealedDeferredReply
 ) -> None:
     """Starts a process that answers, unless one does already."""
     # First, so that it is there before the answer, which comes by another connection.
@@ -144,25 +147,25 @@ def _answer_later(
         link.send_multipart([ANSWER, ticket, reply.refused])
 
     try:
-        processes.start(lambda: _send_late(role.options, keys, ticket, work), lost, reply.asker)
+        processes.start(lambda: _send_deferred(role.options, keys, ticket, work), lost, reply.requester)
     except TooManyRunners as error:
         role.log.error("a minion's request is refused: %s", error)
         lost(f"was not started: {error}")
 
 
-def _send_late(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
+def _send_deferred(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
     """In a process of its own: its connections, too, are its own."""
     answer = work()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     link = context.socket(zmq.DEALER)
-    link.setsockopt(zmq.LINGER, _LATE_LINGER)
+    link.setsockopt(zmq.LINGER, _DEFERRED_LINGER)
     connect(link, "workers", options, keys)
     link.send_multipart([ANSWER, ticket, answer])
     link.close()
     context.term()
 
 
-def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -> WorkerContext:
+def _worker_context(role: Role, store: Store, sender: EventSender, processes: Processes) -> WorkerContext:
     options = role.options
     return WorkerContext(
         options=options,
@@ -181,11 +184,11 @@ def _desk(role: Role, store: Store, sender: EventSender, processes: Processes) -
 
 def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
     """Until Redis answers, the reqserver is told why there is no worker: operators who ask are told the same."""
-    told = False
+    logged = False
     while role.running() and (why := store.trouble()):
-        if not told:
+        if not logged:
             role.log.error("%s; waiting for it", why)
-            told = True
+            logged = True
         with contextlib.suppress(zmq.Again):
             # An absent reqserver need not know.
             link.send_multipart([AWAY, why.encode()], zmq.NOBLOCK)
@@ -194,12 +197,12 @@ def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
 
 @contextlib.contextmanager
 def _pulse(
-    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watch: Watchdog
+    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watchdog: Watchdog
 ) -> Iterator[None]:
     """Says once a second that this worker lives, whatever its loop is busy with, and ends it when that is for too long."""
     ended = threading.Event()
     thread = threading.Thread(
-        target=_beat, args=(context, role, keys, name, watch, ended.wait), name="pulse", daemon=True
+        target=_beat, args=(context, role, keys, name, watchdog, ended.wait), name="pulse", daemon=True
     )
     thread.start()
     try:
@@ -214,7 +217,7 @@ def _beat(
     role: Role,
     keys: LinkKeys,
     name: bytes,
-    watch: Watchdog,
+    watchdog: Watchdog,
     wait: Callable[[float], bool],
 ) -> None:
     beat = context.socket(zmq.DEALER)
@@ -223,8 +226,8 @@ def _beat(
     arm()
     while not wait(PULSE_SECONDS):
         arm()
-        if stuck := watch.overdue(time.monotonic()):
-            _end_hung(beat, role.log, name, stuck, watch)
+        if stuck := watchdog.overdue(time.monotonic()):
+            _end_hung(beat, role.log, name, stuck, watchdog)
         with contextlib.suppress(zmq.Again):
             # An absent reqserver needs no pulse.
             beat.send_multipart([PULSE, name], zmq.NOBLOCK)
@@ -232,14 +235,14 @@ def _beat(
     beat.close()
 
 
-def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watch: Watchdog) -> None:
+def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watchdog: Watchdog) -> None:
     """Tells whom it concerns and where the loop is, then ends the process, whatever its other threads do."""
-    where = watch.where()
+    where = watchdog.where()
     with contextlib.suppress(zmq.Again):
         beat.send_multipart([HUNG, name], zmq.NOBLOCK)
         # Heard of or not: after its silence the request goes on, too.
         beat.poll(_HUNG_WAIT)
-    log.critical("this worker hangs and ends: %s; it is at\n%s", stuck, where, extra={"cmd": watch.cmd})
+    log.critical("this worker hangs and ends: %s; it is at\n%s", stuck, where, extra={"cmd": watchdog.cmd})
     os._exit(EX_HUNG)
 
 

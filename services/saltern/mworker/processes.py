@@ -16,7 +16,7 @@ MAX_RUNNERS = 32
 
 
 #: Of these at one time for one minion, which may ask for what takes an hour: operators and others need some too.
-MAX_OF_ONE = 8
+MAX_PER_MINION = 8
 
 
 class TooManyRunners(Exception):
@@ -34,14 +34,14 @@ class Processes:
     #: Process id -> who is told how it ended, where it did not end well.
     lost: dict[int, Callable[[str], None]] = field(default_factory=dict)
     #: Process id -> the minion that asked, where one did.
-    askers: dict[int, str] = field(default_factory=dict)
+    requesters: dict[int, str] = field(default_factory=dict)
 
     @property
     def pids(self) -> set[int]:
         """The children's process ids."""
         return set(self.lost)
 
-    def start(self, work: Callable[[], None], lost: Callable[[str], None], asker: str = "") -> None:
+    def start(self, work: Callable[[], None], lost: Callable[[str], None], requester: str = "") -> None:
         """Runs ``work`` in a forked child. ``lost`` is called when the child failed or was killed. Raises TooManyRunners.
 
         ``asker``: the minion that wants it, empty for an operator.
@@ -49,15 +49,15 @@ class Processes:
         self.reap()
         if len(self.lost) >= MAX_RUNNERS:
             raise TooManyRunners(f"{MAX_RUNNERS} runners run on this worker already; try again when one has ended")
-        if asker and list(self.askers.values()).count(asker) >= MAX_OF_ONE:
+        if requester and list(self.requesters.values()).count(requester) >= MAX_PER_MINION:
             raise TooManyRunners(
-                f"{MAX_OF_ONE} requests of {asker} are worked on here already; try again when one has ended"
+                f"{MAX_PER_MINION} requests of {requester} are worked on here already; try again when one has ended"
             )
         pid = os.fork()
         if pid:
             self.lost[pid] = lost
-            if asker:
-                self.askers[pid] = asker
+            if requester:
+                self.requesters[pid] = requester
             return
         # The child. Nothing of the parent's sockets is used or closed here: ZeroMQ and Redis clients belong to a process.
         code = 1
@@ -77,7 +77,7 @@ class Processes:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 lost = self.lost.pop(pid)
-                self.askers.pop(pid, None)
+                self.requesters.pop(pid, None)
                 if how := _how(os.waitstatus_to_exitcode(status)):
                     lost(how)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from saltern.kit.config.master import MasterOptions
-from saltern.mworker.commands.waiting import heard_of, send_waiting
+from saltern.mworker.commands.resend import heard_of, send_waiting
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import handshake, tags
 from saltwire.errors import PeerFault
@@ -24,36 +24,38 @@ _LOG = logging.getLogger("saltern.mworker")
 _UNDECIDED = ("pending", "denied")
 
 
-def answer(desk: WorkerContext, version: int, load: Mapping[str, Any]) -> bytes:
+def answer(context: WorkerContext, version: int, load: Mapping[str, Any]) -> bytes:
     """The signed answer to a sign-in. Raises PeerFault for a request that cannot be answered in the protocol."""
     request = handshake.parse_sign_in(load, version=version)
     now_ms = int(time.time() * 1000)
-    known = desk.store.sign_ins.begin(request.id, request.pub, now_ms)
+    known = context.store.sign_ins.begin(request.id, request.pub, now_ms)
     # It comes because a publication could not be opened: yesterday's key would lose it that publication.
-    desk.take_epochs(known.epochs)
-    verdict, public = _decide(desk, request, known.stored)
-    desk.metrics.auth_attempts.labels(verdict.act).inc()
-    desk.fire(tags.AUTH, {"result": verdict.ret is not False, "act": verdict.act, "id": request.id, "pub": request.pub})
-    desk.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
+    context.take_epochs(known.epochs)
+    verdict, public = _decide(context, request, known.stored)
+    context.metrics.auth_attempts.labels(verdict.act).inc()
+    context.fire(
+        tags.AUTH, {"result": verdict.ret is not False, "act": verdict.act, "id": request.id, "pub": request.pub}
+    )
+    context.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
     if not verdict.accepted or public is None:
-        return handshake.refusal_reply(request, verdict.ret, master_key=desk.keys.private)
+        return handshake.refusal_reply(request, verdict.ret, master_key=context.keys.private)
     if known.waited_for:
-        send_waiting(desk, request.id)
+        send_waiting(context, request.id)
     elif not known.seen:
-        heard_of(desk, request.id)
+        heard_of(context, request.id)
     return handshake.success_reply(
         request,
         public,
-        master_key=desk.keys.private,
-        aes_key_string=desk.aes_key_string(),
-        session_key_string=desk.session_key_string(request.id, public),
-        publish_port=desk.options.published_port or desk.options.publish_port,
-        pub_sig=desk.keys.signatures.get(request.sig_algo),
+        master_key=context.keys.private,
+        aes_key_string=context.aes_key_string(),
+        session_key_string=context.session_key_string(request.id, public),
+        publish_port=context.options.published_port or context.options.publish_port,
+        pub_sig=context.keys.signatures.get(request.sig_algo),
     )
 
 
 def _decide(
-    desk: WorkerContext, request: handshake.SignInRequest, stored: tuple[str, str] | None
+    context: WorkerContext, request: handshake.SignInRequest, stored: tuple[str, str] | None
 ) -> tuple[handshake.Verdict, PublicKey | None]:
     """The verdict, and the key that the minion brings where it was read."""
     public = None
@@ -61,10 +63,10 @@ def _decide(
     verdict = handshake.decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
         same_pem=stored is not None and (stored[1] == pem or clean_pem(stored[1]) == pem),
-        auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(desk.options, request),
-        auto_reject=_listed(desk.options.autoreject_file, request.id),
-        open_mode=desk.options.open_mode,
-        full=_full(desk, request.id),
+        auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(context.options, request),
+        auto_reject=_listed(context.options.autoreject_file, request.id),
+        open_mode=context.options.open_mode,
+        full=_full(context, request.id),
     )
     if verdict.accepted or verdict.store is not None:
         try:
@@ -73,22 +75,22 @@ def _decide(
             return handshake.UNREADABLE_KEY, None
     if (
         verdict.store is handshake.KeyState.PENDING
-        and len(desk.store.minion_keys.ids("pending")) >= desk.options.max_pending_keys
+        and len(context.store.minion_keys.ids("pending")) >= context.options.max_pending_keys
     ):
-        desk.log.error("%d keys wait for acceptance already (max_pending_keys)", desk.options.max_pending_keys)
+        context.log.error("%d keys wait for acceptance already (max_pending_keys)", context.options.max_pending_keys)
         return handshake.FULL, None
     if verdict.store is not None:
-        desk.store.minion_keys.store(request.id, pem, verdict.store.value)
+        context.store.minion_keys.store(request.id, pem, verdict.store.value)
         if stored is None or stored[0] != verdict.store.value:
-            desk.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
+            context.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
     return verdict, public
 
 
-def _full(desk: WorkerContext, minion_id: str) -> bool:
-    limit = desk.options.max_minions
+def _full(context: WorkerContext, minion_id: str) -> bool:
+    limit = context.options.max_minions
     if not limit:
         return False
-    present = desk.store.presence.present(int((time.time() - desk.options.presence_window) * 1000))
+    present = context.store.presence.present(int((time.time() - context.options.presence_window) * 1000))
     return len(present) >= limit and minion_id not in present
 
 

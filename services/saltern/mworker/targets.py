@@ -33,43 +33,47 @@ class Resolved:
     missing: tuple[str, ...] = ()
 
 
-def spelled(desk: WorkerContext, tgt: Any, tgt_type: str) -> tuple[Any, str]:
+def spelled(context: WorkerContext, tgt: Any, tgt_type: str) -> tuple[Any, str]:
     """The target as minions can read it: without the master's node groups and ranges. Raises TargetError."""
-    return spelled_out(tgt, tgt_type, desk.options.nodegroups, _ranges(desk))
+    return spelled_out(tgt, tgt_type, context.options.nodegroups, _ranges(context))
 
 
-def _ranges(desk: WorkerContext) -> Expand:
+def _ranges(context: WorkerContext) -> Expand:
     """Asks the range server, once for each expression."""
-    return cache(partial(expand, desk.options.range_server))
+    return cache(partial(expand, context.options.range_server))
 
 
-def resolve(desk: WorkerContext, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True) -> Resolved:
+def resolve(
+    context: WorkerContext, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True
+) -> Resolved:
     """Accepted minions that match. Raises statecore.targeting.match.TargetError for an expression that cannot be understood.
 
     Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
     """
-    accepted = desk.store.minion_keys.accepted()
-    ranges = _ranges(desk)
+    accepted = context.store.minion_keys.accepted()
+    ranges = _ranges(context)
     if tgt_type == "range":
-        tgt, tgt_type = spelled(desk, tgt, tgt_type)
+        tgt, tgt_type = spelled(context, tgt, tgt_type)
     if tgt_type == "list":
         return _listed(tgt, accepted)
-    matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=desk.options.nodegroups, ranges=ranges)
+    matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=context.options.nodegroups, ranges=ranges)
     if tgt_type in _BY_ID:
         return Resolved(tuple(name for name in accepted if matcher(Subject(name, {}))))
-    grains = desk.store.cache.all_grains()
+    grains = context.store.cache.all_grains()
     asked = tgt_type in _BY_PILLAR or _ASKS_FOR_PILLAR.search(str(tgt)) is not None
-    pillars = desk.pillars() if by_pillar and asked else {}
+    pillars = context.pillars() if by_pillar and asked else {}
     nothing: Mapping[str, Any] = {}
     found = [name for name in accepted if matcher(Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing)))]
-    return Resolved(tuple(found), _missing(desk, tgt, tgt_type, accepted, ranges))
+    return Resolved(tuple(found), _missing(context, tgt, tgt_type, accepted, ranges))
 
 
-def _missing(desk: WorkerContext, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand) -> tuple[str, ...]:
+def _missing(
+    context: WorkerContext, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand
+) -> tuple[str, ...]:
     """Names in the lists of a compound target without an accepted key."""
     if tgt_type not in _OF_WORDS:
         return ()
-    names = dict.fromkeys(names_of(tgt, tgt_type, desk.options.nodegroups, ranges))
+    names = dict.fromkeys(names_of(tgt, tgt_type, context.options.nodegroups, ranges))
     known = set(accepted) if names else set()
     return tuple(name for name in names if name not in known)
 

@@ -36,7 +36,7 @@ _BLOCK = 500
 _COMEBACK_SECONDS = 12.0
 
 #: Milliseconds that a job which must not run late (``salt --no-replay``) may take to its minions.
-_LATE_MS = 10_000
+_NO_REPLAY_MS = 10_000
 
 #: The newest jobs that are kept for minions that come back.
 _COMEBACK_JOBS = 1000
@@ -48,10 +48,10 @@ _NAMED_TARGETS = frozenset({"glob", "pcre", "list"})
 _ANY = "*"
 
 #: Seconds between two signs of life of a publisher.
-_SIGN_SECONDS = 60.0
+_ALIVE_SECONDS = 60.0
 
 #: Seconds after which the cursor of a publisher is dropped of which nothing was heard: replicas come and go under new names.
-_FORGOTTEN_AFTER = 3600
+_CURSOR_KEPT_SECONDS = 3600
 
 #: Fields of the stored load that are the master's own business.
 _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
@@ -97,16 +97,16 @@ class Publisher:
             self._pub.setsockopt(name, value)
         bind(self._pub, options.interface, options.publish_port, "publish_port")
         self._cursor: str | None = None
-        self._next_sign = 0.0
-        self._away = False
+        self._next_alive = 0.0
+        self._redis_away = False
         #: Whether minions came that have not been sent yet what is to be sent again.
-        self._owed = False
+        self._replay_due = False
         #: Why nothing can be sent, though Redis answers.
-        self._fault: str | None = None
+        self._store_fault: str | None = None
         role.watch_redis(store.unready)
-        role.health.check("publications", lambda: self._fault)
+        role.health.check("publications", lambda: self._store_fault)
 
-    def turn(self) -> None:
+    def poll(self) -> None:
         """Sends what is new in the stream, then looks at who came back. Waits when Redis is away."""
         try:
             if self._cursor is None:
@@ -117,18 +117,18 @@ class Publisher:
             if entries:
                 aes = self._current_aes()
                 for stream_id, load in entries:
-                    self._pass_on(stream_id, load, aes)
+                    self._publish_entry(stream_id, load, aes)
                     self._cursor = stream_id
                 self._save_cursor()
-            self._give_sign()
+            self._report_alive()
         except StoreError as error:
             self._wait_for_store(error)
         else:
-            self._fault = None
-            if self._away:
-                self._away = False
+            self._store_fault = None
+            if self._redis_away:
+                self._redis_away = False
                 self._role.log.warning("redis is back")
-        self._welcome()
+        self._handle_subscriptions()
 
     def close(self) -> None:
         """Ends the socket; what is queued gets a second to leave."""
@@ -151,16 +151,16 @@ class Publisher:
         if self._cursor is not None:
             self._store.publications.save_cursors((self._name, _ANY), self._cursor)
 
-    def _give_sign(self) -> None:
+    def _report_alive(self) -> None:
         """Now and then, whether or not there was something to send; and forgets publishers that give none.
 
         One that was away for longer than the replay window would go on at its beginning all the same.
         """
-        if time.monotonic() < self._next_sign:
+        if time.monotonic() < self._next_alive:
             return
-        self._next_sign = time.monotonic() + _SIGN_SECONDS
+        self._next_alive = time.monotonic() + _ALIVE_SECONDS
         self._store.publications.give_sign(self._name, int(time.time() * 1000))
-        longest = max(_FORGOTTEN_AFTER, self._role.options.replay_window)
+        longest = max(_CURSOR_KEPT_SECONDS, self._role.options.replay_window)
         gone = self._store.publications.forget_cursors(int((time.time() - longest) * 1000), _ANY)
         if gone:
             self._role.log.info("forgot where publishers stopped that are gone: %s", ", ".join(gone))
@@ -172,7 +172,7 @@ class Publisher:
             self._epoch = epoch
         return self._aes
 
-    def _pass_on(self, stream_id: str, load: Mapping[str, Any] | StoreCorrupt, aes: Crypticle) -> None:
+    def _publish_entry(self, stream_id: str, load: Mapping[str, Any] | StoreCorrupt, aes: Crypticle) -> None:
         """Publishes an entry; one that is no job is told, and passed over."""
         if isinstance(load, StoreCorrupt):
             self._role.log.error("not published: %s", load)
@@ -199,7 +199,7 @@ class Publisher:
         messages = self._messages(stream_id, load, job, aes)
         # Last of all before it is sent: minions drop what has a lower serial than they had, so who came meanwhile must
         # be sent the earlier jobs first.
-        self._welcome()
+        self._handle_subscriptions()
         for message in messages:
             self._pub.send_multipart(message)
         self._sent.append(_Sent(time.monotonic(), until, stream_id, load, job, messages))
@@ -215,7 +215,7 @@ class Publisher:
         )
         return _frames(payload, load, filtering=options.zmq_filtering)
 
-    def _welcome(self) -> None:
+    def _handle_subscriptions(self) -> None:
         """Counts subscriptions; sends the jobs of the last seconds again for who comes back.
 
         Not only after a start of this publisher: in a rollout minions come from another one, which ends when this one runs.
@@ -225,18 +225,18 @@ class Publisher:
                 frame = self._pub.recv(zmq.NOBLOCK)
             except zmq.Again:
                 break
-            self._owed = self._owed or frame[:1] == b"\x01"
+            self._replay_due = self._replay_due or frame[:1] == b"\x01"
             self._role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
         while self._sent and time.monotonic() - self._sent[0].at > _COMEBACK_SECONDS:
             self._sent.popleft()
-        if self._owed:
+        if self._replay_due:
             # Without Redis nobody knows what to send again: it stays owed.
             with contextlib.suppress(StoreError):
-                for message in self._again():
+                for message in self._replayed_messages():
                     self._pub.send_multipart(message)
-                self._owed = False
+                self._replay_due = False
 
-    def _again(self) -> list[list[bytes]]:
+    def _replayed_messages(self) -> list[list[bytes]]:
         """What is to be sent again. Raises StoreError."""
         now_ms = time.time() * 1000
         late = [one for one in self._sent if now_ms <= one.until]
@@ -248,26 +248,26 @@ class Publisher:
             message
             for one in late
             if one.jid not in not_again
-            for message in self._but(one, {name for name, at in signed_in.items() if at >= one.asked_ms})
+            for message in self._without_minions(one, {name for name, at in signed_in.items() if at >= one.asked_ms})
         ]
 
-    def _but(self, one: _Sent, forgetful: Set[str]) -> Sequence[list[bytes]]:
+    def _without_minions(self, one: _Sent, restarted: Set[str]) -> Sequence[list[bytes]]:
         """A publication again, but not for these minions."""
         expected = one.load.get("expected", ())
-        if forgetful.isdisjoint(expected):
+        if restarted.isdisjoint(expected):
             return one.messages
-        others = [minion for minion in expected if minion not in forgetful]
+        others = [minion for minion in expected if minion not in restarted]
         if not others:
             return ()
-        narrower = {"tgt": others, "tgt_type": "list"}
-        load = {**one.load, **narrower, "expected": others}
-        return self._messages(one.stream_id, load, {**one.job, **narrower}, self._current_aes())
+        narrowed = {"tgt": others, "tgt_type": "list"}
+        load = {**one.load, **narrowed, "expected": others}
+        return self._messages(one.stream_id, load, {**one.job, **narrowed}, self._current_aes())
 
     def _wait_for_store(self, error: StoreError) -> None:
         # That Redis is away is told already by whether it answers.
-        self._fault = None if isinstance(error, StoreUnavailable) else str(error)
-        if not self._away:
-            self._away = True
+        self._store_fault = None if isinstance(error, StoreUnavailable) else str(error)
+        if not self._redis_away:
+            self._redis_away = True
             self._role.log.error("%s; publications wait until it is back", error)
         time.sleep(_BLOCK / 1000)
 
@@ -301,7 +301,7 @@ def sent_until(stream_id: str, load: Mapping[str, Any]) -> float:
     until = load.get("replay_until")
     if isinstance(until, bool) or not isinstance(until, int):
         return math.inf
-    return max(until, int(stream_id.partition("-")[0]) + _LATE_MS)
+    return max(until, int(stream_id.partition("-")[0]) + _NO_REPLAY_MS)
 
 
 def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list[list[bytes]]:
@@ -320,7 +320,7 @@ def _loop(role: Role) -> None:
     publisher = Publisher(role, context, store)
     try:
         while role.running():
-            publisher.turn()
+            publisher.poll()
     finally:
         publisher.close()
         context.term()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("saltern.reactor")
 
 #: Seconds to wait for an event before the time and the end are looked at.
-_TURN = 0.5
+_BLOCK_SECONDS = 0.5
 
 #: Name of the group on the stream of events.
 GROUP = "event_return"
@@ -36,9 +36,9 @@ GROUP = "event_return"
 _BATCH = 100
 
 #: Seconds between signs of life, the silence (milliseconds) after which another reactor takes over, and seconds between two wishes.
-_SIGN_EVERY = 1.0
-_SILENCE = 5000
-_WISH_EVERY = 3600.0
+_ALIVE_EVERY = 1.0
+_SILENCE_MS = 5000
+_ANNOUNCE_EVERY = 3600.0
 
 #: Events that are kept together at most, whatever the options say.
 _MOST = 10_000
@@ -63,30 +63,30 @@ class EventReturns:
         self._events: list[dict[str, Any]] = []
         self._since = 0.0
         #: Stream ids of events that wait here, and of those that need not be handed out again.
-        self._waiting: list[str] = []
-        self._settled: list[str] = []
+        self._queued_ids: list[str] = []
+        self._settled_ids: list[str] = []
 
-    def settled(self) -> list[str]:
+    def take_settled(self) -> list[str]:
         """Ids of events that were handed on, or go nowhere, since this was asked last."""
-        ids, self._settled = self._settled, []
+        ids, self._settled_ids = self._settled_ids, []
         return ids
 
     def feed(self, tag: str, data: Mapping[str, Any], stream_id: str = "") -> None:
         """Takes an event; hands all on when there are more than ``event_return_queue``."""
         options = self._options
         if not wanted(tag, options.event_return_whitelist, options.event_return_blacklist):
-            self._settled.append(stream_id)
+            self._settled_ids.append(stream_id)
             return
-        self._waiting.append(stream_id)
+        self._queued_ids.append(stream_id)
         if not self._events:
             self._since = self._clock()
         self._events.append({"tag": tag, "data": dict(data)})
         if len(self._events) > min(options.event_return_queue, _MOST):
             self.flush()
         else:
-            self.turn()
+            self.flush_overdue()
 
-    def turn(self) -> None:
+    def flush_overdue(self) -> None:
         """Hands on what has waited for ``event_return_queue_max_seconds``."""
         longest = self._options.event_return_queue_max_seconds
         if self._events and longest and self._clock() - self._since >= longest:
@@ -107,8 +107,8 @@ class EventReturns:
                 _LOG.error("event_return: %d events are not stored: %s", len(events), missing)
             except Exception as error:  # noqa: BLE001 - a user's returner may raise anything
                 _LOG.error("event_return: the returner %s did not store %d events: %s", name, len(events), error)
-        self._settled += self._waiting
-        self._waiting = []
+        self._settled_ids += self._queued_ids
+        self._queued_ids = []
 
 
 class Follower:
@@ -119,21 +119,21 @@ class Follower:
         self._returns = returns
         self._wanted = options.event_return_whitelist or ["*"]
         self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
-        self._signed = -_WISH_EVERY
-        self._wished = -_WISH_EVERY
+        self._alive_at = -_ANNOUNCE_EVERY
+        self._announced_at = -_ANNOUNCE_EVERY
 
-    def turn(self) -> None:
+    def poll(self) -> None:
         """Waits up to half a second for events, and hands on what is due. Raises StoreError."""
         groups, now = self._store.event_groups, time.monotonic()
-        if now - self._wished >= _WISH_EVERY:
+        if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(GROUP, self._wanted)
-            self._wished = now
+            self._announced_at = now
         events = []
-        if now - self._signed >= _SIGN_EVERY:
+        if now - self._alive_at >= _ALIVE_EVERY:
             groups.create(GROUP, int(time.time() * 1000))
-            events += [event for event, _ in groups.claim(GROUP, self._name, _SILENCE, _BATCH)]
-            self._signed = now
-        batch = groups.read(GROUP, self._name, int(_TURN * 1000), _BATCH)
+            events += [event for event, _ in groups.claim(GROUP, self._name, _SILENCE_MS, _BATCH)]
+            self._alive_at = now
+        batch = groups.read(GROUP, self._name, int(_BLOCK_SECONDS * 1000), _BATCH)
         events += batch.events if batch is not None else []
         for event in events:
             found = unpack(event.frame) if event.to in ("", GROUP) else None
@@ -141,13 +141,13 @@ class Follower:
                 groups.done(GROUP, [event.id])
             else:
                 self._returns.feed(*found, event.id)
-        self._returns.turn()
-        groups.done(GROUP, self._returns.settled())
+        self._returns.flush_overdue()
+        groups.done(GROUP, self._returns.take_settled())
 
     def close(self) -> None:
         """Hands on what waits. Raises StoreError."""
         self._returns.flush()
-        self._store.event_groups.done(GROUP, self._returns.settled())
+        self._store.event_groups.done(GROUP, self._returns.take_settled())
         self._store.event_groups.leave(GROUP, self._name)
 
 
@@ -158,13 +158,13 @@ def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: thread
     away = False
     while not ended.is_set():
         try:
-            follower.turn()
+            follower.poll()
             away = False
         except StoreError as error:
             if not away:
                 _LOG.error("event_return: %s; events wait until that is over", error)
             away = True
-            ended.wait(_TURN)
+            ended.wait(_BLOCK_SECONDS)
     try:
         follower.close()
     except StoreError as error:

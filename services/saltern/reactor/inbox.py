@@ -42,14 +42,14 @@ _SILENCE = 5.0
 PAUSES = (1.0, 5.0, 30.0)
 
 #: An order that is older than its asker's patience (seconds) is not obeyed: it was told that nobody did.
-_ORDER_PATIENCE = 15.0
+_ORDER_SECONDS = 15.0
 
 #: Seconds between two times that what the reactor wants is said.
-_WISHES_EVERY = 3600.0
+_ANNOUNCE_EVERY = 3600.0
 
 
 @dataclass(eq=False)
-class InHand:
+class EventTask:
     """An event that is worked on."""
 
     event: KeptEvent
@@ -58,7 +58,7 @@ class InHand:
     #: How often it was tried, this time included.
     tries: int = 1
     #: Reactions that the master is to be asked for, each under its name within the event.
-    asked: list[tuple[str, Reaction]] = field(default_factory=list)
+    to_ask: list[tuple[str, Reaction]] = field(default_factory=list)
     #: Names of those that are carried out.
     done: set[str] = field(default_factory=set)
     #: Why some are not.
@@ -87,60 +87,60 @@ class Inbox:
         self._table = table
         self._fire = fire
         self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
-        self._finished: queue.SimpleQueue[InHand] = queue.SimpleQueue()
-        self._in_hand: dict[str, InHand] = {}
+        self._finished: queue.SimpleQueue[EventTask] = queue.SimpleQueue()
+        self._tasks: dict[str, EventTask] = {}
         #: When an event is tried again.
-        self._again: dict[str, float] = {}
-        self._done: list[str] = []
+        self._due: dict[str, float] = {}
+        self._to_acknowledge: list[str] = []
         self._version = -1
         self._joined = False
-        self._away = False
-        self._signed = 0.0
-        self._wished = -_WISHES_EVERY
+        self._redis_away = False
+        self._alive_at = 0.0
+        self._announced_at = -_ANNOUNCE_EVERY
         self._missed = 0
-        self._told_waiting = ""
+        self._last_wait_reason = ""
 
-    def finished(self, in_hand: InHand) -> None:
+    def finished(self, task: EventTask) -> None:
         """Work on an event ended, however. From any thread."""
-        self._finished.put(in_hand)
+        self._finished.put(task)
 
-    def turn(self, react: Callable[[InHand], None]) -> None:
+    def poll(self, react: Callable[[EventTask], None]) -> None:
         """One time round: what has ended, what is new, what is due. Waits half a second for an event, or for Redis.
 
         ``react`` begins an event, whose end is told to ``finished``; it must not raise.
         """
         try:
             self._join()
-            self._end_finished()
-            self._sign()
-            self._take()
-            self._work_off(react)
+            self._settle_finished()
+            self._report_alive()
+            self._read_events()
+            self._start_due(react)
         except StoreError as error:
             # A key that another hand wrote is no reason to end: who mends it finds a reactor that goes on.
-            if not self._away:
-                self._away = True
+            if not self._redis_away:
+                self._redis_away = True
                 self._role.log.error("%s; events wait until that is over", error)
             time.sleep(_BLOCK / 1000)
 
     def close(self) -> None:
         """What is done is said; what is not is for the other reactors, or for the next one."""
         try:
-            self._end_finished()
+            self._settle_finished()
             self._store.event_groups.leave(GROUP, self._name)
         except StoreError as error:
             self._role.log.error("%s; events in hand come again", error)
 
     @property
-    def in_hand(self) -> int:
+    def open_tasks(self) -> int:
         """How many events are worked on, or wait to be tried again."""
-        return len(self._in_hand)
+        return len(self._tasks)
 
     def _join(self) -> None:
-        if self._away:
+        if self._redis_away:
             # What was handed to this reactor while the answer was lost is its own, and nobody else's to find.
             for event in self._store.event_groups.mine(GROUP, self._name):
-                self._admit(event, 1)
-            self._away = False
+                self._accept(event, 1)
+            self._redis_away = False
             self._role.log.warning("redis is back: events go on")
         if self._joined:
             return
@@ -149,12 +149,12 @@ class Inbox:
             self._role.log.info(
                 "reacting to events of the last %d s, and from now on", self._role.options.replay_window
             )
-        self._share(first=True)
+        self._sync_table(first=True)
         self._joined = True
 
     # --------------------------------------------------------------------------------------------------------------- the table
 
-    def _share(self, *, first: bool = False) -> None:
+    def _sync_table(self, *, first: bool = False) -> None:
         """Takes the table that the reactors share; at the start of another configuration they get this one's."""
         version, text = self._store.event_groups.state(GROUP)
         if (not text or not self._table.take(text)) and first:
@@ -162,42 +162,42 @@ class Inbox:
             self._store.event_groups.save_state(GROUP, self._table.text(), version)
             version, _ = self._store.event_groups.state(GROUP)
         self._version = version
-        self._wish()
+        self._announce_wanted_tags()
 
-    def _wish(self) -> None:
+    def _announce_wanted_tags(self) -> None:
         self._store.events.want(GROUP, self._table.wanted())
-        self._wished = time.monotonic()
+        self._announced_at = time.monotonic()
 
-    def _obey(self, in_hand: InHand) -> bool:
+    def _apply_order(self, task: EventTask) -> bool:
         """Does what an event orders. False for one that orders nothing."""
         before = self._table.text()
-        answer = self._table.obey(in_hand.tag, in_hand.data)
+        answer = self._table.apply_order(task.tag, task.data)
         if answer is None:
             return False
-        if time.time() - int(in_hand.event.id.partition("-")[0]) / 1000 > _ORDER_PATIENCE:
+        if time.time() - int(task.event.id.partition("-")[0]) / 1000 > _ORDER_SECONDS:
             self._table.take(before)
             return True
         if self._table.text() != before:
             if not self._store.event_groups.save_state(GROUP, self._table.text(), self._version):
                 # Another reactor changed it meanwhile: its table counts, and the order is done to that.
-                self._share()
-                return self._obey(in_hand)
+                self._sync_table()
+                return self._apply_order(task)
             self._version += 1
-            self._wish()
+            self._announce_wanted_tags()
         self._fire(*answer)
         return True
 
     # --------------------------------------------------------------------------------------------------------------- the events
 
-    def _sign(self) -> None:
+    def _report_alive(self) -> None:
         now = time.monotonic()
-        if now - self._signed < _ALIVE_EVERY:
+        if now - self._alive_at < _ALIVE_EVERY:
             return
-        if now - self._wished > _WISHES_EVERY:
-            self._wish()
+        if now - self._announced_at > _ANNOUNCE_EVERY:
+            self._announce_wanted_tags()
         for event, handed_out in self._store.event_groups.claim(GROUP, self._name, int(_SILENCE * 1000), _BATCH):
-            self._admit(event, handed_out + 1)
-        self._signed = now
+            self._accept(event, handed_out + 1)
+        self._alive_at = now
         self._measure()
 
     def _measure(self) -> None:
@@ -212,9 +212,9 @@ class Inbox:
             )
         self._missed = backlog.missed
 
-    def _take(self) -> None:
-        room = self._role.options.reactor_worker_hwm - len(self._in_hand)
-        block = min([_BLOCK, *(int((due - time.monotonic()) * 1000) for due in self._again.values())])
+    def _read_events(self) -> None:
+        room = self._role.options.reactor_worker_hwm - len(self._tasks)
+        block = min([_BLOCK, *(int((due - time.monotonic()) * 1000) for due in self._due.values())])
         if room <= 0:
             time.sleep(max(block, 1) / 1000)
             return
@@ -224,85 +224,85 @@ class Inbox:
             self._joined = False
             return
         for event in batch.events:
-            self._admit(event, 1)
+            self._accept(event, 1)
         if batch.version != self._version:
-            self._share()
+            self._sync_table()
 
-    def _admit(self, event: KeptEvent, tries: int) -> None:
+    def _accept(self, event: KeptEvent, tries: int) -> None:
         """The event is this reactor's; it is worked on when its turn comes."""
-        if event.id in self._in_hand:
+        if event.id in self._tasks:
             return
         found = unpack(event.frame) if event.to in ("", GROUP) else None
         if found is None:
             # For another group, or written by another hand.
-            self._done.append(event.id)
+            self._to_acknowledge.append(event.id)
             return
-        self._in_hand[event.id] = InHand(event, *found, tries=tries)
-        self._again[event.id] = 0.0
+        self._tasks[event.id] = EventTask(event, *found, tries=tries)
+        self._due[event.id] = 0.0
 
-    def _work_off(self, react: Callable[[InHand], None]) -> None:
+    def _start_due(self, react: Callable[[EventTask], None]) -> None:
         now = time.monotonic()
-        for name in [name for name, due in self._again.items() if due <= now]:
-            in_hand = self._in_hand[name]
+        for name in [name for name, due in self._due.items() if due <= now]:
+            task = self._tasks[name]
             # What raises is due again.
-            self._begin(in_hand, react)
-            del self._again[name]
+            self._begin(task, react)
+            del self._due[name]
 
-    def _begin(self, in_hand: InHand, react: Callable[[InHand], None]) -> None:
-        if in_hand.tries > max(self._role.options.reactor_tries, 1):
-            self._bury(in_hand, f"{in_hand.tries - 1} reactors ended while they worked on it")
-        elif self._obey(in_hand):
-            self._forget(in_hand)
+    def _begin(self, task: EventTask, react: Callable[[EventTask], None]) -> None:
+        if task.tries > max(self._role.options.reactor_tries, 1):
+            self._bury(task, f"{task.tries - 1} reactors ended while they worked on it")
+        elif self._apply_order(task):
+            self._forget(task)
         else:
-            in_hand.failures, in_hand.asked, in_hand.waits_for = [], [], ""
-            react(in_hand)
+            task.failures, task.to_ask, task.waits_for = [], [], ""
+            react(task)
 
-    def _end_finished(self) -> None:
+    def _settle_finished(self) -> None:
         while True:
             try:
-                in_hand = self._finished.get_nowait()
+                task = self._finished.get_nowait()
             except queue.Empty:
                 break
             try:
-                self._end(in_hand)
+                self._settle(task)
             except StoreError:
-                self._finished.put(in_hand)
+                self._finished.put(task)
                 raise
-        ended, self._done = self._done, []
+        ended, self._to_acknowledge = self._to_acknowledge, []
         try:
             self._store.event_groups.done(GROUP, ended)
         except StoreError:
-            self._done = ended + self._done
+            self._to_acknowledge = ended + self._to_acknowledge
             raise
 
-    def _end(self, in_hand: InHand) -> None:
-        if not in_hand.failures and not in_hand.waits_for:
-            self._told_waiting = ""
-            self._forget(in_hand)
+    def _settle(self, task: EventTask) -> None:
+        if not task.failures and not task.waits_for:
+            self._last_wait_reason = ""
+            self._forget(task)
             return
-        if not in_hand.failures:
-            if in_hand.waits_for != self._told_waiting:
-                self._role.log.error("reactions to %s wait: %s", in_hand.tag, in_hand.waits_for)
-                self._told_waiting = in_hand.waits_for
+        if not task.failures:
+            if task.waits_for != self._last_wait_reason:
+                self._role.log.error("reactions to %s wait: %s", task.tag, task.waits_for)
+                self._last_wait_reason = task.waits_for
             pause = PAUSES[1]
-        elif in_hand.tries >= self._role.options.reactor_tries:
-            self._bury(in_hand, "; ".join(in_hand.failures))
+        elif task.tries >= self._role.options.reactor_tries:
+            self._bury(task, "; ".join(task.failures))
             return
         else:
-            pause = PAUSES[min(in_hand.tries, len(PAUSES)) - 1]
-            in_hand.tries += 1
-        self._again[in_hand.event.id] = time.monotonic() + pause
+            pause = PAUSES[min(task.tries, len(PAUSES)) - 1]
+            task.tries += 1
+        self._due[task.event.id] = time.monotonic() + pause
 
-    def _bury(self, in_hand: InHand, why: str) -> None:
-        self._store.event_groups.bury(GROUP, in_hand.event, why, in_hand.tries)
-        self._in_hand.pop(in_hand.event.id, None)
+    def _bury(self, task: EventTask, why: str) -> None:
+        self._store.event_groups.bury(GROUP, task.event, why, task.tries)
+        self._tasks.pop(task.event.id, None)
         self._role.log.error(
             "an event %s is given up after %d tries: %s; look at it with `salt-run reactor.dead`",
-            in_hand.tag,
-            in_hand.tries,
+            task.tag,
+            task.tries,
             why,
         )
 
-    def _forget(self, in_hand: InHand) -> None:
-        self._in_hand.pop(in_hand.event.id, None)
-        self._done.append(in_hand.event.id)
+    def _forget(self, task: EventTask) -> None:
+        self._tasks.pop(task.event.id, None)
+        self._to_acknowledge.append(task.event.id)

@@ -39,12 +39,12 @@ LOADS_GROUP = "ext_job_cache"
 _BATCH = 50
 
 #: Seconds to wait for an event; between signs of life; the silence (milliseconds) after which another reactor takes over.
-_TURN = 0.5
-_SIGN_EVERY = 1.0
-_SILENCE = 5000
+_BLOCK_SECONDS = 0.5
+_ALIVE_EVERY = 1.0
+_SILENCE_MS = 5000
 
 #: Seconds between two times that the wish is said.
-_WISH_EVERY = 3600.0
+_ANNOUNCE_EVERY = 3600.0
 
 #: Seconds before an event is tried again, and how often: for some ten minutes. Then it is buried, so that the next get their turn.
 PAUSES = (1.0, 5.0, 30.0)
@@ -71,31 +71,31 @@ class JobCache:
         self._loads_alone = loads_alone
         self._runtime = runtime
         self._returner = name
-        self._told = False
+        self._missing_logged = False
         self._clock = clock
         self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
-        self._signed = self._wished = -_WISH_EVERY
+        self._alive_at = self._announced_at = -_ANNOUNCE_EVERY
         #: Events in hand, oldest first; how often the oldest was tried; when it is due.
         self._events: list[KeptEvent] = []
         self._tries = 0
         self._due = 0.0
 
-    def turn(self) -> bool:
+    def poll(self) -> bool:
         """Takes what there is and hands on what is due; False where it has to wait. Raises StoreError."""
         groups, now = self._store.event_groups, self._clock()
-        if now - self._wished >= _WISH_EVERY:
+        if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(self._group, self._tags)
-            self._wished = now
-        if now - self._signed >= _SIGN_EVERY:
+            self._announced_at = now
+        if now - self._alive_at >= _ALIVE_EVERY:
             groups.create(self._group, int(time.time() * 1000))
-            self._events += [event for event, _ in groups.claim(self._group, self._name, _SILENCE, _BATCH)]
-            self._signed = now
+            self._events += [event for event, _ in groups.claim(self._group, self._name, _SILENCE_MS, _BATCH)]
+            self._alive_at = now
         if not self._events:
-            batch = groups.read(self._group, self._name, int(_TURN * 1000), _BATCH)
+            batch = groups.read(self._group, self._name, int(_BLOCK_SECONDS * 1000), _BATCH)
             self._events = batch.events if batch is not None else []
         while self._events and self._clock() >= self._due:
             event = self._events[0]
-            why = self._handed_on(event)
+            why = self._deliver(event)
             if not why:
                 groups.done(self._group, [event.id])
             elif self._tries < TRIES:
@@ -112,7 +112,7 @@ class JobCache:
         """What is in hand is for the next. Raises StoreError."""
         self._store.event_groups.leave(self._group, self._name)
 
-    def _handed_on(self, event: KeptEvent) -> str:
+    def _deliver(self, event: KeptEvent) -> str:
         """Empty once the returner has it, else why not."""
         self._tries += 1
         found = unpack(event.frame) if event.to in ("", self._group) else None
@@ -120,11 +120,11 @@ class JobCache:
             return ""
         tag, data = found
         try:
-            self._hand_on(tag, data)
+            self._call_returner(tag, data)
         except NotAvailable as missing:
             why = str(missing)
             if self._loads_alone:
-                self._do_without(why)
+                self._log_missing(why)
                 return ""
         except Exception as error:  # noqa: BLE001 - a user's returner may raise anything
             why = f"{type(error).__name__}: {error}"
@@ -134,18 +134,18 @@ class JobCache:
             _LOG.error("%s: the returner %s did not take %s, which waits: %s", self._option, self._returner, tag, why)
         return why
 
-    def _do_without(self, why: str) -> None:
-        if not self._told:
+    def _log_missing(self, why: str) -> None:
+        if not self._missing_logged:
             _LOG.error("%s: it is not told of jobs: %s", self._option, why)
-        self._told = True
+        self._missing_logged = True
 
-    def _hand_on(self, tag: str, data: Mapping[str, Any]) -> None:
+    def _call_returner(self, tag: str, data: Mapping[str, Any]) -> None:
         about = tags.parse(tag)
         if about is None or about.kind not in _CALLS or (self._loads_alone and about.kind != "job_new"):
             return
         # A job that its minion began itself had no event of its own.
         if about.kind == "job_ret" and "tgt" in data:
-            self._call("save_load", _of_own(dict(data)))
+            self._call("save_load", _own_job_arguments(dict(data)))
         name, arguments = _CALLS[about.kind]
         self._call(name, arguments(dict(data)))
 
@@ -159,7 +159,7 @@ class JobCache:
         served.bound(function, self._runtime.context)(*arguments)
 
 
-def _of_load(data: dict[str, Any]) -> tuple[Any, ...]:
+def _save_load_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
     minions = data.pop("minions", [])
     return (
         str(data["jid"]),
@@ -168,19 +168,19 @@ def _of_load(data: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _of_own(data: dict[str, Any]) -> tuple[Any, ...]:
+def _own_job_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
     load = {name: data[name] for name in ("jid", "fun", "arg", "tgt", "tgt_type", "user") if name in data}
     return (str(data["jid"]), {"user": data["tgt"], **load}, [data["id"]])
 
 
-def _of_return(data: dict[str, Any]) -> tuple[Any, ...]:
+def _returner_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
     return ({name: value for name, value in data.items() if name not in ("_stamp", "cmd")},)
 
 
 #: Kind of an event -> function of the returner, and what it is called with.
 _CALLS: Mapping[str, tuple[str, Callable[[dict[str, Any]], tuple[Any, ...]]]] = {
-    "job_new": ("save_load", _of_load),
-    "job_ret": ("returner", _of_return),
+    "job_new": ("save_load", _save_load_arguments),
+    "job_ret": ("returner", _returner_arguments),
 }
 
 
@@ -208,14 +208,14 @@ def _follow(cache: JobCache, option: str, ended: threading.Event) -> None:
     away = False
     while not ended.is_set():
         try:
-            going = cache.turn()
+            going = cache.poll()
             away = False
         except StoreError as error:
             if not away:
                 _LOG.error("%s: %s; jobs and returns wait until that is over", option, error)
             away, going = True, False
         if not going:
-            ended.wait(_TURN)
+            ended.wait(_BLOCK_SECONDS)
     try:
         cache.close()
     except StoreError as error:

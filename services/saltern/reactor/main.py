@@ -28,7 +28,7 @@ from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
 from saltern.reactor import event_return, job_cache
-from saltern.reactor.inbox import Inbox, InHand
+from saltern.reactor.inbox import EventTask, Inbox
 from saltern.reactor.pool import Pool, Worker
 from saltern.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
 from saltern.reactor.table import ReactorTable
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from statecore.runtime.runtime import Runtime
 
 #: Seconds that the master has to take a reaction.
-_PATIENCE = 30.0
+_CONTROL_TIMEOUT = 30.0
 
 #: Not loaded before there is something to react to.
 _SLS = "saltern.reactor.sls"
 
 #: Names of refusals that say nothing about what was asked for: the master cannot be asked now.
-_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Busy"})
+_MASTER_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Busy"})
 
 
 @dataclass
@@ -57,31 +57,31 @@ class Reactor:
     sls: ReactorSls
     table: ReactorTable
     #: Takes an event whose reactions the master is to be asked for; False when there is no place for it now.
-    hand_on: Callable[[InHand], bool]
+    submit: Callable[[EventTask], bool]
     #: Is told of an event whose work has ended.
-    finished: Callable[[InHand], None]
+    finished: Callable[[EventTask], None]
 
-    def react(self, in_hand: InHand) -> None:
+    def react(self, task: EventTask) -> None:
         """Begins everything that the event calls for and that is not done yet. What fails is noted, and the rest goes on."""
-        if not is_own(in_hand.data) and self.table.is_leader:
-            self._react(in_hand)
-        if not in_hand.asked:
-            self.finished(in_hand)
-        elif not self.hand_on(in_hand):
-            in_hand.waits_for = "the threads that ask the master are busy (reactor_worker_threads)"
-            self.finished(in_hand)
+        if not is_own(task.data) and self.table.is_leader:
+            self._react(task)
+        if not task.to_ask:
+            self.finished(task)
+        elif not self.submit(task):
+            task.waits_for = "the threads that ask the master are busy (reactor_worker_threads)"
+            self.finished(task)
 
-    def _react(self, in_hand: InHand) -> None:
-        for pattern in files_for(in_hand.tag, self.table.files()):
-            for path in self._paths(pattern, in_hand):
-                for number, reaction in enumerate(self._read(path, in_hand)):
+    def _react(self, task: EventTask) -> None:
+        for pattern in files_for(task.tag, self.table.files()):
+            for path in self._paths(pattern, task):
+                for number, reaction in enumerate(self._read(path, task)):
                     name = f"{path}#{number}"
-                    if name in in_hand.done:
+                    if name in task.done:
                         continue
                     if reaction.client == "caller":
-                        perform(self.role, partial(self.caller, reaction), reaction, name, in_hand)
+                        perform(self.role, partial(self.caller, reaction), reaction, name, task)
                     else:
-                        in_hand.asked.append((name, reaction))
+                        task.to_ask.append((name, reaction))
 
     def caller(self, reaction: Reaction) -> None:
         """Runs an execution function here, in the reactor's own container."""
@@ -89,7 +89,7 @@ class Reactor:
         if not returned.success:
             raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
 
-    def _paths(self, pattern: str, in_hand: InHand) -> list[Path]:
+    def _paths(self, pattern: str, task: EventTask) -> list[Path]:
         """Files of a path, glob or salt:// URL."""
         if pattern.startswith("salt://"):
             found = self.sls.fetch(pattern.removeprefix("salt://"))
@@ -98,45 +98,45 @@ class Reactor:
             paths = [Path(name) for name in sorted(glob.glob(pattern))]  # noqa: PTH207 - the pattern may be absolute
         if not paths:
             self.role.log.error("reactor: there is no file %s", pattern)
-            in_hand.failures.append(f"there is no file {pattern}")
+            task.failures.append(f"there is no file {pattern}")
         return paths
 
-    def _read(self, path: Path, in_hand: InHand) -> Iterator[Reaction]:
+    def _read(self, path: Path, task: EventTask) -> Iterator[Reaction]:
         try:
-            yield from reactions(self.sls.chunks(path, in_hand.tag, in_hand.data))
+            yield from reactions(self.sls.chunks(path, task.tag, task.data))
         except (SlsError, ReactionError, OSError, UnicodeDecodeError) as error:
-            self.role.log.error("reactor: %s, for event %s: %s", path, in_hand.tag, error)
-            in_hand.failures.append(f"{path}: {error}")
+            self.role.log.error("reactor: %s, for event %s: %s", path, task.tag, error)
+            task.failures.append(f"{path}: {error}")
 
 
-def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, in_hand: InHand) -> None:
+def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, task: EventTask) -> None:
     """Does one reaction; counts, logs and notes what became of it."""
     try:
         work()
     except ControlTimeout as error:
-        in_hand.waits_for = str(error)
+        task.waits_for = str(error)
     except (ControlError, ReactionError) as error:
-        if isinstance(error, ControlError) and error.name in _AWAY:
-            in_hand.waits_for = str(error)
+        if isinstance(error, ControlError) and error.name in _MASTER_AWAY:
+            task.waits_for = str(error)
             return
-        role.log.error("reaction %s to %s: %s", reaction.id, in_hand.tag, error)
+        role.log.error("reaction %s to %s: %s", reaction.id, task.tag, error)
         role.metrics.reactions.labels("failed").inc()
-        in_hand.failures.append(f"{reaction.id}: {error}")
+        task.failures.append(f"{reaction.id}: {error}")
     except Exception as error:
-        role.log.exception("reaction %s to %s failed", reaction.id, in_hand.tag)
+        role.log.exception("reaction %s to %s failed", reaction.id, task.tag)
         role.metrics.reactions.labels("failed").inc()
-        in_hand.failures.append(f"{reaction.id}: {type(error).__name__}: {error}")
+        task.failures.append(f"{reaction.id}: {type(error).__name__}: {error}")
     else:
-        in_hand.done.add(name)
+        task.done.add(name)
         role.metrics.reactions.labels("done").inc()
-        role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, in_hand.tag)
+        role.log.info("%s.%s, as %s asks for event %s", reaction.client, reaction.fun, reaction.id, task.tag)
 
 
 def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
     """Publishes a job."""
     job = control.call(
         "publish",
-        timeout=_PATIENCE,
+        timeout=_CONTROL_TIMEOUT,
         tgt=reaction.tgt,
         tgt_type=reaction.tgt_type,
         fun=reaction.fun,
@@ -152,13 +152,13 @@ def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
 def runner(control: ControlClient, reaction: Reaction, request_id: str) -> None:
     """Starts a runner; its result comes as an event."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
-    control.call("runner", timeout=_PATIENCE, fun=reaction.fun, request_id=request_id, **fields)
+    control.call("runner", timeout=_CONTROL_TIMEOUT, fun=reaction.fun, request_id=request_id, **fields)
 
 
 def wheel(control: ControlClient, reaction: Reaction, request_id: str) -> None:
     """Administers keys and trees; what that does twice is as if done once."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
-    control.call("wheel", timeout=_PATIENCE, fun=reaction.fun, **fields)
+    control.call("wheel", timeout=_CONTROL_TIMEOUT, fun=reaction.fun, **fields)
 
 
 #: Client of a reaction -> what asks the master for it.
@@ -169,14 +169,14 @@ _CLIENTS: Mapping[str, Callable[[ControlClient, Reaction, str], None]] = {
 }
 
 
-def asker(role: Role, control: ControlClient, finished: Callable[[InHand], None]) -> Worker[InHand]:
+def asker(role: Role, control: ControlClient, finished: Callable[[EventTask], None]) -> Worker[EventTask]:
     """What a thread of the pool does, over a link of its own: the reactions of an event, in their order."""
 
-    def work(in_hand: InHand) -> None:
-        for name, reaction in in_hand.asked:
-            ask = partial(_CLIENTS[reaction.client], control, reaction, in_hand.request_id(name))
-            perform(role, ask, reaction, name, in_hand)
-        finished(in_hand)
+    def work(task: EventTask) -> None:
+        for name, reaction in task.to_ask:
+            ask = partial(_CLIENTS[reaction.client], control, reaction, task.request_id(name))
+            perform(role, ask, reaction, name, task)
+        finished(task)
 
     return work, control.close
 
@@ -205,12 +205,12 @@ def _loop(role: Role) -> None:
     # Whoever configured reactions has the engine at once, others when somebody adds the first (`salt-run reactor.add`).
     sls = _sls_of(options) if table.rows else cast("ReactorSls", Deferred(partial(_sls_of, options)))
     inbox = Inbox(role, store, table, sender.fire)
-    pool: Pool[InHand] = Pool(
+    pool: Pool[EventTask] = Pool(
         options.reactor_worker_threads,
         options.reactor_worker_hwm,
         lambda: asker(role, ControlClient(context, options, keys), inbox.finished),
     )
-    reactor = Reactor(role, sls, table, lambda in_hand: pool.submit([in_hand]), inbox.finished)
+    reactor = Reactor(role, sls, table, lambda task: pool.submit([task]), inbox.finished)
     ended = threading.Event()
     followers = [
         threading.Thread(target=work, args=(options, partial(_runtime_of, options), ended), name=name, daemon=True)
@@ -223,13 +223,13 @@ def _loop(role: Role) -> None:
         one.start()
     try:
         while role.running():
-            inbox.turn(reactor.react)
+            inbox.poll(reactor.react)
     finally:
         ended.set()
         left = pool.close(DRAIN_SECONDS)
         inbox.close()
-        if left or inbox.in_hand:
-            role.log.warning("%d events are left to the next reactor", inbox.in_hand)
+        if left or inbox.open_tasks:
+            role.log.warning("%d events are left to the next reactor", inbox.open_tasks)
         for one in followers:
             one.join(DRAIN_SECONDS)
         sender.close()

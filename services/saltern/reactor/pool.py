@@ -14,7 +14,7 @@ Work = TypeVar("Work")
 Worker: TypeAlias = tuple[Callable[[Work], None], Callable[[], None]]
 
 #: Seconds between looks of an idle thread at whether the pool ends.
-_TURN = 0.2
+_BLOCK_SECONDS = 0.2
 
 
 class Pool(Generic[Work]):
@@ -51,7 +51,7 @@ class Pool(Generic[Work]):
             time.sleep(0.01)
         self._ended.set()
         for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()) + _TURN)
+            thread.join(max(0.0, deadline - time.monotonic()) + _BLOCK_SECONDS)
         return self._queue.qsize()
 
     def _work(self) -> None:
@@ -59,7 +59,7 @@ class Pool(Generic[Work]):
         try:
             while not self._ended.is_set():
                 try:
-                    pieces = self._queue.get(timeout=_TURN)
+                    pieces = self._queue.get(timeout=_BLOCK_SECONDS)
                 except queue.Empty:
                     continue
                 for piece in pieces:

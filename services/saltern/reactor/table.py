@@ -56,7 +56,7 @@ class ReactorTable:
             return False
         return True
 
-    def obey(self, tag: str, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    def apply_order(self, tag: str, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
         """Does what the event orders; the event that answers it. None for an event that orders nothing."""
         order = tag.removeprefix(tags.REACTOR_ORDERS)
         if order == tag or order not in _ORDERS:

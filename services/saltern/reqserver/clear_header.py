@@ -32,7 +32,7 @@ class ClearHeader:
     patient: bool = False
 
 
-NOTHING = ClearHeader()
+NO_HEADER = ClearHeader()
 
 
 def of_minion(payload: bytes) -> ClearHeader:
@@ -71,37 +71,37 @@ def _outermost(payload: bytes) -> dict[bytes, Any]:
     """Plain entries of a map, values of more than _WHOLE bytes left out; up to the first value that is not plain."""
     first = payload[0]
     if 0x80 <= first <= 0x8F:
-        count, place = first & 0x0F, 1
+        count, offset = first & 0x0F, 1
     elif first == 0xDE:
-        count, place = int.from_bytes(payload[1:3], "big"), 3
+        count, offset = int.from_bytes(payload[1:3], "big"), 3
     else:
         return {}
     found: dict[bytes, Any] = {}
     for _ in range(min(count, _ENTRIES)):
-        key, place = _plain(payload, place)
-        value, place = _plain(payload, place)
-        if not isinstance(key, bytes) or place < 0:
+        key, offset = _plain_value(payload, offset)
+        value, offset = _plain_value(payload, offset)
+        if not isinstance(key, bytes) or offset < 0:
             break
         found[key] = value
     return found
 
 
-def _plain(payload: bytes, place: int) -> tuple[Any, int]:
+def _plain_value(payload: bytes, offset: int) -> tuple[Any, int]:
     """The value at a place, and where the next one begins; -1 where there is none that is plain."""
-    if not 0 <= place < len(payload):
+    if not 0 <= offset < len(payload):
         return None, -1
-    first = payload[place]
-    place += 1
+    first = payload[offset]
+    offset += 1
     if 0xA0 <= first <= 0xBF:
-        return payload[place : place + (first & 0x1F)], place + (first & 0x1F)
+        return payload[offset : offset + (first & 0x1F)], offset + (first & 0x1F)
     if first in _LENGTH_BYTES:
         wide = _LENGTH_BYTES[first]
-        length = int.from_bytes(payload[place : place + wide], "big")
-        place += wide
-        return (payload[place : place + length] if length <= _WHOLE else None), place + length
+        length = int.from_bytes(payload[offset : offset + wide], "big")
+        offset += wide
+        return (payload[offset : offset + length] if length <= _WHOLE else None), offset + length
     if first <= 0x7F:
-        return first, place
-    return (_CONSTANTS[first], place) if first in _CONSTANTS else (None, -1)
+        return first, offset
+    return (_CONSTANTS[first], offset) if first in _CONSTANTS else (None, -1)
 
 
 def _bytes(value: Any) -> bytes:

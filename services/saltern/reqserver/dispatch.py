@@ -24,7 +24,7 @@ from functools import partial
 from typing import TypeAlias
 
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
-from saltern.reqserver.clear_header import NOTHING, ClearHeader
+from saltern.reqserver.clear_header import NO_HEADER, ClearHeader
 from saltern.reqserver.queue import FairQueue, Request, Side, WaitingRequests
 from saltern.reqserver.workers import Worker, Workers
 
@@ -39,10 +39,10 @@ WORKERLESS = 5.0
 HANDOVER_GRACE = 1.0
 
 #: Requests that are answered later; with more the oldest is given up.
-MAX_LATER = 1000
+MAX_DEFERRED = 1000
 
 #: Seconds for a late answer. Whoever asked has given up long before; this bounds what is remembered.
-LATER_SECONDS = 3600.0
+DEFERRED_SECONDS = 3600.0
 
 #: What one sender may take of the bounds of what waits: a flood of one minion leaves the rest to the others.
 SENDERS_SHARE = 0.1
@@ -51,19 +51,19 @@ SENDERS_SHARE = 0.1
 RETRY_AFTER = 5.0
 
 #: A request that is sent again is found among so many of its sender's; who has more is not worth the search.
-_LOOKED_THROUGH = 16
+_MOST_COMPARED = 16
 
 #: Connections whose last pool is remembered, to have the next request opened where it belongs.
 _HINTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
+class Assign:
     """Send the request to this worker. ``look``: the worker's pool, where the request may be of another one."""
 
     worker: bytes
     request: Request
-    look: str = ""
+    opening_pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Refuse:
     retry_after: float
 
 
-Instruction: TypeAlias = Hand | Answer | GiveUp | Refuse
+Instruction: TypeAlias = Assign | Answer | GiveUp | Refuse
 
 
 @dataclass
@@ -109,9 +109,9 @@ class Dispatcher:
     #: Requests of one minion in work at once in a pool; 0: all its workers but one.
     at_once: int = 0
     waiting: WaitingRequests = field(default_factory=WaitingRequests)
-    crew: Workers = field(init=False)
+    workers: Workers = field(init=False)
     #: Requests that a process of some worker's answers when it is done: ticket -> when the worker said so, oldest first.
-    parked: dict[int, tuple[float, Request]] = field(default_factory=dict)
+    deferred: dict[int, tuple[float, Request]] = field(default_factory=dict)
     #: How often since it was last taken: a request went to another worker, was opened in another pool, was refused and why.
     requeued: int = 0
     handed_back: int = 0
@@ -119,19 +119,19 @@ class Dispatcher:
     _tickets: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _hints: OrderedDict[bytes, str] = field(default_factory=OrderedDict)
     #: Whose turn it is among the lines that a pool's workers serve.
-    _turns: dict[str, int] = field(init=False)
+    _next_served: dict[str, int] = field(init=False)
     #: Pool -> the lines that its workers serve.
-    _serves: Mapping[str, Sequence[tuple[str | None, Side, FairQueue]]] = field(init=False)
+    _served_queues: Mapping[str, Sequence[tuple[str | None, Side, FairQueue]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.crew = Workers(self.pools, self.at_once)
-        self._turns = dict.fromkeys(self.pools.names, 0)
+        self.workers = Workers(self.pools, self.at_once)
+        self._next_served = dict.fromkeys(self.pools.names, 0)
         # Its own requests, those that nobody has looked into, those of pools without a worker.
         unopened = [None] if self.pools.several else []
-        self._serves = {
+        self._served_queues = {
             pool: [
-                (of, side, self.waiting.line(of, side))
-                for of in (pool, *unopened, *(other for other in self.crew.order if other != pool))
+                (of, side, self.waiting.queue(of, side))
+                for of in (pool, *unopened, *(other for other in self.workers.order if other != pool))
                 for side in (Side.CONTROL, Side.MINION)
             ]
             for pool in self.pools.names
@@ -140,7 +140,7 @@ class Dispatcher:
     @property
     def busy(self) -> int:
         """How many workers hold a request."""
-        return sum(map(self.crew.busy, self.pools.names))
+        return sum(map(self.workers.busy, self.pools.names))
 
     # ---------------------------------------------------------------------------------------------------------------- events
 
@@ -152,19 +152,19 @@ class Dispatcher:
         payload: bytes,
         now: float,
         *,
-        sight: ClearHeader = NOTHING,
+        header: ClearHeader = NO_HEADER,
         address: str = "",
     ) -> list[Instruction]:
         """A request came in; ``sight`` and ``address`` are what it shows and where it comes from."""
         # An operator's commands are connections of their own; a minion's are one sender.
-        sender = (address, sight.sender) if sight.sender and side is Side.MINION else route[0]
-        overdue = now + self.deadlines.get(sight.cmd, self.deadline)
-        pool = self.pools.of(sight.cmd) if sight.cmd or not self.pools.several else None
+        sender = (address, header.sender) if header.sender and side is Side.MINION else route[0]
+        overdue = now + self.deadlines.get(header.cmd, self.deadline)
+        pool = self.pools.of(header.cmd) if header.cmd or not self.pools.several else None
         number = next(self._tickets)
-        request = Request(number, side, route, client, payload, now, sender, sight.cmd, sight.patient, pool, overdue)
-        if worker := self._at_hand(request):
-            return [self._hand(worker, request, now)]
-        if self._sent_again(request):
+        request = Request(number, side, route, client, payload, now, sender, header.cmd, header.patient, pool, overdue)
+        if worker := self._idle_worker_for(request):
+            return [self._assign_to(worker, request, now)]
+        if self._is_repeated(request):
             return []
         if why := self._full(request):
             self.refused[why] += 1
@@ -174,62 +174,62 @@ class Dispatcher:
 
     def ready(self, name: bytes, now: float, pool: str = "") -> list[Instruction]:
         """A worker has nothing to do. ``pool``: where it was told to work, empty where it does not mind."""
-        worker = self.crew.heard(name, now) or self.crew.join(name, pool, now)
+        worker = self.workers.touch(name, now) or self.workers.join(name, pool, now)
         gone: list[Instruction] = []
         if worker.request is not None:
-            if now - worker.handed < HANDOVER_GRACE:
+            if now - worker.assigned_at < HANDOVER_GRACE:
                 # Its "ready" and our request crossed on the wire.
                 return []
             gone = self._take_back(worker)
-        return gone + self._idle(name, worker, now)
+        return gone + self._set_idle(name, worker, now)
 
     def reply(self, name: bytes, ticket: int, payload: bytes, now: float) -> list[Instruction]:
         """A worker finished a request. A late answer to a request given to another worker is dropped."""
-        if ticket in self.parked:
-            return [Answer(self.parked.pop(ticket)[1], payload)]
-        worker = self.crew.holder(name, ticket, now)
+        if ticket in self.deferred:
+            return [Answer(self.deferred.pop(ticket)[1], payload)]
+        worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
-        request = self.crew.take(worker)
+        request = self.workers.take(worker)
         if self.pools.several:
             self._hint(request, worker.pool)
         # The worker waits for its next request; who gets an answer has the whole network to wait for.
-        return [*self._idle(name, worker, now), Answer(request, payload)]
+        return [*self._set_idle(name, worker, now), Answer(request, payload)]
 
-    def later(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
+    def defer(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
         """A worker left a request to a process of its own, which answers when it is done."""
-        worker = self.crew.holder(name, ticket, now)
+        worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
-        self.parked[ticket] = (now, self.crew.take(worker))
-        return [*self._overdue_later(now), *self._idle(name, worker, now)]
+        self.deferred[ticket] = (now, self.workers.take(worker))
+        return [*self._drop_overdue_deferred(now), *self._set_idle(name, worker, now)]
 
-    def elsewhere(self, name: bytes, ticket: int, pool: str, now: float) -> list[Instruction]:
+    def wrong_pool(self, name: bytes, ticket: int, pool: str, now: float) -> list[Instruction]:
         """A worker looked into a request: it is of another pool."""
-        worker = self.crew.holder(name, ticket, now)
+        worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
-        request = self.crew.take(worker)
+        request = self.workers.take(worker)
         request.attempts -= 1
         # A worker with another configuration may name a pool that is none here.
         request.pool = pool if pool in self.pools.workers else self.pools.rest
         self._hint(request, request.pool)
         self.handed_back += 1
-        fitting = self._at_hand(request)
-        handed = [self._hand(fitting, request, now)] if fitting else []
+        fitting = self._idle_worker_for(request)
+        handed = [self._assign_to(fitting, request, now)] if fitting else []
         if not fitting:
             # Not before those that wait already: other pools look into more than this one works off.
             self.waiting.add(request)
-        return [*handed, *self._idle(name, worker, now)]
+        return [*handed, *self._set_idle(name, worker, now)]
 
     def pulse(self, name: bytes, now: float) -> list[Instruction]:
         """A busy worker lives."""
-        self.crew.heard(name, now)
+        self.workers.touch(name, now)
         return []
 
     def bye(self, name: bytes, now: float) -> list[Instruction]:
         """A worker ends and holds nothing: what was handed to it meanwhile it has not read."""
-        worker = self.crew.workers.get(name)
+        worker = self.workers.get(name)
         if worker is not None and worker.request is not None:
             worker.request.attempts -= 1
         return self._lose([name], now)
@@ -240,58 +240,62 @@ class Dispatcher:
 
     def tick(self, now: float) -> list[Instruction]:
         """Time passed: silent workers are given up, overdue requests answered."""
-        instructions = [*self._lose(self.crew.silent(now - self.silence), now), *self._overdue_later(now)]
+        instructions = [*self._lose(self.workers.silent(now - self.silence), now), *self._drop_overdue_deferred(now)]
         for request in self.waiting.overdue(now):
             instructions.append(self._expire(request))
-        if self.waiting.count and not self.crew:
+        if self.waiting.count and not self.workers:
             # Minions ask again by themselves and can wait; somebody sits in front of a command.
-            told = [one for one in self.waiting if one.side is Side.CONTROL and now - one.arrived > WORKERLESS]
-            for request in told:
+            impatient = [one for one in self.waiting if one.side is Side.CONTROL and now - one.arrived > WORKERLESS]
+            for request in impatient:
                 self.waiting.drop(request)
                 instructions.append(self._expire(request))
         if self.waiting.count and self.pools.several:
             # A pool without a worker: others stand in after a while.
-            instructions += self._assign(self.crew.order, now)
+            instructions += self._assign(self.workers.order, now)
         return instructions
 
     # ------------------------------------------------------------------------------------------------------------------ ends
 
     def _expire(self, request: Request) -> GiveUp:
         self.refused["overdue"] += 1
-        if not self.crew:
+        if not self.workers:
             return GiveUp(request, "no worker is connected")
         pool = request.pool
         if pool is None or not self.pools.several:
-            return GiveUp(request, f"all {len(self.crew)} workers were busy for {self._patience(request):.0f} s")
-        count = self.crew.size(pool)
-        return GiveUp(request, f"all {count} workers of pool {pool} were busy for {self._patience(request):.0f} s")
+            return GiveUp(
+                request, f"all {len(self.workers)} workers were busy for {self._waited_seconds(request):.0f} s"
+            )
+        count = self.workers.size(pool)
+        return GiveUp(
+            request, f"all {count} workers of pool {pool} were busy for {self._waited_seconds(request):.0f} s"
+        )
 
     @staticmethod
-    def _patience(request: Request) -> float:
+    def _waited_seconds(request: Request) -> float:
         return request.overdue - request.arrived
 
-    def _overdue_later(self, now: float) -> list[Instruction]:
+    def _drop_overdue_deferred(self, now: float) -> list[Instruction]:
         gone: list[Instruction] = []
-        while self.parked:
-            ticket, (since, request) = next(iter(self.parked.items()))
-            if len(self.parked) <= MAX_LATER and now - since <= LATER_SECONDS:
+        while self.deferred:
+            ticket, (since, request) = next(iter(self.deferred.items()))
+            if len(self.deferred) <= MAX_DEFERRED and now - since <= DEFERRED_SECONDS:
                 break
-            del self.parked[ticket]
+            del self.deferred[ticket]
             gone.append(GiveUp(request, "the process that was to answer it did not"))
         return gone
 
     def _lose(self, names: Iterable[bytes], now: float) -> list[Instruction]:
         instructions: list[Instruction] = []
         for name in names:
-            worker = self.crew.lose(name)
+            worker = self.workers.lose(name)
             if worker is not None:
                 instructions += self._take_back(worker)
-        return instructions + self._assign(self.crew.order, now) if self.waiting.count else instructions
+        return instructions + self._assign(self.workers.order, now) if self.waiting.count else instructions
 
     def _take_back(self, worker: Worker) -> list[Instruction]:
         if worker.request is None:
             return []
-        request = self.crew.take(worker)
+        request = self.workers.take(worker)
         if request.attempts >= MAX_ATTEMPTS:
             self.refused["deadly"] += 1
             return [GiveUp(request, f"{request.attempts} workers died over it")]
@@ -303,7 +307,7 @@ class Dispatcher:
 
     def _full(self, request: Request) -> str:
         """Why a request may not wait, as a word of _REFUSALS; empty where it may."""
-        own = self.waiting.line(request.pool, request.side).of(request.sender)
+        own = self.waiting.queue(request.pool, request.side).of(request.sender)
         size = len(request.payload)
         if request.side is Side.MINION:
             if len(own) >= max(1.0, self.max_count * SENDERS_SHARE):
@@ -315,10 +319,10 @@ class Dispatcher:
         # A single one may be as large as the port reads.
         return "bytes" if self.waiting.count and self.waiting.bytes + size > self.max_bytes else ""
 
-    def _sent_again(self, request: Request) -> bool:
+    def _is_repeated(self, request: Request) -> bool:
         """Whether it waits already: a sign-in of the same minion, which counts no more, or the very same message."""
-        own = self.waiting.line(request.pool, request.side).of(request.sender)
-        if len(own) > _LOOKED_THROUGH:
+        own = self.waiting.queue(request.pool, request.side).of(request.sender)
+        if len(own) > _MOST_COMPARED:
             return False
         for one in own:
             if one.cmd == request.cmd == "_auth":
@@ -331,11 +335,11 @@ class Dispatcher:
 
     # ------------------------------------------------------------------------------------------------------------ assignment
 
-    def _at_hand(self, request: Request) -> bytes | None:
+    def _idle_worker_for(self, request: Request) -> bytes | None:
         """An idle worker for a request that just came, if its sender may have one."""
         for pool in self._preferred(request):
-            worker = self.crew.idle(pool)
-            if worker is not None and self.crew.may(pool, request.side, request.sender):
+            worker = self.workers.idle(pool)
+            if worker is not None and self.workers.may_start(pool, request.side, request.sender):
                 return worker
         return None
 
@@ -344,7 +348,7 @@ class Dispatcher:
         if request.pool is not None:
             return (request.pool,)
         hint = self._hints.get(request.route[0])
-        return (hint, *self.crew.order) if hint else self.crew.order
+        return (hint, *self.workers.order) if hint else self.workers.order
 
     def _hint(self, request: Request, pool: str) -> None:
         if request.cmd:
@@ -354,41 +358,41 @@ class Dispatcher:
         if len(self._hints) > _HINTS:
             self._hints.popitem(last=False)
 
-    def _idle(self, name: bytes, worker: Worker, now: float) -> list[Instruction]:
-        self.crew.rest(name, worker)
+    def _set_idle(self, name: bytes, worker: Worker, now: float) -> list[Instruction]:
+        self.workers.set_idle(name, worker)
         return self._assign((worker.pool,), now) if self.waiting.count else []
 
     def _assign(self, pools: Iterable[str], now: float) -> list[Instruction]:
         """Hands what waits to idle workers of these pools."""
         instructions: list[Instruction] = []
         for pool in pools:
-            while (worker := self.crew.idle(pool)) and (request := self._next(pool, now)) is not None:
-                instructions.append(self._hand(worker, request, now))
+            while (worker := self.workers.idle(pool)) and (request := self._next(pool, now)) is not None:
+                instructions.append(self._assign_to(worker, request, now))
         return instructions
 
     def _next(self, pool: str, now: float) -> Request | None:
         """What a worker of this pool does next: the lines that it serves take turns, so that none starves another."""
-        kinds = self._serves[pool]
-        start = self._turns[pool]
+        kinds = self._served_queues[pool]
+        start = self._next_served[pool]
         for step in range(len(kinds)):
-            place = (start + step) % len(kinds)
-            of, side, line = kinds[place]
-            if not line or (of not in (pool, None) and not self._stands_in(of, line, now)):
+            index = (start + step) % len(kinds)
+            of, side, queue = kinds[index]
+            if not queue or (of not in (pool, None) and not self._stands_in(of, queue, now)):
                 continue
-            request = self.waiting.take(line, partial(self.crew.may, pool, side))
+            request = self.waiting.take(queue, partial(self.workers.may_start, pool, side))
             if request is not None:
-                self._turns[pool] = (place + 1) % len(kinds)
+                self._next_served[pool] = (index + 1) % len(kinds)
                 return request
         return None
 
-    def _stands_in(self, pool: str, line: FairQueue, now: float) -> bool:
+    def _stands_in(self, pool: str, queue: FairQueue, now: float) -> bool:
         """Whether workers of others take this line: its pool has none, and has had none for a while."""
-        return not self.crew.size(pool) and now - next(iter(line)).arrived > WORKERLESS
+        return not self.workers.size(pool) and now - next(iter(queue)).arrived > WORKERLESS
 
-    def _hand(self, name: bytes, request: Request, now: float) -> Hand:
-        worker = self.crew.give(name, request, now)
+    def _assign_to(self, name: bytes, request: Request, now: float) -> Assign:
+        worker = self.workers.give(name, request, now)
         request.attempts += 1
-        return Hand(name, request, worker.pool if request.pool is None else "")
+        return Assign(name, request, worker.pool if request.pool is None else "")
 
 
 #: Why a request is refused at once -> as one says it.

@@ -20,7 +20,7 @@ from saltern.kit.links.sockets import LinkKeys, bind
 from saltern.kit.links.worker_link import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
 from saltern.reqserver import clear_header
-from saltern.reqserver.dispatch import Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
+from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
 from saltern.reqserver.queue import Request, Side
 from saltwire.busy import busy_answer
 
@@ -28,7 +28,7 @@ from saltwire.busy import busy_answer
 _TICK = 250
 
 #: Seconds between looks at the clock, however much arrives: what it decides about takes seconds.
-_LOOK_SECONDS = 0.05
+_TICK_SECONDS = 0.05
 
 #: Messages read from one port before the others get their turn, so that a flood on 4506 never starves workers' answers.
 _BURST = 100
@@ -41,10 +41,10 @@ _MAX_CONTROL_BYTES = 16 * 1024 * 1024
 _MEASURE_SECONDS = 0.2
 
 #: Seconds between two warnings that requests are refused: in a flood each one would be a line.
-_TOLD_SECONDS = 10.0
+_WARNING_SECONDS = 10.0
 
 #: Seconds for which a worker is believed that says why it cannot begin: it waits for Redis as long as a connection does.
-_AWAY_SECONDS = 6.0
+_FAULT_SECONDS = 6.0
 
 #: What the metrics call the pool of requests that no worker has looked into.
 UNOPENED = "unopened"
@@ -59,20 +59,22 @@ class Server:
     def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         options = role.options
         self._role = role
-        self._doorkeeper = CurveAuth(context, LinkKeys.load(role.keys))
+        self._curve_auth = CurveAuth(context, LinkKeys.load(role.keys))
         self._dispatcher = Dispatcher(
             silence=options.worker_silence,
             deadline=options.request_deadline,
-            deadlines=_waits(read_deadlines(options), options.request_deadline),
+            deadlines=_queue_limits(read_deadlines(options), options.request_deadline),
             pools=read_pools(options),
             max_count=options.max_waiting_requests,
             max_bytes=options.max_waiting_bytes,
             at_once=options.minion_requests_at_once,
         )
-        self._next_tick = self._next_measure = self._next_told = 0.0
+        self._next_tick = self._next_measure = self._next_warning = 0.0
         #: When a worker said that it cannot begin, and why.
-        self._away = (-_AWAY_SECONDS, "")
-        self._waits = {pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names}
+        self._worker_fault = (-_FAULT_SECONDS, "")
+        self._wait_metrics = {
+            pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names
+        }
         self._minions = _router(context, options.max_request_bytes)
         # Protocol section 1.1: an identity that reconnects replaces its old connection, idle peers are noticed.
         self._minions.setsockopt(zmq.HEARTBEAT_IVL, 10_000)
@@ -80,8 +82,8 @@ class Server:
         self._minions.setsockopt(zmq.BACKLOG, 1000)
         self._control = _router(context, _MAX_CONTROL_BYTES)
         self._workers = _router(context, -1)
-        self._doorkeeper.serve(self._control, "control")
-        self._doorkeeper.serve(self._workers, "workers")
+        self._curve_auth.serve(self._control, "control")
+        self._curve_auth.serve(self._workers, "workers")
         bind(self._minions, options.interface, options.ret_port, "ret_port")
         bind(self._control, options.internal_interface, options.control_port, "control_port")
         bind(self._workers, options.internal_interface, options.workers_port, "workers_port")
@@ -95,7 +97,7 @@ class Server:
             self._poller.register(one, zmq.POLLIN)
         role.health.check("workers", self._check_workers)
 
-    def turn(self) -> None:
+    def poll(self) -> None:
         """Moves what has arrived, then looks at the clock."""
         ready = dict(self._poller.poll(_TICK))
         for one, read in self._readers.items():
@@ -104,7 +106,7 @@ class Server:
                     self._carry_out(read(message, time.monotonic()))
         now = time.monotonic()
         if now >= self._next_tick:
-            self._next_tick = now + _LOOK_SECONDS
+            self._next_tick = now + _TICK_SECONDS
             self._carry_out(self._dispatcher.tick(now))
         if now >= self._next_measure:
             self._next_measure = now + _MEASURE_SECONDS
@@ -127,7 +129,7 @@ class Server:
         """Ends the sockets; answers on their way out get a second."""
         for one in (self._minions, self._control, self._workers):
             one.close(linger=1000)
-        self._doorkeeper.stop()
+        self._curve_auth.stop()
 
     def _from_minion(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         # Exactly one identity hop, an empty delimiter and a payload (protocol section 1.1).
@@ -140,7 +142,7 @@ class Server:
             "",
             payload,
             now,
-            sight=clear_header.of_minion(payload),
+            header=clear_header.of_minion(payload),
             address=_address(message[2]),
         )
 
@@ -149,14 +151,14 @@ class Server:
             return self._drop("control_port", message)
         route = (message[0].bytes, b"", message[2].bytes)
         try:
-            client = self._doorkeeper.name_of(message[3])
+            client = self._curve_auth.name_of(message[3])
         except PermissionError as error:
             # The connection stands since before the key was taken back.
             self._answer(Side.CONTROL, route, control.refused("AuthorizationError", str(error)))
             return []
         payload = message[3].bytes
         return self._dispatcher.request(
-            Side.CONTROL, route, client, payload, now, sight=clear_header.of_operator(payload)
+            Side.CONTROL, route, client, payload, now, header=clear_header.of_operator(payload)
         )
 
     def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
@@ -164,21 +166,21 @@ class Server:
         if kind == ANSWER and len(rest) == 2 and rest[0].isdigit():
             return self._dispatcher.reply(name, int(rest[0]), rest[1], now)
         if kind == LATER and rest and rest[0].isdigit():
-            return self._dispatcher.later(name, int(rest[0]), now)
+            return self._dispatcher.defer(name, int(rest[0]), now)
         if kind == ELSEWHERE and len(rest) == 2 and rest[0].isdigit():
-            return self._dispatcher.elsewhere(name, int(rest[0]), rest[1].decode(errors="replace"), now)
+            return self._dispatcher.wrong_pool(name, int(rest[0]), rest[1].decode(errors="replace"), now)
         if kind == READY:
             # A worker of an earlier release says no pool.
             return self._dispatcher.ready(name, now, rest[0].decode(errors="replace") if rest else "")
         if kind == PULSE and rest:
             return self._dispatcher.pulse(rest[0], now)
         if kind == HUNG and rest:
-            if rest[0] in self._dispatcher.crew.workers:
+            if self._dispatcher.workers.get(rest[0]) is not None:
                 self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
             frames.send(self._workers, [name, HUNG])
             return self._dispatcher.hung(rest[0], now)
         if kind == AWAY and rest:
-            self._away = (now, rest[0].decode(errors="replace"))
+            self._worker_fault = (now, rest[0].decode(errors="replace"))
             return []
         if kind == BYE:
             return self._dispatcher.bye(name, now)
@@ -192,8 +194,8 @@ class Server:
     def _carry_out(self, instructions: Sequence[Instruction]) -> None:
         for instruction in instructions:
             match instruction:
-                case Hand(worker, request, look):
-                    self._hand(worker, request, look)
+                case Assign(worker, request, opening_pool):
+                    self._send_work(worker, request, opening_pool)
                 case Answer(request, payload):
                     self._answer(request.side, request.route, payload)
                 case Refuse(request, why, retry_after):
@@ -205,10 +207,12 @@ class Server:
                         self._answer(
                             request.side,
                             request.route,
-                            control.refused("NoWorker", f"the master cannot answer now: {self._kept_away() or why}"),
+                            control.refused(
+                                "NoWorker", f"the master cannot answer now: {self._startup_fault() or why}"
+                            ),
                         )
 
-    def _hand(self, worker: bytes, request: Request, look: str) -> None:
+    def _send_work(self, worker: bytes, request: Request, opening_pool: str) -> None:
         message = [
             worker,
             WORK,
@@ -217,14 +221,15 @@ class Server:
             request.client.encode(),
             request.payload,
         ]
-        if look:
-            message.append(look.encode())
+        if opening_pool:
+            message.append(opening_pool.encode())
         frames.send(self._workers, message)
-        crew = self._dispatcher.crew.workers[worker]
-        self._waits[crew.pool].observe(crew.handed - request.arrived)
+        assigned = self._dispatcher.workers.get(worker)
+        assert assigned is not None
+        self._wait_metrics[assigned.pool].observe(assigned.assigned_at - request.arrived)
 
     def _refuse(self, request: Request, why: str, retry_after: float) -> None:
-        if self._tell(time.monotonic()):
+        if self._warning_due(time.monotonic()):
             self._role.log.warning("requests are refused: %s (salt_requests_refused)", why)
         if request.side is Side.CONTROL:
             text = f"the master is busy: {why}; try again in {retry_after:g} s"
@@ -232,11 +237,11 @@ class Server:
         elif request.patient:
             self._answer(request.side, request.route, busy_answer(retry_after))
 
-    def _tell(self, now: float) -> bool:
+    def _warning_due(self, now: float) -> bool:
         """Whether it is time for another warning of what lasts."""
-        if now < self._next_told:
+        if now < self._next_warning:
             return False
-        self._next_told = now + _TOLD_SECONDS
+        self._next_warning = now + _WARNING_SECONDS
         return True
 
     def _answer(self, side: Side, route: tuple[bytes, ...], payload: bytes) -> None:
@@ -245,24 +250,24 @@ class Server:
 
     def _check_workers(self) -> str | None:
         # A pool without a worker is no reason to send minions elsewhere: the others stand in.
-        return None if self._dispatcher.crew else self._kept_away() or "no worker is connected to workers_port"
+        return None if self._dispatcher.workers else self._startup_fault() or "no worker is connected to workers_port"
 
-    def _kept_away(self) -> str | None:
+    def _startup_fault(self) -> str | None:
         """What keeps workers from beginning, as they say themselves; None where one has begun, or none is there."""
-        said, why = self._away
-        fresh = time.monotonic() - said < _AWAY_SECONDS
-        return f"no worker can begin: {why}" if fresh and not self._dispatcher.crew else None
+        reported_at, why = self._worker_fault
+        fresh = time.monotonic() - reported_at < _FAULT_SECONDS
+        return f"no worker can begin: {why}" if fresh and not self._dispatcher.workers else None
 
     def _measure(self, now: float) -> None:
         metrics, dispatcher = self._role.metrics, self._dispatcher
-        crew = dispatcher.crew
-        without = [pool for pool in dispatcher.pools.names if not crew.size(pool)]
-        if crew and without and self._tell(now):
+        workers = dispatcher.workers
+        without = [pool for pool in dispatcher.pools.names if not workers.size(pool)]
+        if workers and without and self._warning_due(now):
             self._role.log.warning("pools without a worker: %s; others stand in for them", ", ".join(without))
         for pool in dispatcher.pools.names:
             metrics.requests_queued.labels(pool).set(dispatcher.waiting.depth(pool))
-            metrics.workers.labels(pool).set(crew.size(pool))
-            metrics.workers_busy.labels(pool).set(crew.busy(pool))
+            metrics.workers.labels(pool).set(workers.size(pool))
+            metrics.workers_busy.labels(pool).set(workers.busy(pool))
         if dispatcher.pools.several:
             metrics.requests_queued.labels(UNOPENED).set(dispatcher.waiting.depth(None))
             metrics.requests_handed_back.inc(dispatcher.handed_back)
@@ -276,7 +281,7 @@ class Server:
             dispatcher.requeued = 0
 
 
-def _waits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
+def _queue_limits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
     """How long requests may wait: where one may be worked on for longer, it does not wait longer, too."""
     return {cmd: float(min(seconds, most)) for cmd, seconds in deadlines.items()}
 
@@ -303,7 +308,7 @@ def _loop(role: Role) -> None:
     role.log.info("listening for minions on %s (%s)", role.options.ret_port, socket.gethostname())
     try:
         while role.running():
-            server.turn()
+            server.poll()
         server.drain()
     finally:
         server.close()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 #: Seconds between two looks for what is overdue, which are looks at everything that waits.
-_LOOK = 0.2
+_CHECK_SECONDS = 0.2
 
 
 class Side(Enum):
@@ -47,60 +47,60 @@ class Request:
     overdue: float
     attempts: int = 0
     #: The line it waits in.
-    line: FairQueue | None = field(default=None, repr=False)
+    queue: FairQueue | None = field(default=None, repr=False)
 
 
 class FairQueue:
     """Waiting requests of one pool and one side."""
 
     def __init__(self) -> None:
-        self._turns: OrderedDict[Hashable, deque[Request]] = OrderedDict()
+        self._by_sender: OrderedDict[Hashable, deque[Request]] = OrderedDict()
 
     def __bool__(self) -> bool:
-        return bool(self._turns)
+        return bool(self._by_sender)
 
     def __iter__(self) -> Iterator[Request]:
-        return (request for requests in self._turns.values() for request in requests)
+        return (request for requests in self._by_sender.values() for request in requests)
 
     def of(self, sender: Hashable) -> deque[Request] | tuple[()]:
         """What waits of one sender."""
-        return self._turns.get(sender, ())
+        return self._by_sender.get(sender, ())
 
     def add(self, request: Request) -> None:
         """Behind the sender's others; a sender who had none waits for all other senders once."""
-        requests = self._turns.get(request.sender)
+        requests = self._by_sender.get(request.sender)
         if requests is None:
-            self._turns[request.sender] = deque((request,))
+            self._by_sender[request.sender] = deque((request,))
         else:
             requests.append(request)
 
     def add_first(self, request: Request) -> None:
         """It has had its turn: the next one that is taken."""
-        self._turns.setdefault(request.sender, deque()).appendleft(request)
-        self._turns.move_to_end(request.sender, last=False)
+        self._by_sender.setdefault(request.sender, deque()).appendleft(request)
+        self._by_sender.move_to_end(request.sender, last=False)
 
-    def take(self, may: Callable[[Hashable], bool]) -> Request | None:
+    def take(self, may_start: Callable[[Hashable], bool]) -> Request | None:
         """The next request of the first sender that may have one worked on."""
-        for sender, requests in self._turns.items():
-            if may(sender):
+        for sender, requests in self._by_sender.items():
+            if may_start(sender):
                 request = requests.popleft()
                 if requests:
-                    self._turns.move_to_end(sender)
+                    self._by_sender.move_to_end(sender)
                 else:
-                    del self._turns[sender]
+                    del self._by_sender[sender]
                 return request
         return None
 
     def remove(self, request: Request) -> None:
         """It is not waited for any more."""
-        requests = self._turns[request.sender]
+        requests = self._by_sender[request.sender]
         requests.remove(request)
         if not requests:
-            del self._turns[request.sender]
+            del self._by_sender[request.sender]
 
     def replace(self, old: Request, new: Request) -> None:
         """The new one in the old one's place; both are of one sender."""
-        requests = self._turns[old.sender]
+        requests = self._by_sender[old.sender]
         requests[requests.index(old)] = new
 
 
@@ -112,75 +112,78 @@ class WaitingRequests:
         self._of_operators: dict[str | None, FairQueue] = {}
         #: Nothing is overdue before.
         self._earliest = math.inf
-        self._looked = -math.inf
+        self._checked_at = -math.inf
         self._counts: dict[str | None, int] = {}
         self.count = 0
         self.bytes = 0
 
     def __iter__(self) -> Iterator[Request]:
         return (
-            request for lines in (self._of_minions, self._of_operators) for line in lines.values() for request in line
+            request
+            for queues in (self._of_minions, self._of_operators)
+            for queue in queues.values()
+            for request in queue
         )
 
     def depth(self, pool: str | None) -> int:
         """How many wait for this pool."""
         return self._counts.get(pool, 0)
 
-    def line(self, pool: str | None, side: Side) -> FairQueue:
+    def queue(self, pool: str | None, side: Side) -> FairQueue:
         """Where requests of this kind wait."""
-        lines = self._of_operators if side is Side.CONTROL else self._of_minions
-        found = lines.get(pool)
+        queues = self._of_operators if side is Side.CONTROL else self._of_minions
+        found = queues.get(pool)
         if found is None:
-            found = lines[pool] = FairQueue()
+            found = queues[pool] = FairQueue()
         return found
 
     def add(self, request: Request, *, first: bool = False) -> None:
         """Begins to wait; ``first``: it did before, and is the next that is taken."""
-        line = self.line(request.pool, request.side)
-        (line.add_first if first else line.add)(request)
-        self._enter(request, line)
+        queue = self.queue(request.pool, request.side)
+        (queue.add_first if first else queue.add)(request)
+        self._count_in(request, queue)
 
     def replace(self, old: Request, new: Request) -> None:
         """The new one waits in the old one's place."""
-        line = old.line
-        assert line is not None, "it does not wait"
-        line.replace(old, new)
-        self._leave(old)
-        self._enter(new, line)
+        queue = old.queue
+        assert queue is not None, "it does not wait"
+        queue.replace(old, new)
+        self._count_out(old)
+        self._count_in(new, queue)
 
-    def take(self, line: FairQueue, may: Callable[[Hashable], bool]) -> Request | None:
+    def take(self, queue: FairQueue, may_start: Callable[[Hashable], bool]) -> Request | None:
         """The next of a line, for a worker."""
-        request = line.take(may)
+        request = queue.take(may_start)
         if request is not None:
-            self._leave(request)
+            self._count_out(request)
         return request
 
     def drop(self, request: Request) -> None:
         """It waits no more."""
-        assert request.line is not None, "it does not wait"
-        request.line.remove(request)
-        self._leave(request)
+        assert request.queue is not None, "it does not wait"
+        request.queue.remove(request)
+        self._count_out(request)
 
     def overdue(self, now: float) -> list[Request]:
         """Those that have waited too long, dropped."""
-        if now <= self._earliest or now - self._looked < _LOOK:
+        if now <= self._earliest or now - self._checked_at < _CHECK_SECONDS:
             return []
-        self._looked = now
+        self._checked_at = now
         gone = [request for request in self if request.overdue < now]
         for request in gone:
             self.drop(request)
         self._earliest = min((request.overdue for request in self), default=math.inf)
         return gone
 
-    def _enter(self, request: Request, line: FairQueue) -> None:
-        request.line = line
+    def _count_in(self, request: Request, queue: FairQueue) -> None:
+        request.queue = queue
         self.count += 1
         self.bytes += len(request.payload)
         self._counts[request.pool] = self._counts.get(request.pool, 0) + 1
         self._earliest = min(self._earliest, request.overdue)
 
-    def _leave(self, request: Request) -> None:
-        request.line = None
+    def _count_out(self, request: Request) -> None:
+        request.queue = None
         self.count -= 1
         self.bytes -= len(request.payload)
         self._counts[request.pool] -= 1

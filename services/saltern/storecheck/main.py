@@ -65,7 +65,7 @@ def _check(client: Client, options: MasterOptions) -> int:
 
     for finding in Check(client).findings(options.keep_jobs_seconds, one):
         wrong += 1
-        sys.stdout.write(f"{finding.says}" + (f" (repair: {finding.cure})" if finding.cure else "") + "\n")
+        sys.stdout.write(f"{finding.line}" + (f" (repair: {finding.remedy})" if finding.remedy else "") + "\n")
     sys.stdout.write(f"{looked} keys looked at, {wrong} faults\n")
     return Exit.GENERIC if wrong else Exit.OK
 
@@ -76,16 +76,16 @@ def _repair(client: Client, options: MasterOptions) -> int:
     for _ in range(_GOES):
         before, left = mended, {}
         for finding in Check(client).findings(options.keep_jobs_seconds):
-            if finding.mend is None:
-                left[finding.says] = None
+            if finding.repair is None:
+                left[finding.line] = None
             else:
-                finding.mend()
+                finding.repair()
                 mended += 1
-                sys.stdout.write(f"{finding.says}; {finding.cure}\n")
+                sys.stdout.write(f"{finding.line}; {finding.remedy}\n")
         if mended == before:
             break
-    for says in left:
-        sys.stdout.write(f"{says}; not mended\n")
+    for line in left:
+        sys.stdout.write(f"{line}; not mended\n")
     sys.stdout.write(f"{mended} mended, {len(left)} left\n")
     return Exit.GENERIC if left else Exit.OK
 

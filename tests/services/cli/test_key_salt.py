@@ -54,7 +54,7 @@ def pems() -> list[str]:
 class Master:
     """Ours: a desk, and salt-key before it."""
 
-    desk: WorkerContext
+    context: WorkerContext
     fake: Any
 
     def run(self, *words: str, answer: str | None = None) -> int:
@@ -72,7 +72,7 @@ def ours(
     redis_url: str, role_keys: Path, master_keys: MasterKeys, tmp_path: Path, master: Callable[..., Any]
 ) -> Master:
     options = MasterOptions(redis_url=redis_url, extension_modules=str(tmp_path))
-    desk = WorkerContext(
+    context = WorkerContext(
         options=options,
         keys=master_keys,
         key_dir=role_keys / "mworker",
@@ -84,7 +84,7 @@ def ours(
         log=logging.getLogger("saltern.mworker"),
         start_runner=lambda call: None,
     )
-    return Master(desk, master({"wheel": lambda fields: wheel.wheel(desk, "cli", fields)}))
+    return Master(context, master({"wheel": lambda fields: wheel.wheel(context, "cli", fields)}))
 
 
 @pytest.fixture
@@ -212,7 +212,9 @@ def test_what_cannot_be(
 ) -> None:
     assert ours.run(*words) == code
     assert said in capsys.readouterr().err
-    assert ours.desk.store.minion_keys.all() == {state: [] for state in ("accepted", "pending", "rejected", "denied")}
+    assert ours.context.store.minion_keys.all() == {
+        state: [] for state in ("accepted", "pending", "rejected", "denied")
+    }
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,7 @@ def test_preseed(ours: Master, tmp_path: Path, pems: list[str], capsys: pytest.C
     """The minion's key is accepted before it comes, with the key that it will have."""
     assert ours.run("--preseed", "web3", "--gen-keys-dir", str(tmp_path)) == 0
     made = PrivateKey.from_pem((tmp_path / "web3.pem").read_bytes())
-    assert ours.desk.store.minion_keys.state_of("web3") == ("accepted", made.public.pem)
+    assert ours.context.store.minion_keys.state_of("web3") == ("accepted", made.public.pem)
     assert capsys.readouterr().out == (
         f"Key for minion web3 accepted.\nmade {tmp_path}/web3.pem\nmade {tmp_path}/web3.pub\n"
     )
@@ -246,11 +248,11 @@ def test_preseed(ours: Master, tmp_path: Path, pems: list[str], capsys: pytest.C
     assert ours.run("--preseed", "web3", "--pub", str(tmp_path / "other.pub")) == 1
     assert "the key of web3 was not accepted: another key is accepted here; --replace" in capsys.readouterr().err
     assert ours.run("--preseed", "web3", "--pub", str(tmp_path / "other.pub"), "--replace") == 0
-    assert ours.desk.store.minion_keys.state_of("web3") == ("accepted", pems[0])
+    assert ours.context.store.minion_keys.state_of("web3") == ("accepted", pems[0])
 
 
 def test_a_preseed_that_is_refused_leaves_nothing(ours: Master, tmp_path: Path, pems: list[str]) -> None:
-    ours.desk.store.minion_keys.store("web3", pems[0], "rejected")
+    ours.context.store.minion_keys.store("web3", pems[0], "rejected")
     assert ours.run("--preseed", "web3", "--gen-keys-dir", str(tmp_path)) == 1
     assert list(tmp_path.glob("web3*")) == []
     ours.fake.answers["wheel"] = ControlError("AuthorizationError", "cli may not @wheel")
@@ -265,7 +267,7 @@ def test_gen_signature(
     """Ours of a stock master's keys is the one that Salt makes."""
     pki = tmp_path / "pki"
     pki.mkdir()
-    own = ours.desk.keys.private
+    own = ours.context.keys.private
     (pki / "master.pem").write_bytes(own.to_pem())
     (pki / "master.pub").write_text(own.public.pem)
     expected = salt(tmp_path, "--gen-signature", "--auto-create", "--signature-path", str(pki))
@@ -291,7 +293,7 @@ def test_gen_signature(
 def test_import_says_what_it_leaves(
     ours: Master, pki: Path, pems: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = ours.desk.store.minion_keys
+    store = ours.context.store.minion_keys
     store.store("web1", pems[0], "pending")  # came before the import: the same key
     store.store("web2", pems[4], "pending")  # somebody else under its name
     (pki / "minions" / "a,b").write_text(pems[0])
@@ -320,9 +322,9 @@ def test_import_says_what_it_leaves(
 def test_import_asks(ours: Master, pki: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ours.run("--import", str(pki), answer="n") == 0
     assert capsys.readouterr().out.endswith("Rejected Keys:\nbad\nProceed? [n/Y] ")
-    assert ours.desk.store.minion_keys.ids("accepted") == []
+    assert ours.context.store.minion_keys.ids("accepted") == []
     assert ours.run("--import", str(pki), answer="") == 0
-    assert ours.desk.store.minion_keys.ids("accepted") == ["old1", "web1", "web2"]
+    assert ours.context.store.minion_keys.ids("accepted") == ["old1", "web1", "web2"]
 
 
 def test_export_overwrites_nothing(ours: Master, pki: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,7 +353,7 @@ def test_round_trip(
     states: dict[str, tuple[str, int, bool]],
 ) -> None:
     """Any keys: directory, Redis, directory. Importing into what is there changes nothing."""
-    ours.desk.store.minion_keys._client.redis.flushall()
+    ours.context.store.minion_keys._client.redis.flushall()
     root = tmp_path_factory.mktemp("trip")
     keys: dict[str, dict[str, str]] = {}
     for minion, (name, number, denied) in states.items():

@@ -29,7 +29,7 @@ def options_of(tmp_path: Path, *remotes: Any, **more: Any) -> MasterOptions:
 
 def turned(fetches: Fetches, now: float, eventually: Callable[..., Any]) -> list[Update]:
     found: list[Update] = []
-    eventually(lambda: found.extend(fetches.turn(now)) or found)
+    eventually(lambda: found.extend(fetches.poll(now)) or found)
     return found
 
 
@@ -43,9 +43,9 @@ def test_each_remote_has_its_time(tmp_path: Path, eventually: Callable[..., Any]
 
     fetches = Fetches(mirrors(options_of(tmp_path, often, "https://x/seldom")), fetch)
     for now in (0.0, 11.0, 61.0):
-        assert fetches.turn(now) == []
+        assert fetches.poll(now) == []
         turned(fetches, now, eventually)
-        assert fetches.turn(now + 5) == []
+        assert fetches.poll(now + 5) == []
     assert rounds == [
         ["https://x/often", "https://x/seldom"],
         ["https://x/often"],
@@ -61,7 +61,7 @@ def test_a_slow_server_holds_up_nobody(tmp_path: Path, eventually: Callable[...,
         return [Update(each, False, "slow") for each in due]
 
     fetches = Fetches(mirrors(options_of(tmp_path, {"https://x/y": [{"update_interval": 1}]})), fetch)
-    assert [fetches.turn(float(now)) for now in range(50)] == [[]] * 50
+    assert [fetches.poll(float(now)) for now in range(50)] == [[]] * 50
     go.set()
     (update,) = turned(fetches, 50.0, eventually)
     assert update.error == "slow"
@@ -74,9 +74,9 @@ def test_what_fails_is_said_once_and_that_it_works_again(
     answers = iter(("away", "away", "", ""))
     made: Round = round_of(redis_url, tmp_path, fileserver_events=True)
     remotes = mirrors(options_of(tmp_path, {"https://x/y": [{"update_interval": 1}]}))
-    made.chores.fetches = Fetches(remotes, lambda due: [Update(each, False, next(answers)) for each in due])
+    made.context.fetches = Fetches(remotes, lambda due: [Update(each, False, next(answers)) for each in due])
     with caplog.at_level(logging.WARNING):
-        eventually(lambda: maintenance.fetch_remotes(made.chores) or len(made.fired) == 4)
+        eventually(lambda: maintenance.fetch_remotes(made.context) or len(made.fired) == 4)
     assert [record.message for record in caplog.records] == [
         "away; what was fetched before stays",
         "https://x/y can be fetched again",

@@ -41,14 +41,14 @@ class FakeMinion:
 
     id: str
     key: PrivateKey
-    door: RequestHandler
+    handler: RequestHandler
     #: The master's key, once it is known.
     master: PublicKey | None = None
     credentials: Credentials | None = None
 
     def sign_in(self) -> Answer:
         machine = SignIn(self.id, self.key, self.master)
-        answer = machine.feed(self.door.answer(b"minion", "", machine.request()))
+        answer = machine.feed(self.handler.answer(b"minion", "", machine.request()))
         if answer.credentials is not None:
             self.credentials = answer.credentials
             self.master = PublicKey.from_pem(answer.credentials.master_pub)
@@ -63,7 +63,7 @@ class FakeMinion:
     def send(self, load: Mapping[str, Any]) -> tuple[bytes, str]:
         """The raw answer, and the nonce that it must carry."""
         payload, nonce = self.session.seal(load, time.time())
-        return self.door.answer(b"minion", "", payload), nonce
+        return self.handler.answer(b"minion", "", payload), nonce
 
     def ask(self, cmd: str, **fields: Any) -> Any:
         """The opened answer. Raises AuthenticationError for what is no encrypted answer."""
@@ -90,19 +90,19 @@ class FakeMinion:
 class Worker:
     """A desk, its door, what was fired, and which runners were started."""
 
-    desk: WorkerContext
-    door: RequestHandler
+    context: WorkerContext
+    handler: RequestHandler
     keys: tuple[PrivateKey, PrivateKey]
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     runners: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def store(self) -> Store:
-        return self.desk.store
+        return self.context.store
 
     def minion(self, name: str = "web1", *, accepted: bool = True, key: int = 0) -> FakeMinion:
         """A minion; an accepted one is signed in."""
-        made = FakeMinion(name, self.keys[key], self.door)
+        made = FakeMinion(name, self.keys[key], self.handler)
         if accepted:
             self.store.minion_keys.store(name, made.key.public.pem, "accepted")
             assert made.sign_in().credentials is not None
@@ -117,7 +117,7 @@ class Worker:
     def control(self, cmd: str, client: str = "cli", **fields: Any) -> Any:
         """The value, or ``(name, message)`` of the refusal."""
         reply = msgpack.unpackb(
-            self.door.answer(b"control", client, msgpack.packb({"cmd": cmd, **fields})), strict_map_key=False
+            self.handler.answer(b"control", client, msgpack.packb({"cmd": cmd, **fields})), strict_map_key=False
         )
         if "error" in reply:
             return reply["error"]["name"], reply["error"]["message"]
@@ -127,7 +127,7 @@ class Worker:
         return [tag for tag, _ in self.events]
 
     def count(self, name: str, **labels: str) -> float:
-        return self.desk.metrics.registry.value(name, labels) or 0.0
+        return self.context.metrics.registry.value(name, labels) or 0.0
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def new_worker(
             events.append((tag, dict(data)))
             return True
 
-        desk = WorkerContext(
+        context = WorkerContext(
             options=chosen,
             keys=master_keys,
             key_dir=role_keys / "mworker",
@@ -169,7 +169,7 @@ def new_worker(
             log=logging.getLogger("saltern.mworker"),
             start_runner=lambda work, lost: runners.append(work),
         )
-        return Worker(desk, RequestHandler(desk), minion_keys, events, runners)
+        return Worker(context, RequestHandler(context), minion_keys, events, runners)
 
     return make
 

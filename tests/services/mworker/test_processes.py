@@ -74,7 +74,7 @@ def test_there_is_an_end_to_runners(processes: Processes, monkeypatch: pytest.Mo
 
 
 def test_one_minion_leaves_room_for_others(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes_module, "MAX_OF_ONE", 2)
+    monkeypatch.setattr(processes_module, "MAX_PER_MINION", 2)
     for _ in range(2):
         processes.start(wait_for_signal, lambda how: None, "web1")
     with pytest.raises(TooManyRunners, match="2 requests of web1 are worked on here already"):

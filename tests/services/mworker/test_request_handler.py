@@ -62,7 +62,7 @@ BAD_LOAD = packb("bad load")
 )
 def test_garbage_is_told_to_sign_in(worker: Worker, payload: bytes, caplog: pytest.LogCaptureFixture) -> None:
     worker.minion()
-    assert worker.door.answer(b"minion", "", payload) == BAD_LOAD
+    assert worker.handler.answer(b"minion", "", payload) == BAD_LOAD
     assert "Traceback" not in caplog.text
     assert worker.count("salt_master_requests_handled_total", cmd="unknown", outcome="refused") == 1
 
@@ -70,7 +70,7 @@ def test_garbage_is_told_to_sign_in(worker: Worker, payload: bytes, caplog: pyte
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=80), st.sampled_from([b"minion", b"control"]))
 def test_bytes_of_any_kind_get_an_answer(worker: Worker, payload: bytes, side: bytes) -> None:
-    assert isinstance(worker.door.answer(side, "cli", payload), bytes)
+    assert isinstance(worker.handler.answer(side, "cli", payload), bytes)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_bytes_of_any_kind_get_an_answer(worker: Worker, payload: bytes, side: b
 )
 def test_in_the_clear_there_is_nothing_but_sign_in_and_ping(worker: Worker, load: Any, reply: Any) -> None:
     payload = packb({"enc": "clear", "load": load, "version": 3})
-    assert worker.door.answer(b"minion", "", payload) == packb(reply)
+    assert worker.handler.answer(b"minion", "", payload) == packb(reply)
     assert worker.events == []
     assert worker.store.jobs.recent(10) == []
 
@@ -121,17 +121,17 @@ def test_nobody_speaks_for_another(worker: Worker, lie: str) -> None:
     envelope = unpackb(payload, raw=True)
     load = session.key.loads(envelope["load"]) | {"id": inner}
     sealed = packb({**envelope, "id": outer, "load": session.key.dumps(load)})
-    assert worker.door.answer(b"minion", "", sealed) == BAD_LOAD
+    assert worker.handler.answer(b"minion", "", sealed) == BAD_LOAD
     assert worker.store.cache.mine_get(["web1", "db1"], "a") == {}
 
 
 def test_an_old_epochs_session_still_opens_and_one_before_does_not(worker: Worker) -> None:
     minion = worker.minion()
     worker.store.epochs.rotate_session()
-    worker.desk._epochs = None
+    worker.context._epochs = None
     assert minion.ask("_file_envs") == ["base"]
     worker.store.epochs.rotate_session()
-    worker.desk._epochs = None
+    worker.context._epochs = None
     assert minion.send({"cmd": "_file_envs", "id": "web1"})[0] == BAD_LOAD
     minion.sign_in()
     assert minion.ask("_file_envs") == ["base"]
@@ -150,17 +150,17 @@ def test_requests_that_are_too_old(new_worker: Callable[..., Worker], age: int, 
     worker = new_worker(request_server_ttl=30)
     minion = worker.minion()
     payload, nonce = minion.session.seal({"cmd": "_file_envs"}, time.time() - age)
-    reply = worker.door.answer(b"minion", "", payload)
+    reply = worker.handler.answer(b"minion", "", payload)
     assert (minion.session.open(reply, nonce) == ["base"]) if fits else (reply == BAD_LOAD)
 
 
 def test_version_two_only_where_it_is_allowed(new_worker: Callable[..., Worker]) -> None:
     strict, lenient = new_worker(), new_worker(minimum_auth_version=2)
     minion = strict.minion()
-    session = ClientSession("web1", Crypticle(strict.desk.aes_key_string()), minion.key, version=2)
+    session = ClientSession("web1", Crypticle(strict.context.aes_key_string()), minion.key, version=2)
     for worker, served in ((strict, False), (lenient, True)):
         payload, nonce = session.seal({"cmd": "_file_envs", "id": "web1", "tok": b""}, time.time())
-        reply = worker.door.answer(b"minion", "", payload)
+        reply = worker.handler.answer(b"minion", "", payload)
         assert (session.open(reply, nonce) == ["base"]) if served else (reply == BAD_LOAD)
 
 
@@ -170,17 +170,17 @@ def test_in_version_two_who_changes_something_proves_who_it_is(new_worker: Calla
     worker = new_worker(minimum_auth_version=2)
     minion = worker.minion("web1")
     worker.accept("db1")
-    session = ClientSession("web1", Crypticle(worker.desk.aes_key_string()), minion.key, version=2)
+    session = ClientSession("web1", Crypticle(worker.context.aes_key_string()), minion.key, version=2)
     load = {"cmd": cmd, "data": {"a.b": 1}, "tag": "a/b", "fun": "a.b", "jid": "x", "return": 1}
     without = {"_return", "_file_envs", "_file_list", "_file_list_emptydirs", "_dir_list", "_symlink_list", "_file_hash",
                "_file_hash_and_stat", "_file_find", "_serve_file", "_master_opts"}  # fmt: skip
     for forged in ({"id": "db1"}, {"id": "db1", "tok": b""}, {}):
-        reply = worker.door.answer(b"minion", "", session.seal(load | forged, time.time())[0])
+        reply = worker.handler.answer(b"minion", "", session.seal(load | forged, time.time())[0])
         refused = reply == BAD_LOAD
         # A token that is there is looked at in any case.
         assert refused is (cmd not in without or "tok" in forged), forged
     payload, nonce = session.seal(load | {"id": "web1", "tok": b""}, time.time())
-    reply = worker.door.answer(b"minion", "", payload)
+    reply = worker.handler.answer(b"minion", "", payload)
     assert isinstance(reply, bytes)
     session.open(reply, nonce)
 
@@ -188,7 +188,7 @@ def test_in_version_two_who_changes_something_proves_who_it_is(new_worker: Calla
 def test_a_handler_that_fails_is_answered_as_stock_masters_do(
     worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(desk: Any, minion_id: str, load: Any) -> Any:
+    def fail(context: Any, minion_id: str, load: Any) -> Any:
         raise RuntimeError("broken")
 
     row = MinionCommand(MinionPolicy.OWN, fail)
@@ -204,7 +204,7 @@ def test_a_key_that_another_hand_made_is_named_once(
     worker = new_worker()
     minion = worker.minion()
     other = new_worker()
-    minion.door = other.door
+    minion.handler = other.handler
     with redis.Redis.from_url(redis_url) as client:
         client.delete(key)
         client.set(key, "another's")
@@ -232,7 +232,7 @@ def test_without_redis_nothing_is_acknowledged(new_worker: Callable[..., Worker]
     worker = new_worker()
     minion = worker.minion()
     away = new_worker(url="redis://127.0.0.1:1/0")
-    minion.door = away.door
+    minion.handler = away.handler
     reply, nonce = minion.send({"cmd": "_return", "id": "web1", "jid": "20260101000000000000", "fun": "a", "return": 1})
     with pytest.raises(AuthenticationError, match="memory is away"):
         minion.session.open(reply, nonce)
@@ -264,7 +264,7 @@ class TestControl:
     def test_bad_requests_are_told_what_is_wrong(
         self, worker: Worker, payload: bytes, name: str, says: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        reply = msgpack.unpackb(worker.door.answer(b"control", "cli", payload))["error"]
+        reply = msgpack.unpackb(worker.handler.answer(b"control", "cli", payload))["error"]
         assert reply["name"] == name
         assert says in reply["message"]
         assert "Traceback" not in caplog.text
@@ -375,7 +375,7 @@ class TestControl:
     def test_a_command_that_fails_is_told_and_logged(
         self, worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        def fail(desk: Any, client: str, fields: Any) -> Any:
+        def fail(context: Any, client: str, fields: Any) -> Any:
             raise RuntimeError("broken")
 
         row = ControlCommand(ControlPolicy.ANY, fail)
@@ -400,7 +400,7 @@ def test_the_two_sides_have_no_command_in_common() -> None:
 
 
 def test_requests_are_timed(worker: Worker) -> None:
-    worker.door.answer(b"minion", "", clear_request({"cmd": "ping"}))
+    worker.handler.answer(b"minion", "", clear_request({"cmd": "ping"}))
     assert worker.count("salt_master_request_seconds_count", cmd="ping") == 1
 
 
@@ -413,7 +413,7 @@ def test_a_request_of_another_pool_is_given_back_and_nothing_is_done_about_it(
     worker = new_worker()
     minion = worker.minion()
     pools = Pools({"returns": 1, "rest": 1}, {"_return": "returns", "publish": "returns", "_auth": "returns"}, "rest")
-    door = RequestHandler(worker.desk, pools)
+    handler = RequestHandler(worker.context, pools)
     jid = "20261121120000000000"
     payload, nonce = minion.session.seal(
         {"cmd": "_return", "jid": jid, "fun": "test.ping", "return": True}, time.time()
@@ -421,17 +421,17 @@ def test_a_request_of_another_pool_is_given_back_and_nothing_is_done_about_it(
     order = msgpack.packb({"cmd": "publish", "fun": "test.ping", "tgt": "*"})
     sign_in = SignIn("new", worker.keys[1], None).request()
     for side, client, message in ((b"minion", "", payload), (b"control", "cli", order), (b"minion", "", sign_in)):
-        assert door.answer(side, client, message, "rest") == WrongPool("returns")
+        assert handler.answer(side, client, message, "rest") == WrongPool("returns")
     assert worker.store.jobs.returns(jid) == {}
     assert worker.tags() == []
     assert worker.store.minion_keys.state_of("new") is None
     assert worker.count("salt_master_requests_handled_total", cmd="_return", outcome="ok") == 0
     # In its own pool, and where nobody says that it may be of another, it is done.
-    assert minion.session.open(door.answer(b"minion", "", payload, "returns"), nonce) is None
+    assert minion.session.open(handler.answer(b"minion", "", payload, "returns"), nonce) is None
     assert worker.store.jobs.returns(jid)["web1"]["return"] is True
-    assert isinstance(door.answer(b"control", "cli", order), bytes)
+    assert isinstance(handler.answer(b"control", "cli", order), bytes)
 
 
 def test_what_cannot_be_opened_is_refused_in_any_pool(worker: Worker) -> None:
-    door = RequestHandler(worker.desk, Pools({"returns": 1, "rest": 1}, {"_return": "returns"}, "rest"))
-    assert door.answer(b"minion", "", b"garbage", "returns") == BAD_LOAD
+    handler = RequestHandler(worker.context, Pools({"returns": 1, "rest": 1}, {"_return": "returns"}, "rest"))
+    assert handler.answer(b"minion", "", b"garbage", "returns") == BAD_LOAD

@@ -34,8 +34,8 @@ def test_a_new_key_waits_then_is_let_in(worker: Worker) -> None:
     answer = minion.sign_in()
     assert answer.outcome is Outcome.ACCEPTED
     assert answer.credentials is not None
-    assert answer.credentials.aes == worker.desk.aes_key_string()
-    assert answer.credentials.session == worker.desk.session_key_string("web1", minion.key.public)
+    assert answer.credentials.aes == worker.context.aes_key_string()
+    assert answer.credentials.session == worker.context.session_key_string("web1", minion.key.public)
     assert answer.credentials.publish_port == 4505
     assert worker.store.presence.present(0) == {"web1"}
     assert worker.count("salt_auth_attempts_total", result="pend") == 2
@@ -60,7 +60,7 @@ def test_who_comes_because_of_a_rotation_gets_the_new_keys(
     worker.store.epochs.rotate_aes()
     worker.store.epochs.rotate_session()
     minion.sign_in()
-    fresh = new_worker().desk
+    fresh = new_worker().context
     assert minion.credentials != before
     assert minion.credentials.aes == fresh.aes_key_string()
     assert minion.credentials.session == fresh.session_key_string("web1", minion.key.public)
@@ -73,9 +73,9 @@ def test_a_worker_that_lags_behind_a_rotation_opens_what_another_one_gave(
     late, current = new_worker(), new_worker()
     minion = late.minion()
     late.store.epochs.rotate_session()
-    minion.door = current.door
+    minion.handler = current.handler
     minion.sign_in()
-    minion.door = late.door
+    minion.handler = late.handler
     assert minion.ask("_file_envs") == ["base"]
 
 
@@ -171,7 +171,7 @@ _PEM = "-----BEGIN PUBLIC KEY-----\nbroken\n-----END PUBLIC KEY-----"
 def test_a_key_that_is_none_is_refused_and_not_kept(new_worker: NewWorker, options: dict[str, Any]) -> None:
     worker = new_worker(**options)
     load = {"cmd": "_auth", "id": "web1", "pub": _PEM, "nonce": "0" * 32}
-    reply = unpackb(worker.door.answer(b"minion", "", clear_request(load)))
+    reply = unpackb(worker.handler.answer(b"minion", "", clear_request(load)))
     packed = reply["load"]
     assert unpackb(packed if isinstance(packed, bytes) else packed.encode("utf-8", "surrogateescape"))["ret"] is False
     assert worker.store.minion_keys.state_of("web1") is None
@@ -194,7 +194,7 @@ def test_a_key_that_is_none_is_refused_and_not_kept(new_worker: NewWorker, optio
 )
 def test_what_is_no_sign_in(worker: Worker, change: dict[str, Any], reply: Any) -> None:
     load = {"cmd": "_auth", "id": "web1", "pub": worker.keys[0].public.pem, "nonce": "0" * 32} | change
-    assert worker.door.answer(b"minion", "", clear_request(load)) == packb(reply)
+    assert worker.handler.answer(b"minion", "", clear_request(load)) == packb(reply)
     assert worker.events == []
     assert not any(worker.store.minion_keys.all().values())
 
@@ -243,7 +243,7 @@ def test_grains_accept(new_worker: NewWorker, tmp_path: Path, grains: dict[str, 
         "nonce": "0" * 32,
         "autosign_grains": grains,
     }
-    worker.door.answer(b"minion", "", msgpack.packb({"enc": "clear", "version": 3, "load": load}))
+    worker.handler.answer(b"minion", "", msgpack.packb({"enc": "clear", "version": 3, "load": load}))
     assert (
         worker.store.minion_keys.state_of("web1")[0]
         == {Outcome.ACCEPTED: "accepted", Outcome.PENDING: "pending"}[outcome]

@@ -22,7 +22,7 @@ def fleet(new_worker: Callable[..., Worker]) -> Worker:
     worker.store.minion_keys.store("web9", worker.keys[0].public.pem, "pending")
     worker.store.cache.set_grains("web1", {"id": "web1", "os": "Debian", "roles": ["front"], "ip_interfaces": {}})
     worker.store.cache.set_grains("db1", {"id": "db1", "os": "RedHat", "a": {"b": "c"}})
-    worker.desk.keep_pillar("db1", {"tier": "gold"})
+    worker.context.keep_pillar("db1", {"tier": "gold"})
     return worker
 
 
@@ -48,7 +48,7 @@ def fleet(new_worker: Callable[..., Worker]) -> Worker:
     ],
 )
 def test_who_matches(fleet: Worker, tgt: Any, tgt_type: str, minions: tuple[str, ...]) -> None:
-    found = resolve(fleet.desk, tgt, tgt_type)
+    found = resolve(fleet.context, tgt, tgt_type)
     assert tuple(sorted(found.minions)) == minions
     assert found.missing == ()
 
@@ -66,7 +66,7 @@ def test_who_matches(fleet: Worker, tgt: Any, tgt_type: str, minions: tuple[str,
     ],
 )
 def test_lists_name_who_is_missing(fleet: Worker, tgt: Any, minions: tuple[str, ...], missing: tuple[str, ...]) -> None:
-    found = resolve(fleet.desk, tgt, "list")
+    found = resolve(fleet.context, tgt, "list")
     assert (found.minions, found.missing) == (minions, missing)
 
 
@@ -86,13 +86,13 @@ def test_lists_name_who_is_missing(fleet: Worker, tgt: Any, minions: tuple[str, 
 )
 def test_what_is_no_target(fleet: Worker, tgt: Any, tgt_type: str) -> None:
     with pytest.raises(TargetError):
-        resolve(fleet.desk, tgt, tgt_type)
+        resolve(fleet.context, tgt, tgt_type)
 
 
 @pytest.mark.parametrize(("tgt", "tgt_type"), [("tier:gold", "pillar"), ("I@tier:gold", "compound")])
 def test_minions_learn_nothing_about_others_pillars(fleet: Worker, tgt: str, tgt_type: str) -> None:
-    assert resolve(fleet.desk, tgt, tgt_type, by_pillar=False).minions == ()
+    assert resolve(fleet.context, tgt, tgt_type, by_pillar=False).minions == ()
 
 
 def test_another_delimiter(fleet: Worker) -> None:
-    assert resolve(fleet.desk, "a|b|c", "grain", "|").minions == ("db1",)
+    assert resolve(fleet.context, "a|b|c", "grain", "|").minions == ("db1",)

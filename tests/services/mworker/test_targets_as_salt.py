@@ -145,11 +145,11 @@ def ours(new_worker: Callable[..., Any]) -> Callable[..., dict[str, list[str]]]:
     for minion, grains in GRAINS.items():
         worker.store.cache.set_grains(minion, grains)
     for minion, pillar in PILLAR.items():
-        worker.desk.keep_pillar(minion, pillar)
+        worker.context.keep_pillar(minion, pillar)
 
     def ask(tgt: str, tgt_type: str, delimiter: str) -> dict[str, list[str]]:
         try:
-            found = resolve(worker.desk, tgt, tgt_type, delimiter)
+            found = resolve(worker.context, tgt, tgt_type, delimiter)
         except TargetError:
             return {"minions": [], "missing": []}
         return {"minions": sorted(found.minions), "missing": sorted(found.missing)}

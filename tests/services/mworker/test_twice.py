@@ -18,7 +18,7 @@ import redis
 from masterstore import keys as store_keys
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.commands.keys import WHEELS
-from saltern.mworker.deferred_reply import LateReply
+from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.request_handler import UNLISTED
 from saltwire.handshake import SignIn
 
@@ -129,7 +129,7 @@ def twice(worker: Worker, url: str, side: bytes, payload: bytes, again: tuple[st
     """Both answers; what the store holds and what is fired is compared."""
     answers, snapshots, runners = [], [], []
     for _ in range(2):
-        answers.append(worker.door.answer(side, "cli", payload))
+        answers.append(worker.handler.answer(side, "cli", payload))
         snapshots.append(snapshot(url))
         runners.append(len(worker.runners))
     assert snapshots[0] == snapshots[1]
@@ -147,7 +147,7 @@ def test_commands_of_minions(worker: Worker, redis_url: str, cmd: str) -> None:
     row = MINION.get(cmd, Row())
     payload, nonce = minion.session.seal({"cmd": cmd, "id": minion.id, **row.fields}, time.time())
     first, second = twice(worker, redis_url, b"minion", payload, row.again)
-    if isinstance(second, LateReply):
+    if isinstance(second, SealedDeferredReply):
         return
     if cmd in ("_pillar", "revoke_auth", "_mine_delete", "_missed"):
         # One is sealed by a key of its own; after the other the minion has no key; one says whether there was anything, one what

@@ -66,9 +66,9 @@ def test_memory_is_what_is_in_use() -> None:
 
 _LOCKED = """
 import re, sys
-from saltern.mworker import watch
-watch._LOCKED_SECONDS = 0.5
-watch.arm()
+from saltern.mworker import watchdog
+watchdog._LOCKED_SECONDS = 0.5
+watchdog.arm()
 re.match("(a+)+$", "a" * 64 + "b")
 """
 

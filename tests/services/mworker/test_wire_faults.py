@@ -76,9 +76,9 @@ def opened(new_worker: NewWorker, tmp_path: Path) -> Worker:
     (tmp_path / "salt" / "top.sls").write_text("base: {}\n")
 
     def fire(tag: str, data: Mapping[str, Any]) -> bool:
-        return bool(pack(tag, data, max_bytes=made.desk.options.max_event_size))
+        return bool(pack(tag, data, max_bytes=made.context.options.max_event_size))
 
-    made.desk.fire = fire
+    made.context.fire = fire
     return made
 
 
@@ -102,7 +102,7 @@ def test_who_returns_for_another_is_told_to_sign_in(worker: Worker) -> None:
     worker.minion("db1", key=1)
     session = ClientSession("db1", liar.session.key, liar.key)
     payload, _ = session.seal({"cmd": "_return", **RETURN, "id": "db1"}, time.time())
-    assert worker.door.answer(b"minion", "", payload) == BAD_LOAD
+    assert worker.handler.answer(b"minion", "", payload) == BAD_LOAD
     assert worker.store.jobs.returns(JID) == {}
     assert worker.events == []
 
@@ -140,7 +140,7 @@ def test_clocks_an_hour_apart(new_worker: NewWorker, ttl: int, off: int, answere
     worker = new_worker(request_server_ttl=ttl)
     minion = worker.minion()
     payload, nonce = minion.session.seal({"cmd": "_file_envs"}, time.time() + off)
-    reply = worker.door.answer(b"minion", "", payload)
+    reply = worker.handler.answer(b"minion", "", payload)
     if answered:
         assert minion.session.open(reply, nonce) == ["base"]
     else:

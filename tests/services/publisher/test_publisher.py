@@ -75,7 +75,7 @@ class Fleet:
         socket: zmq.Socket[bytes] = self.context.socket(zmq.SUB)
         socket.setsockopt(zmq.SUBSCRIBE, subscription)
         socket.connect(f"tcp://127.0.0.1:{self.options.publish_port}")
-        self.eventually(lambda: publisher.turn() or self.subscribers() > before)
+        self.eventually(lambda: publisher.poll() or self.subscribers() > before)
         return socket
 
     def await_clock(self) -> None:
@@ -94,7 +94,7 @@ class Fleet:
         messages: list[list[bytes]] = []
 
         def hear() -> bool:
-            publisher.turn()
+            publisher.poll()
             while socket.poll(0):
                 messages.append(socket.recv_multipart())
             return len(messages) >= number
@@ -160,7 +160,7 @@ def test_jobs_come_once_and_in_order(fleet: Fleet) -> None:
     for number in range(250):
         fleet.publish(str(number))
     assert fleet.funs(fleet.heard(publisher, minion, 250)) == [str(number) for number in range(250)]
-    publisher.turn()
+    publisher.poll()
     assert not minion.poll(20)
 
 
@@ -205,7 +205,7 @@ def test_an_entry_that_is_no_job_is_passed_over_and_told(
 def test_a_key_that_another_hand_made_is_waited_for(
     fleet: Fleet, caplog: pytest.LogCaptureFixture, redis_url: str, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publisher_module, "_SIGN_SECONDS", 0)
+    monkeypatch.setattr(publisher_module, "_ALIVE_SECONDS", 0)
     publisher = fleet.publisher()
     minion = fleet.minion(publisher)
     fleet.publish("held")
@@ -213,7 +213,7 @@ def test_a_key_that_another_hand_made_is_waited_for(
         kept = client.dump(key)
         client.set(key, "another's")
         for _ in range(3):
-            publisher.turn()
+            publisher.poll()
         assert caplog.text.count("publications wait until") == 1
         assert "WRONGTYPE" in caplog.text
         assert fleet.role is not None
@@ -270,7 +270,7 @@ def test_replicas_that_are_gone_leave_nothing_behind(fleet: Fleet, monkeypatch: 
         monkeypatch.setattr(publisher_module.socket, "gethostname", lambda number=number: f"replica-{number}")
         monkeypatch.setattr(publisher_module.time, "time", lambda number=number: now + number * 3000)
         publisher = fleet.publisher()
-        publisher.turn()
+        publisher.poll()
         publisher.close()
     with redis.Redis.from_url(fleet.options.redis_url, decode_responses=True) as raw:
         assert sorted(raw.hkeys("salt:publisher:cursors")) == ["*", "replica-3", "replica-4"]
@@ -278,11 +278,11 @@ def test_replicas_that_are_gone_leave_nothing_behind(fleet: Fleet, monkeypatch: 
 
 def test_an_idle_publisher_gives_signs_of_life(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     later = time.time() + 7200
     monkeypatch.setattr(publisher_module.time, "time", lambda: later)
-    publisher._next_sign = 0.0
-    publisher.turn()
+    publisher._next_alive = 0.0
+    publisher.poll()
     assert fleet.store.publications.forget_cursors(int(later - 3600) * 1000, "*") == []
 
 
@@ -298,7 +298,7 @@ def test_what_is_older_than_the_window_is_not_sent_again(
     fleet: Fleet, new_options: Callable[..., MasterOptions]
 ) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     publisher.close()
     fleet.publish("too old")
     fleet.options = new_options(redis_url=fleet.options.redis_url, replay_window=-1)
@@ -310,11 +310,11 @@ def test_what_is_older_than_the_window_is_not_sent_again(
 
 def test_who_comes_back_soon_after_the_start_gets_what_was_sent_since(fleet: Fleet) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     fleet.publish("a")
-    publisher.turn()
+    publisher.poll()
     fleet.publish("b")
-    publisher.turn()
+    publisher.poll()
     minions = []
     for _ in range(2):
         minions.append(fleet.minion(publisher))
@@ -323,10 +323,10 @@ def test_who_comes_back_soon_after_the_start_gets_what_was_sent_since(fleet: Fle
 
 def test_what_was_called_off_meanwhile_is_not_sent_again(fleet: Fleet) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     for fun in ("test.one", "test.two"):
         fleet.publish(fun)
-    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 2)
+    fleet.eventually(lambda: publisher.poll() or len(publisher._sent) == 2)
     assert fleet.store.jobs.cancel(f"20260101{1:012d}", None, int(time.time() * 1000)) == ["web1", "web2"]
     back = fleet.minion(publisher)
     assert fleet.funs(fleet.heard(publisher, back, 1)) == ["test.two"]
@@ -338,9 +338,9 @@ def test_who_comes_back_while_a_job_is_sent_gets_the_earlier_ones_before_it(
 ) -> None:
     """Minions, stock ones too, drop what has a lower serial than they had: a replay that comes after a new job is lost on them."""
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     fleet.publish("a")
-    publisher.turn()
+    publisher.poll()
     minion: zmq.Socket[bytes] = fleet.context.socket(zmq.SUB)
     minion.setsockopt(zmq.SUBSCRIBE, b"")
 
@@ -377,13 +377,13 @@ def test_until_when_a_job_is_sent(load: dict[str, Any], until: float) -> None:
 
 def test_what_must_not_run_late_is_not_sent_late(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     fleet.publish("at once")
-    publisher.turn()
+    publisher.poll()
     fleet.publish("late")
     later = time.time() + 11
     monkeypatch.setattr(publisher_module.time, "time", lambda: later)
-    publisher.turn()
+    publisher.poll()
     minion = fleet.minion(publisher)
     fleet.publish("in its time", replay_until_ms=int(later + 60) * 1000)
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["in its time"]
@@ -396,11 +396,11 @@ def test_who_comes_from_another_publisher_gets_what_was_sent_meanwhile(
     publisher = fleet.publisher()
     fleet.minion(publisher)
     fleet.publish("old")
-    publisher.turn()
+    publisher.poll()
     later = SimpleNamespace(monotonic=lambda: time.monotonic() + 60, time=time.time, sleep=time.sleep)
     monkeypatch.setattr(publisher_module, "time", later)
     fleet.publish("meanwhile")
-    publisher.turn()
+    publisher.poll()
     minion = fleet.minion(publisher)
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
 
@@ -429,9 +429,9 @@ class Restarted:
 def test_a_stock_minion_is_not_sent_what_came_before_it_signed_in(fleet: Fleet, case: Restarted) -> None:
     """It has forgotten what it ran: the job that restarts it would restart it again. Others may have missed it."""
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     fleet.publish("before")
-    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 1)
+    fleet.eventually(lambda: publisher.poll() or len(publisher._sent) == 1)
     for minion in case.ours:
         fleet.store.jobs.sign(minion, [], 1)
     for minion in case.signs_in:
@@ -439,7 +439,7 @@ def test_a_stock_minion_is_not_sent_what_came_before_it_signed_in(fleet: Fleet, 
         assert fleet.store.sign_ins.begin(minion, "PEM", 1).seen
     fleet.await_clock()
     fleet.publish("after")
-    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 2)
+    fleet.eventually(lambda: publisher.poll() or len(publisher._sent) == 2)
     back = fleet.minion(publisher)
     jobs = [fleet.opened(frames[-1]) or {} for frames in fleet.heard(publisher, back, len(case.again))]
     assert {job["fun"]: job["tgt"] for job in jobs} == case.again
@@ -448,10 +448,10 @@ def test_a_stock_minion_is_not_sent_what_came_before_it_signed_in(fleet: Fleet, 
 
 def test_what_everybody_has_answered_is_not_sent_again(fleet: Fleet) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     for fun in ("test.one", "test.two"):
         fleet.publish(fun)
-    fleet.eventually(lambda: publisher.turn() or len(publisher._sent) == 2)
+    fleet.eventually(lambda: publisher.poll() or len(publisher._sent) == 2)
     for minion in ("web1", "web2"):
         fleet.store.jobs.record_return(
             {"jid": f"20260101{1:012d}", "id": minion, "fun": "test.one", "return": 1}, ttl=60
@@ -464,23 +464,23 @@ def test_without_redis_who_comes_is_sent_nothing_again_until_it_is_back(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     fleet.publish("a")
-    fleet.eventually(lambda: publisher.turn() or publisher._sent)
+    fleet.eventually(lambda: publisher.poll() or publisher._sent)
     away = Store.open(f"redis://127.0.0.1:{fleet.options.ret_port}/0", client_name="test")
     with monkeypatch.context() as without:
         without.setattr(publisher, "_store", away)
         minion = fleet.minion(publisher)
-        publisher.turn()
+        publisher.poll()
         assert not minion.poll(20)
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["a"]
 
 
 def test_who_comes_late_gets_new_jobs_only(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     publisher = fleet.publisher()
-    publisher.turn()
+    publisher.poll()
     fleet.publish("early")
-    publisher.turn()
+    publisher.poll()
     monkeypatch.setattr(publisher_module, "_COMEBACK_SECONDS", -1.0)
     minion = fleet.minion(publisher)
     fleet.publish("new")
@@ -517,7 +517,7 @@ def test_filtered_publications_reach_the_minions_they_are_for(
     for name in ("web1", "web2", "db1"):
         minions[name] = fleet.minion(publisher, topic(name).encode())
         minions[name].setsockopt(zmq.SUBSCRIBE, b"broadcast")
-    fleet.eventually(lambda: publisher.turn() or fleet.subscribers() == 6)
+    fleet.eventually(lambda: publisher.poll() or fleet.subscribers() == 6)
     fleet.publish(tgt=tgt, tgt_type=tgt_type)
     got = set()
     for name in sorted(heard):
@@ -534,9 +534,9 @@ def test_subscriptions_are_counted_up_and_down(fleet: Fleet) -> None:
     minions = [fleet.minion(publisher) for _ in range(3)]
     assert fleet.subscribers() == 3
     minions[0].close()
-    fleet.eventually(lambda: publisher.turn() or fleet.subscribers() == 2)
+    fleet.eventually(lambda: publisher.poll() or fleet.subscribers() == 2)
     minions[1].close()
-    fleet.eventually(lambda: publisher.turn() or fleet.subscribers() == 1)
+    fleet.eventually(lambda: publisher.poll() or fleet.subscribers() == 1)
 
 
 def test_without_redis_the_publisher_waits_and_says_so(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
@@ -545,7 +545,7 @@ def test_without_redis_the_publisher_waits_and_says_so(fleet: Fleet, caplog: pyt
     publisher = Publisher(role, fleet.context, away)
     fleet.publishers.append(publisher)
     for _ in range(3):
-        publisher.turn()
+        publisher.poll()
     assert caplog.text.count("publications wait until it is back") == 1
     (why,) = role.health.unready()
     assert why.startswith("redis: redis at ")

@@ -53,10 +53,10 @@ def test_events_are_kept_back_until_there_are_enough_or_it_is_time(tmp_path: Pat
     assert given.stored() == [[["a", 0], ["a", 1], ["a", 2]]]
     given.returns.feed("a", {"n": 3})
     given.now = 9.0
-    given.returns.turn()
+    given.returns.flush_overdue()
     assert len(given.stored()) == 1
     given.now = 10.0
-    given.returns.turn()
+    given.returns.flush_overdue()
     assert given.stored()[1:] == [[["a", 3]]]
     given.returns.feed("a", {"n": 4})
     given.returns.flush()

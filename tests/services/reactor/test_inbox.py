@@ -16,7 +16,7 @@ from saltern.kit.config.reactor_rows import rows_of
 from saltern.kit.links.event_bus import pack
 from saltern.kit.process.service import Role
 from saltern.reactor import inbox as inbox_module
-from saltern.reactor.inbox import GROUP, Inbox, InHand
+from saltern.reactor.inbox import GROUP, EventTask, Inbox
 from saltern.reactor.table import ReactorTable
 from tests.conftest import Eventually
 
@@ -37,7 +37,7 @@ class Bench:
         #: Tag -> what its reactions fail with, one a try; the last for ever.
         self.fails: dict[str, list[str]] = {}
         self._numbers = itertools.count(1)
-        self.held: list[InHand] = []
+        self.held: list[EventTask] = []
 
     def reactor(self, url: str = "", rows: Any = None) -> Inbox:
         role = self._new_role("reactor", self.options)
@@ -51,21 +51,21 @@ class Bench:
     def turn(self, one: Inbox, name: str = "one") -> None:
         """One time round; each event ends at once."""
 
-        def react(in_hand: InHand) -> None:
-            self.reacted.append((name, in_hand.tag, in_hand.tries))
-            if in_hand.tag == "held":
-                self.held.append(in_hand)
+        def react(task: EventTask) -> None:
+            self.reacted.append((name, task.tag, task.tries))
+            if task.tag == "held":
+                self.held.append(task)
                 return
-            failures = self.fails.get(in_hand.tag)
+            failures = self.fails.get(task.tag)
             if failures:
                 why = failures.pop(0) if len(failures) > 1 else failures[0]
                 if why.startswith("away"):
-                    in_hand.waits_for = why
+                    task.waits_for = why
                 elif why:
-                    in_hand.failures.append(why)
-            one.finished(in_hand)
+                    task.failures.append(why)
+            one.finished(task)
 
-        one.turn(react)
+        one.poll(react)
 
     @property
     def tags(self) -> list[str]:
@@ -93,7 +93,7 @@ def test_events_are_worked_on_in_order_and_done(bench: Bench) -> None:
     for _ in range(3):
         bench.turn(one)
     assert bench.tags == ["site/0", "site/1", "site/2"]
-    assert (one.in_hand, bench.store.event_groups.backlog(GROUP).in_hand) == (0, 0)
+    assert (one.open_tasks, bench.store.event_groups.backlog(GROUP).in_hand) == (0, 0)
     assert bench.store.events.wanted() == {GROUP: ["salt/reactors/manage/*", "site/*"]}
 
 
@@ -128,7 +128,7 @@ def test_a_reaction_that_fails_is_tried_again_and_then_buried(bench: Bench, capl
     (dead,) = bench.store.event_groups.dead(GROUP, 10)
     assert (dead.why, dead.tries) == ("third", 3)
     assert "an event site/bad is given up after 3 tries: third" in caplog.text
-    assert one.in_hand == 0
+    assert one.open_tasks == 0
     # Given back, it is tried anew.
     bench.fails.clear()
     assert bench.store.event_groups.revive(GROUP, dead.id, 100)
@@ -208,7 +208,7 @@ def test_a_reaction_has_one_name_in_every_try(bench: Bench) -> None:
     bench.turn(one)
     one.close()
     bench.turn(two)
-    first, second = (in_hand.request_id("/x.sls#0") for in_hand in bench.held)
+    first, second = (task.request_id("/x.sls#0") for task in bench.held)
     assert first == second
     assert first != bench.held[0].request_id("/x.sls#1")
 
@@ -261,7 +261,7 @@ def test_orders_are_obeyed_by_one_and_count_for_all(bench: Bench) -> None:
 
 
 def test_an_order_that_nobody_waits_for_is_not_obeyed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox_module, "_ORDER_PATIENCE", -1.0)
+    monkeypatch.setattr(inbox_module, "_ORDER_SECONDS", -1.0)
     one = bench.reactor()
     bench.turn(one)
     bench.fire(ORDERS + "add", event="new/*", reactors=["/y.sls"])

@@ -51,7 +51,7 @@ class Site:
         self.store = Store.open(url, client_name="test")
         self.runtime = runtime_of(options)
         self.cache = self.reader("mine")
-        self.cache.turn()
+        self.cache.poll()
 
     def reader(self, name: str, **more: bool) -> JobCache:
         return JobCache(self.store, self.runtime, name, lambda: self.now, **more)
@@ -75,7 +75,7 @@ def test_jobs_and_returns_come_as_salt_hands_them_on(site: Site) -> None:
         f"salt/job/{JID}/ret/a", cmd="_return", id="a", jid=JID, fun="test.ping", **{"return": True}, success=True
     )
     site.fire("site/other", id="a")
-    assert site.cache.turn()
+    assert site.cache.poll()
     assert site.kept() == [
         ["load", JID, load, ["a"]],
         ["return", {"id": "a", "jid": JID, "fun": "test.ping", "return": True, "success": True}],
@@ -87,7 +87,7 @@ def test_jobs_and_returns_come_as_salt_hands_them_on(site: Site) -> None:
 def test_a_job_that_a_minion_began_itself_has_its_load_first(site: Site) -> None:
     job = {"jid": JID, "fun": "test.ping", "arg": [], "tgt": "a", "tgt_type": "glob"}
     site.fire(f"salt/job/{JID}/ret/a", **job, cmd="_return", id="a", fun_args=[], **{"return": True})
-    assert site.cache.turn()
+    assert site.cache.poll()
     load, ret = site.kept()
     assert load == ["load", JID, {**job, "user": "a"}, ["a"]]
     assert ret[0] == "return"
@@ -99,11 +99,11 @@ def test_an_external_job_cache_is_told_of_jobs_alone(site: Site, caplog: pytest.
     (site.place.parent / "returners" / "bare.py").write_text("def returner(ret):\n    pass\n")
     old = "import json\ndef save_load(jid, load):\n    open({place!r}, 'a').write(json.dumps([jid, 2]) + '\\n')\n"
     (site.place.parent / "returners" / "old.py").write_text(old.format(place=str(site.place)))
-    ext.turn()
+    ext.poll()
     for number in range(3):
         site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[number], minions=["a"])
         site.fire(f"salt/job/{JID}/ret/a", id="a", jid=JID)
-    assert ext.turn()
+    assert ext.poll()
     assert [(row[0], row[2]["arg"], row[3]) for row in site.kept()] == [("load", [n], ["a"]) for n in range(3)]
     assert site.store.event_groups.backlog(LOADS_GROUP).in_hand == 0
     site.place.unlink()
@@ -111,7 +111,7 @@ def test_an_external_job_cache_is_told_of_jobs_alone(site: Site, caplog: pytest.
     for reader in (site.reader("old", loads_alone=True), bare):
         site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[], minions=["a"])
         site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[], minions=["a"])
-        assert reader.turn()
+        assert reader.poll()
     assert site.kept() == [[JID, 2]] * 2
     assert caplog.text.count("ext_job_cache: it is not told of jobs") == 1
 
@@ -134,13 +134,13 @@ def test_what_comes_while_the_database_is_away_waits(site: Site, caplog: pytest.
     site.away.touch()
     for minion in "abc":
         site.fire(f"salt/job/{JID}/ret/{minion}", id=minion, jid=JID)
-    assert not site.cache.turn()
-    assert not site.cache.turn(), "it is not due yet"
+    assert not site.cache.poll()
+    assert not site.cache.poll(), "it is not due yet"
     site.now += PAUSES[0]
-    assert not site.cache.turn()
+    assert not site.cache.poll()
     site.away.unlink()
     site.now += PAUSES[1]
-    assert site.cache.turn()
+    assert site.cache.poll()
     assert [row[1]["id"] for row in site.kept()] == ["a", "b", "c"]
     assert caplog.text.count("OSError: no database") == 1
     assert site.store.event_groups.backlog(GROUP).in_hand == 0
@@ -151,7 +151,7 @@ def test_what_is_never_taken_is_buried(site: Site, caplog: pytest.LogCaptureFixt
     site.away.touch()
     site.fire(f"salt/job/{JID}/ret/a", id="a", jid=JID)
     for _ in range(TRIES):
-        site.cache.turn()
+        site.cache.poll()
         site.now += PAUSES[-1]
     (dead,) = site.store.event_groups.dead(GROUP, 10)
     assert (dead.why, dead.tries) == ("OSError: no database", TRIES)
@@ -161,10 +161,10 @@ def test_what_is_never_taken_is_buried(site: Site, caplog: pytest.LogCaptureFixt
 def test_a_reader_that_ends_leaves_what_it_has_to_the_next(site: Site) -> None:
     site.away.touch()
     site.fire(f"salt/job/{JID}/ret/a", id="a", jid=JID)
-    site.cache.turn()
+    site.cache.poll()
     site.cache.close()
     site.away.unlink()
-    assert site.reader("mine").turn()
+    assert site.reader("mine").poll()
     assert len(site.kept()) == 1
 
 
@@ -172,5 +172,5 @@ def test_a_returner_that_is_not_there_is_named(site: Site, caplog: pytest.LogCap
     caplog.set_level(logging.ERROR)
     site.cache.close()
     site.fire(f"salt/job/{JID}/ret/a", id="a", jid=JID)
-    assert not site.reader("nosuch").turn()
+    assert not site.reader("nosuch").poll()
     assert "the returner nosuch did not take" in caplog.text

@@ -14,7 +14,7 @@ from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import rows_of
 from saltern.kit.links.control import ControlClient, ControlError
 from saltern.kit.process.service import Role
-from saltern.reactor.inbox import InHand
+from saltern.reactor.inbox import EventTask
 from saltern.reactor.main import Reactor, asker
 from saltern.reactor.sls import ReactorSls
 from saltern.reactor.table import ReactorTable
@@ -77,17 +77,17 @@ def react(
         )
         heard = Heard()
         role = new_role("reactor", options)
-        ended: list[InHand] = []
+        ended: list[EventTask] = []
         work, _ = asker(role, cast(ControlClient, heard), ended.append)
 
-        def at_once(in_hand: InHand) -> bool:
-            work(in_hand)
+        def at_once(task: EventTask) -> bool:
+            work(task)
             return True
 
         table = ReactorTable(rows_of(options.reactor), options.id)
-        in_hand = InHand(KeptEvent("1-1", 1, b""), "site/up", {"id": "web1"})
-        Reactor(role, ReactorSls(options), table, at_once, ended.append).react(in_hand)
-        assert ended == [in_hand]
+        task = EventTask(KeptEvent("1-1", 1, b""), "site/up", {"id": "web1"})
+        Reactor(role, ReactorSls(options), table, at_once, ended.append).react(task)
+        assert ended == [task]
         return heard.asked
 
     return run

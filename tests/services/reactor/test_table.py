@@ -13,7 +13,7 @@ ORDERS = "salt/reactors/manage/"
 
 
 def asked(table: ReactorTable, order: str, **data: Any) -> Any:
-    answer = table.obey(ORDERS + order, data)
+    answer = table.apply_order(ORDERS + order, data)
     assert answer is not None
     return answer[1].get("result", answer[1].get("reactors"))
 
@@ -47,7 +47,7 @@ def test_who_leads() -> None:
 
 @pytest.mark.parametrize("tag", ["salt/job/1/new", ORDERS + "list-results", ORDERS + "no-such"])
 def test_what_is_no_order(tag: str) -> None:
-    assert ReactorTable([], "master").obey(tag, {}) is None
+    assert ReactorTable([], "master").apply_order(tag, {}) is None
 
 
 def test_reactors_of_one_configuration_share_what_was_changed() -> None:

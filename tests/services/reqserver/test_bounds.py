@@ -8,7 +8,7 @@ import pytest
 from saltern.kit.config.worker_pools import Pools
 from saltern.reqserver import clear_header
 from saltern.reqserver.clear_header import ClearHeader
-from saltern.reqserver.dispatch import RETRY_AFTER, WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
+from saltern.reqserver.dispatch import RETRY_AFTER, WORKERLESS, Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
 from saltern.reqserver.queue import Side
 
 POOLS = Pools({"auth": 1, "slow": 1, "rest": 2}, {"_auth": "auth", "_pillar": "slow"}, "rest")
@@ -17,12 +17,12 @@ POOLS = Pools({"auth": 1, "slow": 1, "rest": 2}, {"_auth": "auth", "_pillar": "s
 def ask(
     dispatcher: Dispatcher, sender: str, payload: bytes = b"x", cmd: str = "", now: float = 0.0
 ) -> list[Instruction]:
-    sight = ClearHeader(cmd, sender.encode())
-    return dispatcher.request(Side.MINION, (sender.encode(), b""), "", payload, now, sight=sight, address="10.0.0.1")
+    header = ClearHeader(cmd, sender.encode())
+    return dispatcher.request(Side.MINION, (sender.encode(), b""), "", payload, now, header=header, address="10.0.0.1")
 
 
 def order(dispatcher: Dispatcher, payload: bytes = b"x", now: float = 0.0) -> list[Instruction]:
-    return dispatcher.request(Side.CONTROL, (payload, b"", b"1"), "cli", payload, now, sight=ClearHeader("publish"))
+    return dispatcher.request(Side.CONTROL, (payload, b"", b"1"), "cli", payload, now, header=ClearHeader("publish"))
 
 
 def refusals(dispatcher: Dispatcher) -> dict[str, int]:
@@ -39,7 +39,7 @@ def test_more_than_the_count_are_refused_at_once() -> None:
     assert isinstance(refused, Refuse)
     assert refusals(dispatcher) == {"count": 2}
     # What waits is not touched, and there is room again once one is worked on.
-    assert isinstance(dispatcher.ready(b"w1", 1.0)[0], Hand)
+    assert isinstance(dispatcher.ready(b"w1", 1.0)[0], Assign)
     assert ask(dispatcher, "web3", now=1.0) == []
 
 
@@ -61,8 +61,8 @@ def test_a_flood_of_one_minion_leaves_room_for_the_others(payload: bytes, most: 
     assert set(refusals(dispatcher)) == {"sender"}
     assert ask(dispatcher, "web1") == []
     # Under its name from elsewhere is somebody else.
-    sight = ClearHeader("", b"flood")
-    assert dispatcher.request(Side.MINION, (b"other", b""), "", b"x", 0.0, sight=sight, address="10.0.0.2") == []
+    header = ClearHeader("", b"flood")
+    assert dispatcher.request(Side.MINION, (b"other", b""), "", b"x", 0.0, header=header, address="10.0.0.2") == []
 
 
 def test_one_minion_does_not_hold_all_workers() -> None:
@@ -70,13 +70,13 @@ def test_one_minion_does_not_hold_all_workers() -> None:
     for name in (b"w1", b"w2", b"w3"):
         dispatcher.ready(name, 0.0)
     told = [one for number in range(5) for one in ask(dispatcher, "flood", b"%d" % number)]
-    assert [type(one) for one in told] == [Hand, Hand]
+    assert [type(one) for one in told] == [Assign, Assign]
     (hand,) = ask(dispatcher, "web1")
-    assert isinstance(hand, Hand)
+    assert isinstance(hand, Assign)
     # Its next one is worked on when one of its own is done, not when another's is.
     assert [type(one) for one in dispatcher.reply(hand.worker, hand.request.ticket, b"", 1.0)] == [Answer]
-    assert isinstance(told[0], Hand)
-    assert [type(one) for one in dispatcher.reply(told[0].worker, told[0].request.ticket, b"", 1.0)] == [Hand, Answer]
+    assert isinstance(told[0], Assign)
+    assert [type(one) for one in dispatcher.reply(told[0].worker, told[0].request.ticket, b"", 1.0)] == [Assign, Answer]
 
 
 def test_operators_take_turns_with_minions_and_have_no_bound_of_their_own() -> None:
@@ -86,11 +86,11 @@ def test_operators_take_turns_with_minions_and_have_no_bound_of_their_own() -> N
     for number in range(12):
         order(dispatcher, b"order %d" % number)
     (first,) = dispatcher.ready(b"w1", 0.0)
-    assert isinstance(first, Hand)
+    assert isinstance(first, Assign)
     answered = [first.request]
     for _ in range(5):
         hand, _ = dispatcher.reply(b"w1", answered[-1].ticket, b"", 0.0)
-        assert isinstance(hand, Hand)
+        assert isinstance(hand, Assign)
         answered.append(hand.request)
     assert [one.side for one in answered] == [Side.CONTROL, Side.MINION] * 3
 
@@ -102,7 +102,7 @@ def test_a_sign_in_takes_the_place_of_the_one_that_its_minion_has_given_up() -> 
     ask(dispatcher, "web2", b"other", "_auth")
     assert ask(dispatcher, "web1", b"second", "_auth", now=5.0) == []
     (hand,) = dispatcher.ready(b"w1", 6.0)
-    assert isinstance(hand, Hand)
+    assert isinstance(hand, Assign)
     assert hand.request.payload == b"second"
     assert dispatcher.waiting.count == 1
 
@@ -133,30 +133,30 @@ def test_workers_go_where_they_lack_most_or_are_told_to() -> None:
     dispatcher = Dispatcher(pools=POOLS)
     for name in (b"w1", b"w2", b"w3", b"w4"):
         dispatcher.ready(name, 0.0)
-    assert {pool: dispatcher.crew.size(pool) for pool in POOLS.names} == dict(POOLS.workers)
+    assert {pool: dispatcher.workers.size(pool) for pool in POOLS.names} == dict(POOLS.workers)
     dispatcher.ready(b"w5", 0.0, "slow")
-    assert dispatcher.crew.size("slow") == 2
+    assert dispatcher.workers.size("slow") == 2
     # One that ends leaves its place to the next.
     dispatcher.bye(b"w1", 0.0)
     dispatcher.ready(b"w6", 0.0)
-    assert dispatcher.crew.size("rest") == 2
+    assert dispatcher.workers.size("rest") == 2
 
 
 def test_a_sealed_request_is_opened_where_it_may_belong_and_then_goes_where_it_does() -> None:
     dispatcher = Dispatcher(pools=POOLS)
     dispatcher.ready(b"rest", 0.0, "rest")
     dispatcher.ready(b"slow", 0.0, "slow")
-    (look,) = ask(dispatcher, "web1", b"pillar")
-    assert isinstance(look, Hand)
-    assert (look.worker, look.look) == (b"rest", "rest")
-    (hand,) = dispatcher.elsewhere(b"rest", look.request.ticket, "slow", 0.0)
-    assert isinstance(hand, Hand)
-    assert (hand.worker, hand.look, hand.request.attempts) == (b"slow", "", 1)
+    (opened,) = ask(dispatcher, "web1", b"pillar")
+    assert isinstance(opened, Assign)
+    assert (opened.worker, opened.opening_pool) == (b"rest", "rest")
+    (hand,) = dispatcher.wrong_pool(b"rest", opened.request.ticket, "slow", 0.0)
+    assert isinstance(hand, Assign)
+    assert (hand.worker, hand.opening_pool, hand.request.attempts) == (b"slow", "", 1)
     dispatcher.reply(b"slow", hand.request.ticket, b"", 0.0)
     # The next one of this connection is opened there first.
     (hand,) = ask(dispatcher, "web1", b"again")
-    assert isinstance(hand, Hand)
-    assert (hand.worker, hand.look) == (b"slow", "slow")
+    assert isinstance(hand, Assign)
+    assert (hand.worker, hand.opening_pool) == (b"slow", "slow")
     assert dispatcher.handed_back == 1
 
 
@@ -165,8 +165,8 @@ def test_what_is_in_the_clear_goes_to_its_pool_at_once() -> None:
     dispatcher.ready(b"rest", 0.0, "rest")
     assert ask(dispatcher, "web1", cmd="_auth") == []
     (hand,) = dispatcher.ready(b"auth", 0.0, "auth")
-    assert isinstance(hand, Hand)
-    assert (hand.worker, hand.look) == (b"auth", "")
+    assert isinstance(hand, Assign)
+    assert (hand.worker, hand.opening_pool) == (b"auth", "")
 
 
 def test_a_busy_pool_does_not_keep_others_from_opening_requests() -> None:
@@ -174,12 +174,12 @@ def test_a_busy_pool_does_not_keep_others_from_opening_requests() -> None:
     dispatcher.ready(b"rest", 0.0, "rest")
     dispatcher.ready(b"auth", 0.0, "auth")
     ask(dispatcher, "web1", b"file")
-    (look,) = ask(dispatcher, "web2", b"file")
-    assert isinstance(look, Hand)
-    assert (look.worker, look.look) == (b"auth", "auth")
+    (opened,) = ask(dispatcher, "web2", b"file")
+    assert isinstance(opened, Assign)
+    assert (opened.worker, opened.opening_pool) == (b"auth", "auth")
     # It waits for its own, and the worker of signing in is free again.
-    assert dispatcher.elsewhere(b"auth", look.request.ticket, "rest", 0.0) == []
-    assert dispatcher.crew.idle("auth") == b"auth"
+    assert dispatcher.wrong_pool(b"auth", opened.request.ticket, "rest", 0.0) == []
+    assert dispatcher.workers.idle("auth") == b"auth"
 
 
 def test_others_stand_in_for_a_pool_without_workers_after_a_while() -> None:
@@ -189,19 +189,19 @@ def test_others_stand_in_for_a_pool_without_workers_after_a_while() -> None:
     dispatcher.pulse(b"rest", 3.0)
     assert dispatcher.tick(WORKERLESS) == []
     (hand,) = dispatcher.tick(WORKERLESS + 0.1)
-    assert isinstance(hand, Hand)
-    assert (hand.worker, hand.look) == (b"rest", "")
+    assert isinstance(hand, Assign)
+    assert (hand.worker, hand.opening_pool) == (b"rest", "")
 
 
 def test_a_pool_that_is_none_here_means_the_one_of_the_rest() -> None:
     dispatcher = Dispatcher(pools=POOLS)
     dispatcher.ready(b"w1", 0.0, "gone")
-    assert dispatcher.crew.workers[b"w1"].pool == "rest"
-    (look,) = ask(dispatcher, "web1")
-    assert isinstance(look, Hand)
-    (again,) = dispatcher.elsewhere(b"w1", look.request.ticket, "gone", 0.0)
-    assert isinstance(again, Hand)
-    assert (again.worker, again.look) == (b"w1", "")
+    assert dispatcher.workers._by_name[b"w1"].pool == "rest"
+    (opened,) = ask(dispatcher, "web1")
+    assert isinstance(opened, Assign)
+    (again,) = dispatcher.wrong_pool(b"w1", opened.request.ticket, "gone", 0.0)
+    assert isinstance(again, Assign)
+    assert (again.worker, again.opening_pool) == (b"w1", "")
 
 
 def packed(value: object) -> bytes:

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 import pytest
 
 from saltern.reqserver.dispatch import (
+    DEFERRED_SECONDS,
     HANDOVER_GRACE,
-    LATER_SECONDS,
     MAX_ATTEMPTS,
     WORKERLESS,
     Answer,
+    Assign,
     Dispatcher,
     GiveUp,
-    Hand,
     Instruction,
     Refuse,
 )
@@ -30,7 +30,7 @@ def shown(instructions: list[Instruction]) -> list[str]:
     lines = []
     for one in instructions:
         match one:
-            case Hand(worker, request):
+            case Assign(worker, request):
                 lines.append(f"hand {request.payload.decode()} to {worker.decode()}")
             case Answer(request, payload):
                 lines.append(f"answer {request.route[0].decode()} {payload.decode()}")
@@ -103,8 +103,8 @@ STORIES = (
             (0.0, "ready", (b"w1",), []),
             (0.1, "request", (b"a",), ["hand a to w1"]),
             (0.2, "request", (b"b",), []),
-            (0.3, "later", (b"w1", 1), ["hand b to w1"]),
-            (0.4, "later", (b"w1", 1), []),
+            (0.3, "defer", (b"w1", 1), ["hand b to w1"]),
+            (0.4, "defer", (b"w1", 1), []),
             (0.5, "bye", (b"w1",), []),
             (9.0, "reply", (b"child", 1, b"A"), ["answer from-a A"]),
             (9.1, "reply", (b"child", 1, b"again"), []),
@@ -115,11 +115,11 @@ STORIES = (
         [
             (0.0, "ready", (b"w1",), []),
             (0.1, "request", (b"a",), ["hand a to w1"]),
-            (0.2, "later", (b"w1", 1), []),
-            (LATER_SECONDS, "ready", (b"w1",), []),
-            (LATER_SECONDS, "tick", (), []),
-            (LATER_SECONDS + 1, "tick", (), ["give up a: the process that was to answer it did not"]),
-            (LATER_SECONDS + 2, "reply", (b"child", 1, b"A"), []),
+            (0.2, "defer", (b"w1", 1), []),
+            (DEFERRED_SECONDS, "ready", (b"w1",), []),
+            (DEFERRED_SECONDS, "tick", (), []),
+            (DEFERRED_SECONDS + 1, "tick", (), ["give up a: the process that was to answer it did not"]),
+            (DEFERRED_SECONDS + 2, "reply", (b"child", 1, b"A"), []),
         ],
     ),
     Story(
@@ -256,7 +256,7 @@ def test_a_request_that_kills_workers_is_given_up() -> None:
     assert dispatcher.requeued == MAX_ATTEMPTS - 1
     assert dispatcher.refused == {"deadly": 1}
     assert not dispatcher.waiting.count
-    assert not len(dispatcher.crew)
+    assert not len(dispatcher.workers)
 
 
 def test_workers_that_end_well_do_not_count_against_what_they_never_read() -> None:
@@ -272,7 +272,7 @@ def test_sides_clients_and_routes_travel_with_the_request() -> None:
     dispatcher = Dispatcher()
     dispatcher.ready(b"w1", 0)
     (hand,) = dispatcher.request(Side.CONTROL, (b"id", b"", b"42"), "cli", b"payload", 0)
-    assert isinstance(hand, Hand)
+    assert isinstance(hand, Assign)
     assert (hand.request.side, hand.request.client, hand.request.payload) == (Side.CONTROL, "cli", b"payload")
     (answer,) = dispatcher.reply(b"w1", hand.request.ticket, b"ok", 0)
     assert isinstance(answer, Answer)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.reqserver.clear_header import ClearHeader
-from saltern.reqserver.dispatch import WORKERLESS, Answer, Dispatcher, GiveUp, Hand, Instruction, Refuse
+from saltern.reqserver.dispatch import WORKERLESS, Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
 from saltern.reqserver.queue import Request, Side
 
 THREE = Pools({"fast": 2, "slow": 1, "rest": 1}, {"_return": "fast", "_pillar": "slow", "_auth": "fast"}, "rest")
@@ -38,7 +38,7 @@ class World:
     ended: Counter[bytes] = field(default_factory=Counter)
     #: A sign-in that a newer one of its sender took the place of.
     replaced: set[bytes] = field(default_factory=set)
-    parked: list[Request] = field(default_factory=list)
+    deferred: list[Request] = field(default_factory=list)
 
     def step(self, what: str, detail: object) -> None:
         self.now += 0.01
@@ -49,8 +49,8 @@ class World:
                 self.now += seconds
                 self.carry_out(self.dispatcher.tick(self.now))
             case "late", _:
-                if self.parked:
-                    self.carry_out(self.dispatcher.reply(b"child", self.parked.pop().ticket, b"", self.now))
+                if self.deferred:
+                    self.carry_out(self.dispatcher.reply(b"child", self.deferred.pop().ticket, b"", self.now))
             case "wrong", bytes(name):
                 self.carry_out(self.dispatcher.reply(name, 10**6, b"", self.now))
             case "reply" | "later", bytes(name):
@@ -64,50 +64,54 @@ class World:
         seen = cmd if operator or cmd == "_auth" else ""
         side = Side.CONTROL if operator else Side.MINION
         before = {one.payload for one in self.dispatcher.waiting}
-        told = self.dispatcher.request(side, (sender, b""), "", payload, self.now, sight=ClearHeader(seen, sender))
+        told = self.dispatcher.request(side, (sender, b""), "", payload, self.now, header=ClearHeader(seen, sender))
         self.replaced |= before - {one.payload for one in self.dispatcher.waiting}
         self.carry_out(told)
 
     def done(self, name: bytes, how: str) -> None:
         """The worker does what it holds, or says that another pool is to do it."""
-        worker = self.dispatcher.crew.workers.get(name)
+        worker = self.dispatcher.workers.get(name)
         if worker is None or worker.request is None:
             return
         request = worker.request
         pool = self.dispatcher.pools.of(command(request))
         if request.pool is None and pool != worker.pool:
-            self.carry_out(self.dispatcher.elsewhere(name, request.ticket, pool, self.now))
+            self.carry_out(self.dispatcher.wrong_pool(name, request.ticket, pool, self.now))
         elif how == "later":
-            self.carry_out(self.dispatcher.later(name, request.ticket, self.now))
-            self.parked.append(request)
+            self.carry_out(self.dispatcher.defer(name, request.ticket, self.now))
+            self.deferred.append(request)
         else:
             self.carry_out(self.dispatcher.reply(name, request.ticket, b"", self.now))
 
     def carry_out(self, instructions: list[Instruction]) -> None:
         for one in instructions:
             match one:
-                case Hand(name, request, look):
-                    worker = self.dispatcher.crew.workers[name]
+                case Assign(name, request, opening_pool):
+                    worker = self.dispatcher.workers._by_name[name]
                     assert worker.request is request
-                    assert bool(look) == (request.pool is None)
+                    assert bool(opening_pool) == (request.pool is None)
                     # Only who may work on it; others where the pool has no worker.
-                    served = request.pool in (None, worker.pool) or not self.dispatcher.crew.size(request.pool)
+                    served = request.pool in (None, worker.pool) or not self.dispatcher.workers.size(request.pool)
                     assert served, "a worker of another pool has it"
                 case Answer(request, _) | GiveUp(request, _) | Refuse(request, _, _):
                     self.ended[request.payload] += 1
 
     def check(self) -> None:
-        crew, waiting = self.dispatcher.crew, list(self.dispatcher.waiting)
-        held = [worker.request for worker in crew.workers.values() if worker.request]
-        places = Counter(one.payload for one in [*held, *waiting, *(one for _, one in self.dispatcher.parked.values())])
+        workers, waiting = self.dispatcher.workers, list(self.dispatcher.waiting)
+        held = [worker.request for worker in workers._by_name.values() if worker.request]
+        places = Counter(
+            one.payload for one in [*held, *waiting, *(one for _, one in self.dispatcher.deferred.values())]
+        )
         assert places + self.ended + Counter(self.replaced) == Counter(self.sent), "each request is in one place"
         assert self.dispatcher.waiting.count == len(waiting)
         assert self.dispatcher.waiting.bytes == sum(len(one.payload) for one in waiting)
         assert self.dispatcher.busy == len(held)
-        for pool in crew.order:
-            assert 0 <= crew.busy(pool) <= crew.size(pool)
-            if crew.idle(pool) is not None:
-                able = [one for one in waiting if one.pool in (None, pool) and crew.may(pool, one.side, one.sender)]
+        for pool in workers.order:
+            assert 0 <= workers.busy(pool) <= workers.size(pool)
+            if workers.idle(pool) is not None:
+                able = [
+                    one for one in waiting if one.pool in (None, pool) and workers.may_start(pool, one.side, one.sender)
+                ]
                 assert not able, "somebody is idle while a request waits that it may work on"
 
 
@@ -129,10 +133,10 @@ def test_every_request_has_one_end_whatever_happens(
     world.carry_out(world.dispatcher.tick(world.now))
     world.now += 30
     world.carry_out(world.dispatcher.tick(world.now))
-    for request in world.parked:
+    for request in world.deferred:
         world.carry_out(world.dispatcher.reply(b"child", request.ticket, b"", world.now))
     assert world.ended + Counter(world.replaced) == Counter(world.sent)
-    assert not world.dispatcher.crew._at_work, "nobody is held to what it no longer has"
+    assert not world.dispatcher.workers._in_work, "nobody is held to what it no longer has"
 
 
 @settings(max_examples=60)
@@ -174,5 +178,5 @@ def test_a_flood_delays_another_minion_by_two_requests_of_each_worker(flood: int
     for name in [*workers, *workers]:
         if wanted not in world.ended:
             world.step("reply", name)
-    held = {worker.request.payload for worker in world.dispatcher.crew.workers.values() if worker.request}
+    held = {worker.request.payload for worker in world.dispatcher.workers._by_name.values() if worker.request}
     assert wanted in held or wanted in world.ended

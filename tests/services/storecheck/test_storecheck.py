@@ -17,7 +17,7 @@ from masterstore.check import Check
 from masterstore.client import Client
 from masterstore.job_filter import JobFilter
 from masterstore.life import State
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from masterstore.store import Store
 from saltern.entry import main
 from saltern.storecheck.main import main as store_main
@@ -53,9 +53,9 @@ def filled(url: str) -> Store:
     for jid in (JID, LATER):
         load = {"jid": jid, "fun": "test.ping", "tgt": "*", "user": "root"}
         store.jobs.publish(
-            load, ["a", "b"], request_id=jid, ttl=TTL, now_ms=made_ms(jid), offline=["b"], when_back_until_ms=2**41
+            load, ["a", "b"], request_id=jid, ttl=TTL, now_ms=jid_ms(jid), offline=["b"], when_back_until_ms=2**41
         )
-        store.jobs.record_return({**load, "id": "a", "return": 1}, ttl=TTL, now_ms=made_ms(jid), compress_above=10)
+        store.jobs.record_return({**load, "id": "a", "return": 1}, ttl=TTL, now_ms=jid_ms(jid), compress_above=10)
     store.jobs.store_external("20260101000002000000", {"fun": "x.y"}, {"id": "m", "return": 1}, ttl=TTL)
     store.runner_jobs.begin("r9", {"jid": "20260101000003000000", "fun": "runner.x"}, "master", ttl=TTL)
     store.minion_keys.store("a", "PEM", "accepted")
@@ -132,15 +132,15 @@ SPOILED: dict[str, tuple[Callable[[redis.Redis], Any], str, str]] = {
 
 @pytest.mark.parametrize("name", SPOILED)
 def test_what_is_wrong_is_named_and_mended(redis_url: str, run: Any, raw: redis.Redis, name: str) -> None:
-    spoil, line, cure = SPOILED[name]
+    spoil, line, remedy = SPOILED[name]
     store = filled(redis_url)
     spoil(raw)
     code, lines = run("check")
     assert code == 1
-    assert [one for one in lines if one.startswith(line) and one.endswith(f"(repair: {cure})")], lines
+    assert [one for one in lines if one.startswith(line) and one.endswith(f"(repair: {remedy})")], lines
     code, lines = run("repair")
     assert code == 0, lines
-    assert [one for one in lines if one.startswith(line) and one.endswith(f"; {cure}")], lines
+    assert [one for one in lines if one.startswith(line) and one.endswith(f"; {remedy}")], lines
     assert run("check")[0] == 0
     # The job beside it is as it was.
     assert store.jobs.returns(LATER)["a"]["return"] == 1
@@ -171,7 +171,7 @@ def test_what_nobody_here_wrote_is_left_alone(run: Any, raw: redis.Redis) -> Non
 def of_schema_1(raw: redis.Redis, jid: str, minions: list[str], returned: list[str], failed: int = 0) -> None:
     """A job as the version before wrote it."""
     load = {"jid": jid, "fun": ["test.ping", "cmd.run"], "tgt": "web*", "user": "joe"}
-    made = made_ms(jid)
+    made = jid_ms(jid)
     counts = {
         "created": made,
         "expected": len(minions),
@@ -207,7 +207,7 @@ def test_jobs_of_the_first_schema_are_brought_over(redis_url: str, run: Any, raw
     assert store.schema.version() == 2
     lives = store.jobs.life(jid)
     assert (lives["a"].state, lives["b"].state) == (State.RETURNED, State.EXPECTED)
-    assert store.jobs.life(later)["m7"].times[State.RETURNED] == made_ms(later) + 50
+    assert store.jobs.life(later)["m7"].times[State.RETURNED] == jid_ms(later) + 50
     for wanted, jids in (
         (JobFilter(minions=("a",)), [jid]),
         (JobFilter(minions=("m7",)), [later]),

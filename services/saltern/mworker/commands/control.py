@@ -39,12 +39,12 @@ _JID_TRIES = 100
 _LONGEST_WAIT = 30 * 86400
 
 
-def ping(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def ping(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What this master is."""
-    return {"id": desk.options.id}
+    return {"id": context.options.id}
 
 
-def publish(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def publish(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Records the job and appends it to the publications in one step; only then is there a JID to answer with.
 
     ``when_back``: for how long the job waits for minions that are away, seconds or as ``2h30m``; ``no_replay``: only minions that
@@ -52,13 +52,15 @@ def publish(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict
     ``when_back_until`` (milliseconds since 1970). Asked twice with one ``request_id`` it answers the same JID and publishes once.
     Refuses with TargetError, InvocationError or JidError.
     """
-    with desk.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": client}) as span:
-        answer = published(desk, client, fields, span.marked({}))
+    with context.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": client}) as span:
+        answer = published(context, client, fields, span.marked({}))
         span.note(**{"salt.jid": str(answer["jid"]), "salt.minions": len(answer["minions"])})
         return answer
 
 
-def published(desk: WorkerContext, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def published(
+    context: WorkerContext, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]
+) -> dict[str, Any]:
     """The same, with more in the load than who asks may put there. Raises ControlError.
 
     ``within``: the minions on which who asks may run it; it is sent to those by name. What the master knows of minions to decide
@@ -69,8 +71,8 @@ def published(desk: WorkerContext, client: str, fields: Mapping[str, Any], more:
     arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
     try:
         # Minions know neither the master's node groups nor its range server.
-        tgt, tgt_type = spelled(desk, tgt, tgt_type)
-        target = resolve(desk, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
+        tgt, tgt_type = spelled(context, tgt, tgt_type)
+        target = resolve(context, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
     within = fields.get("within")
@@ -84,17 +86,17 @@ def published(desk: WorkerContext, client: str, fields: Mapping[str, Any], more:
         "arg": arg,
         "tgt": tgt,
         "tgt_type": tgt_type,
-        "ret": ",".join(filter(None, (str(fields.get("ret") or ""), desk.options.ext_job_cache))),
-        "user": str(fields.get("user") or desk.options.user or client),
+        "ret": ",".join(filter(None, (str(fields.get("ret") or ""), context.options.ext_job_cache))),
+        "user": str(fields.get("user") or context.options.user or client),
     }
     load |= {name: kwargs[name] for name in _PASSED_ON if name in kwargs} | dict(more)
-    published = _record(desk, load, target.minions, fields)
+    published = _record(context, load, target.minions, fields)
     if published.created:
         announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
-        desk.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
-        desk.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
-        desk.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
+        context.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
+        context.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
+        context.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
     answer: dict[str, Any] = {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
     answer |= {"offline": list(published.offline)} if published.offline else {}
     if when_back := _when_back(fields.get("when_back")):
@@ -102,20 +104,22 @@ def published(desk: WorkerContext, client: str, fields: Mapping[str, Any], more:
     return answer
 
 
-def targets(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def targets(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Whom a job with this target would be for: ``minions``, and ``missing`` names without an accepted key.
 
     Refuses with TargetError.
     """
     try:
-        tgt, tgt_type = spelled(desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
-        found = resolve(desk, tgt, tgt_type, str(fields.get("delimiter") or ":"))
+        tgt, tgt_type = spelled(context, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
+        found = resolve(context, tgt, tgt_type, str(fields.get("delimiter") or ":"))
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
     return {"minions": list(found.minions), "missing": list(found.missing)}
 
 
-def _record(desk: WorkerContext, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]) -> Published:
+def _record(
+    context: WorkerContext, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]
+) -> Published:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):
         raise ControlError("JidError", f"'{wanted}' is not a JID (20 digits: UTC time to the microsecond)")
@@ -127,13 +131,13 @@ def _record(desk: WorkerContext, load: dict[str, Any], minions: Sequence[str], f
         raise ControlError(
             "InvocationError", "when_back waits for minions that are away, no_replay forbids it: leave one out"
         )
-    options, jid = desk.options, ""
+    options, jid = context.options, ""
     for _ in range(_JID_TRIES):
         now = time.time()
         jid = wanted or next_jid(now, jid)
         now_ms = int(now * 1000)
         try:
-            return desk.store.jobs.publish(
+            return context.store.jobs.publish(
                 load | {"jid": jid},
                 minions,
                 request_id=request_id,
@@ -213,59 +217,63 @@ def call_of(fields: Mapping[str, Any]) -> PeerCall:
 class Reach:
     """Whom a publish is for, looked up once it is asked for."""
 
-    def __init__(self, desk: WorkerContext, fields: Mapping[str, Any]) -> None:
-        self._desk, self._fields = desk, fields
+    def __init__(self, context: WorkerContext, fields: Mapping[str, Any]) -> None:
+        self._context, self._fields = context, fields
 
     @cached_property
     def minions(self) -> frozenset[str]:
         """Their ids. Raises ControlError for a target that is not understood."""
         fields = self._fields
         try:
-            tgt, tgt_type = spelled(self._desk, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
+            tgt, tgt_type = spelled(self._context, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
             delimiter = str(_typed(fields, "kwargs", dict).get("delimiter") or ":")
-            return frozenset(resolve(self._desk, tgt, tgt_type, delimiter).minions)
+            return frozenset(resolve(self._context, tgt, tgt_type, delimiter).minions)
         except TargetError as error:
             raise ControlError("TargetError", str(error)) from error
 
     def covered(self, target: str) -> bool:
         """Whether a compound target means every one of them."""
         try:
-            return self.minions <= set(resolve(self._desk, target, "compound").minions)
+            return self.minions <= set(resolve(self._context, target, "compound").minions)
         except TargetError as error:
-            self._desk.log.error("publisher_acl: the target %s is not understood and allows nothing: %s", target, error)
+            self._context.log.error(
+                "publisher_acl: the target %s is not understood and allows nothing: %s", target, error
+            )
             return False
 
 
-def job_returns(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def job_returns(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """{minion: return} as far as they are in the job cache, of all or of these ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
-    return desk.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
+    return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
-def runner(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def runner(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache.
 
     Asked twice with one ``request_id`` it answers the same JID and starts it once.
     """
     arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
-    call = runner_call(desk, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or client))
+    call = runner_call(context, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or client))
     jid = call.jid
     request_id = str(fields.get("request_id") or os.urandom(16).hex())
-    begun = begin_runner(desk, request_id, call)
+    begun = begin_runner(context, request_id, call)
     if begun == jid:
-        options, key_dir = desk.options, desk.key_dir
+        options, key_dir = context.options, context.key_dir
         try:
-            desk.start_runner(lambda: run_runner(call, options, key_dir), partial(end_lost, desk, jid))
+            context.start_runner(lambda: run_runner(call, options, key_dir), partial(end_lost, context, jid))
         except TooManyRunners as error:
-            desk.store.runner_jobs.drop(request_id, jid)
+            context.store.runner_jobs.drop(request_id, jid)
             raise ControlError("TooManyRunners", str(error)) from error
     return {"tag": tags.run(begun), "jid": begun}
 
 
-def runner_call(desk: WorkerContext, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str) -> RunnerCall:
+def runner_call(
+    context: WorkerContext, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str
+) -> RunnerCall:
     """A runner with a JID of its own. Raises ControlError where there is none of this name."""
     # As on minions a user's module goes before ours of the same name.
-    function = users.find(fun, desk.options, RUNNERS) or RUNNERS.get(fun)
+    function = users.find(fun, context.options, RUNNERS) or RUNNERS.get(fun)
     if function is None:
         near = close_matches(fun, RUNNERS, n=1)
         hint = f" The nearest is '{near[0]}'." if near else ""
@@ -275,22 +283,22 @@ def runner_call(desk: WorkerContext, fun: str, arg: Sequence[Any], kwarg: Mappin
     return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)
 
 
-def begin_runner(desk: WorkerContext, request_id: str, call: RunnerCall) -> str:
+def begin_runner(context: WorkerContext, request_id: str, call: RunnerCall) -> str:
     """The JID that the request got first. Without the store a runner is started all the same: some need none."""
     try:
-        ttl = desk.options.keep_jobs_seconds
-        return desk.store.runner_jobs.begin(request_id, load_of(call, desk.options), desk.options.id, ttl=ttl)
+        ttl = context.options.keep_jobs_seconds
+        return context.store.runner_jobs.begin(request_id, load_of(call, context.options), context.options.id, ttl=ttl)
     except StoreUnavailable as error:
-        desk.log.warning("a runner is started though nobody can know whether it was before: %s", error)
+        context.log.warning("a runner is started though nobody can know whether it was before: %s", error)
         return call.jid
 
 
-def end_lost(desk: WorkerContext, jid: str, how: str) -> None:
+def end_lost(context: WorkerContext, jid: str, how: str) -> None:
     """The process of a runner has ended: its job too, if it brought no result."""
     try:
-        lost = desk.store.runner_jobs.lose(jid, f"its process {how}", ttl=desk.options.keep_jobs_seconds)
+        lost = context.store.runner_jobs.lose(jid, f"its process {how}", ttl=context.options.keep_jobs_seconds)
         if lost is not None:
-            desk.fire(tags.run_ret(jid), lost)
-            desk.log.error("a runner %s without a result", how, extra={"jid": jid})
+            context.fire(tags.run_ret(jid), lost)
+            context.log.error("a runner %s without a result", how, extra={"jid": jid})
     except StoreError as error:
-        desk.log.error("a runner %s; maintenance will end its job: %s", how, error, extra={"jid": jid})
+        context.log.error("a runner %s; maintenance will end its job: %s", how, error, extra={"jid": jid})

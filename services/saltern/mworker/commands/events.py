@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from saltern.mworker.commands.waiting import heard_of
+from saltern.mworker.commands.resend import heard_of
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 
@@ -17,44 +17,44 @@ _OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start", "beacon"})
 _UNTOLD = frozenset({"nonce", "tok", "sig", "_stamp"})
 
 
-def minion_event(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
+def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
     """Fires one event (the whole load under its tag) or a batch (each with its own data). Tags of the master's own are dropped."""
-    heard_of(desk, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
+    heard_of(context, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")
     events = load.get("events")
     if isinstance(events, list):
         for event in events:
             if isinstance(event, Mapping) and isinstance(event.get("tag"), str):
-                _fire_one(desk, minion_id, event["tag"], event.get("data", event), pretag)
+                _fire_one(context, minion_id, event["tag"], event.get("data", event), pretag)
         return
     tag = load.get("tag")
-    if isinstance(tag, str) and _allowed(desk, minion_id, tag):
+    if isinstance(tag, str) and _allowed(context, minion_id, tag):
         kept = {name: value for name, value in load.items() if name not in _UNTOLD}
-        desk.fire(tag, {**kept, "id": minion_id})
+        context.fire(tag, {**kept, "id": minion_id})
 
 
-def _fire_one(desk: WorkerContext, minion_id: str, tag: str, data: Any, pretag: Any) -> None:
+def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: Any, pretag: Any) -> None:
     body = (
         {name: value for name, value in data.items() if name != "_stamp"}
         if isinstance(data, Mapping)
         else {"data": data}
     )
     for one in ([f"{pretag}/{tag}"] if isinstance(pretag, str) and pretag else []) + [tag]:
-        if _allowed(desk, minion_id, one):
+        if _allowed(context, minion_id, one):
             # An event of one beacon, of one state: who reads it believes the id that it finds there.
-            desk.fire(one, body | {"id": minion_id} if "id" in body and tags.is_salts(one) else body)
+            context.fire(one, body | {"id": minion_id} if "id" in body and tags.is_salts(one) else body)
 
 
-def _allowed(desk: WorkerContext, minion_id: str, tag: str) -> bool:
+def _allowed(context: WorkerContext, minion_id: str, tag: str) -> bool:
     """Whether the minion may fire it: nothing that only the master says, and nothing about another minion."""
     about = tags.parse(tag)
     own = about is None or (about.kind in _OF_MINIONS and about.minion == minion_id)
     if own and tags.minion_may_fire(tag):
         return True
-    desk.log.warning("the event %r is not for minions to fire and was dropped", tag, extra={"minion": minion_id})
+    context.log.warning("the event %r is not for minions to fire and was dropped", tag, extra={"minion": minion_id})
     return False
 
 
-def register_resources(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def register_resources(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """True: minions of Salt 3008 announce resources at their start; targeting by them is not served, so nothing is kept."""
     return True

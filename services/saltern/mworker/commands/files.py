@@ -9,60 +9,60 @@ from saltern.mworker.worker_context import WorkerContext
 from saltwire import file_transfer
 
 
-def envs(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def envs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
     """Environments of the state tree."""
-    return desk.files.envs()
+    return context.files.envs()
 
 
-def file_list(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def file_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
     """Files, sorted, whose path starts with ``prefix``."""
-    return desk.files.paths(_env(load), _prefix(load))
+    return context.files.paths(_env(load), _prefix(load))
 
 
-def empty_dirs(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def empty_dirs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
     """Directories that hold nothing."""
-    return desk.files.empty_dirs(_env(load), _prefix(load))
+    return context.files.empty_dirs(_env(load), _prefix(load))
 
 
-def dir_list(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def dir_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
     """All directories."""
-    return desk.files.dirs(_env(load), _prefix(load))
+    return context.files.dirs(_env(load), _prefix(load))
 
 
-def symlink_list(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, str]:
+def symlink_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, str]:
     """Path -> target of the links in the tree."""
-    return desk.files.symlinks(_env(load), _prefix(load))
+    return context.files.symlinks(_env(load), _prefix(load))
 
 
-def file_hash(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def file_hash(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """``{"hash_type", "hsum"}``, ``""`` when there is no such file."""
-    found = desk.files.hash(_path(load), _env(load))
+    found = context.files.hash(_path(load), _env(load))
     return {"hash_type": found.hash_type, "hsum": found.hsum} if found else ""
 
 
-def file_hash_and_stat(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[Any]:
+def file_hash_and_stat(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[Any]:
     """``[hash, stat]``; ``["", None]`` when there is no such file."""
-    digest = file_hash(desk, minion_id, load)
-    return [digest, _stat(desk, load) if digest else None]
+    digest = file_hash(context, minion_id, load)
+    return [digest, _stat(context, load) if digest else None]
 
 
-def find(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def find(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """Where the file is; empty fields when there is no such file. Minions before 3008 ask this first, for the mode."""
-    found = desk.files.source(_path(load), _env(load))
+    found = context.files.source(_path(load), _env(load))
     if found is None:
         return {"path": "", "rel": ""}
-    return {"path": str(found[1]), "rel": _path(load), "stat": _stat(desk, load), "back": found[0]}
+    return {"path": str(found[1]), "rel": _path(load), "stat": _stat(context, load), "back": found[0]}
 
 
-def serve(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def serve(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """One chunk from ``loc`` on; empty data ends the file (protocol section 7.4)."""
     relative, loc, level = _path(load), load.get("loc", 0), load.get("gzip")
-    path = desk.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
+    path = context.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
     if path is None:
         return file_transfer.missing()
     with path.open("rb") as file:
         # Behind the end there is nothing; nor does every file system have a place so far away.
-        chunk = b"" if loc >= path.stat().st_size else _read(file, loc, desk.options.file_buffer_size)
+        chunk = b"" if loc >= path.stat().st_size else _read(file, loc, context.options.file_buffer_size)
     return file_transfer.chunk(chunk, relative, gzip_level=level if isinstance(level, int) else None)
 
 
@@ -71,11 +71,11 @@ def _read(file: BinaryIO, loc: int, size: int) -> bytes:
     return file.read(size)
 
 
-def master_opts(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the master that a minion's state run needs (protocol section 7.5)."""
-    options = desk.options
+    options = context.options
     answer: dict[str, Any] = {
-        "file_roots": {saltenv: [] for saltenv in desk.files.envs()},
+        "file_roots": {saltenv: [] for saltenv in context.files.envs()},
         "top_file_merging_strategy": options.top_file_merging_strategy,
         "env_order": options.env_order,
         "default_top": options.default_top,
@@ -114,5 +114,5 @@ def _path(load: Mapping[str, Any]) -> str:
     return path if isinstance(path, str) and file_transfer.is_inside(path) else ""
 
 
-def _stat(desk: WorkerContext, load: Mapping[str, Any]) -> list[int] | None:
-    return desk.files.stat(_path(load), _env(load))
+def _stat(context: WorkerContext, load: Mapping[str, Any]) -> list[int] | None:
+    return context.files.stat(_path(load), _env(load))

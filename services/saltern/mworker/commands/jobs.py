@@ -21,18 +21,18 @@ _PAGE = 500
 _RETURNS = 100
 
 
-def job_status(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def job_status(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Where a job is, as ``job_status.status_of`` tells. Refuses with JidError for what is no JID, with UnknownJob."""
-    return status_of(desk.store, _job(desk, fields.get("jid")), int(time.time() * 1000))
+    return status_of(context.store, _job(context, fields.get("jid")), int(time.time() * 1000))
 
 
-def failed_of(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, int]:
+def failed_of(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, int]:
     """{minion: 1 when it returned a failure, else 0} of those of ``minions`` (100 at most) that returned."""
-    returns = desk.store.jobs.returns(str(fields.get("jid", "")), _names(fields.get("minions")))
+    returns = context.store.jobs.returns(str(fields.get("jid", "")), _names(fields.get("minions")))
     return {minion: int(failed(ret)) for minion, ret in returns.items()}
 
 
-def find_jobs(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def find_jobs(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A page of the jobs that ``filters`` mean: {jobs: [{jid, load, meta}], cursor}; newest first, 500 at most.
 
     ``cursor`` is that of the next page, empty at the end. Refuses with FilterError.
@@ -42,23 +42,23 @@ def find_jobs(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> di
         raise ControlError("InvocationError", f"filters must be a map, not {filters!r}")
     try:
         words = {str(name): value for name, value in filters.items()}
-        wanted = filter_of({"limit": _PAGE, **words}, int(time.time() * 1000), partial(minions_like, desk.store))
+        wanted = filter_of({"limit": _PAGE, **words}, int(time.time() * 1000), partial(minions_like, context.store))
     except FilterFault as error:
         raise ControlError("FilterError", str(error)) from error
-    page = desk.store.found_jobs.page(wanted, meta=True)
+    page = context.store.found_jobs.page(wanted, meta=True)
     return {
         "jobs": [{"jid": job.jid, "load": job.load, "meta": job.meta} for job in page.jobs],
         "cursor": page.cursor,
     }
 
 
-def _job(desk: WorkerContext, jid: Any) -> Job:
+def _job(context: WorkerContext, jid: Any) -> Job:
     text = str(jid)
     if not is_jid(text):
         raise ControlError("JidError", not_a_jid(text))
-    found = desk.store.jobs.described([text], meta=True)
+    found = context.store.jobs.described([text], meta=True)
     if not found:
-        raise ControlError("UnknownJob", unknown_job(text, desk.options.keep_jobs_seconds))
+        raise ControlError("UnknownJob", unknown_job(text, context.options.keep_jobs_seconds))
     return found[0]
 
 

@@ -33,32 +33,32 @@ STATES: Mapping[str, str] = {name: state for state, name in LISTS.items()}
 Wheel: TypeAlias = Callable[[WorkerContext, Mapping[str, Any]], Any]
 
 
-def call(desk: WorkerContext, fun: str, kwarg: Mapping[str, Any]) -> Any:
+def call(context: WorkerContext, fun: str, kwarg: Mapping[str, Any]) -> Any:
     """Runs one of WHEELS."""
     if fun in _CHANGES and "match" not in kwarg:
         raise ControlError("InvocationError", f"{fun} changes keys: name them with match ('*' for all)")
-    return WHEELS[fun](desk, kwarg)
+    return WHEELS[fun](context, kwarg)
 
 
-def revoke_own(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """A minion deletes its own key, unless the master forbids it; then the load is echoed, as Salt does.
 
     With ``preserve_minion_cache`` the master goes on knowing its grains, pillar and mine.
     """
-    if not desk.options.allow_minion_key_revoke:
+    if not context.options.allow_minion_key_revoke:
         return dict(load)
-    _change(desk, {"accepted": [minion_id]}, None, "delete", {"preserve_minions": load.get("preserve_minion_cache")})
+    _change(context, {"accepted": [minion_id]}, None, "delete", {"preserve_minions": load.get("preserve_minion_cache")})
     return True
 
 
-def known(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def known(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What is known of these ``minions``: {id: {"key": its state or "", "age": seconds since it was heard of, or None}}."""
     given = fields.get("minions")
     if not isinstance(given, list):
         raise ControlError("InvocationError", "minions must be a list of ids")
     minions = list(map(str, given))
-    now, seen = time.time(), desk.store.presence.last_seen(minions)
-    pems = {state: desk.store.minion_keys.pems(state, minions) for state in STATE_ORDER}
+    now, seen = time.time(), context.store.presence.last_seen(minions)
+    pems = {state: context.store.minion_keys.pems(state, minions) for state in STATE_ORDER}
     return {
         minion: {
             "key": next((state for state in STATE_ORDER if minion in pems[state]), ""),
@@ -68,16 +68,16 @@ def known(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[s
     }
 
 
-def list_all(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_all(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """All ids by state."""
-    everything = desk.store.minion_keys.all()
+    everything = context.store.minion_keys.all()
     return {name: sorted(everything.get(state, ()), key=str.lower) for state, name in LISTS.items()}
 
 
-def list_one(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_one(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """The ids in the state that ``match`` begins: acc, pre, un, rej, den; ``all``: every state."""
     word = str(kwarg.get("match", ""))
-    everything = list_all(desk, kwarg)
+    everything = list_all(context, kwarg)
     if word.startswith("all"):
         return everything
     name = list_named(word)
@@ -86,65 +86,65 @@ def list_one(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[st
     return {name: everything[name]}
 
 
-def list_match(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_match(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Ids that match ``match`` (a glob, or several by comma, or a list of ids), by state; states without one are left out."""
-    return {LISTS[state]: ids for state, ids in _matching(desk, kwarg, tuple(LISTS)).items() if ids}
+    return {LISTS[state]: ids for state, ids in _matching(context, kwarg, tuple(LISTS)).items() if ids}
 
 
-def finger(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def finger(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Fingerprints of the matching keys by state; the master's own under ``local`` when it matches ``master.pub``."""
-    hash_type = _hash_type(desk, kwarg)
+    hash_type = _hash_type(context, kwarg)
     answer = {
         name: {minion: _fingerprint(pem, hash_type) for minion, pem in pems.items()}
-        for name, pems in key_str(desk, kwarg).items()
+        for name, pems in key_str(context, kwarg).items()
     }
     if _wanted(kwarg)("master.pub"):
-        answer |= finger_master(desk, kwarg)
+        answer |= finger_master(context, kwarg)
     return answer
 
 
-def finger_master(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def finger_master(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The fingerprint of the master's own key."""
-    return {"local": {"master.pub": desk.keys.private.public.fingerprint(_hash_type(desk, kwarg))}}
+    return {"local": {"master.pub": context.keys.private.public.fingerprint(_hash_type(context, kwarg))}}
 
 
-def key_str(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def key_str(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The keys themselves (PEM), by state."""
-    found = _matching(desk, kwarg, tuple(LISTS))
-    return {LISTS[state]: desk.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
+    found = _matching(context, kwarg, tuple(LISTS))
+    return {LISTS[state]: context.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
 
 
-def master_key_str(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def master_key_str(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The master's own public key (PEM)."""
-    return {"local": {"master.pub": desk.keys.private.public.pem}}
+    return {"local": {"master.pub": context.keys.private.public.pem}}
 
 
-def accept(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def accept(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Accepts pending keys (rejected and denied ones too where asked); returns the changed ids by their new state.
 
     A denied key takes the place of the one that is in force.
     """
     states = ["pending"] + [s for s in ("rejected", "denied") if kwarg.get(f"include_{s}")]
-    return _moved(desk, _found(desk, kwarg, states), "accepted", kwarg)
+    return _moved(context, _found(context, kwarg, states), "accepted", kwarg)
 
 
-def reject(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def reject(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Rejects pending keys (accepted and denied ones too where asked)."""
     states = ["pending"] + [s for s in ("denied", "accepted") if kwarg.get(f"include_{s}")]
-    return _moved(desk, _found(desk, kwarg, states), "rejected", kwarg)
+    return _moved(context, _found(context, kwarg, states), "rejected", kwarg)
 
 
-def delete(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def delete(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
     """Deletes keys in whatever state; returns the deleted ids by the state they had.
 
     ``rotate_aes_key: False``: the key of publications stays though somebody lost access. ``preserve_minions: True``: grains,
     pillar and mine of the minion are kept.
     """
-    changed = _change(desk, _found(desk, kwarg, tuple(LISTS)), None, "delete", kwarg)
+    changed = _change(context, _found(context, kwarg, tuple(LISTS)), None, "delete", kwarg)
     return {LISTS[state]: ids for state, ids in changed.items() if ids}
 
 
-def bring(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
+def bring(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
     """Takes keys from elsewhere: ``keys`` is {list: {id: PEM}}, ``replace`` whether they count more than what is here.
 
     Answers ``stored`` ({list: ids}), ``same`` (ids), and with a reason each ``kept`` (another key is here) and ``refused``.
@@ -160,22 +160,22 @@ def bring(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
     lost_access = False
     for name, pems in given.items():
         for minion, pem in pems.items():
-            verdict, why = _judged(desk, minion, pem, STATES[name], replace=bool(kwarg.get("replace")))
+            verdict, why = _judged(context, minion, pem, STATES[name], replace=bool(kwarg.get("replace")))
             if verdict == "same":
                 answer["same"].append(minion)
             elif verdict != "stored":
                 answer[verdict][str(minion)] = why
             else:
                 lost_access = lost_access or why == "accepted"
-                desk.store.minion_keys.store(minion, clean_pem(pem), STATES[name])
+                context.store.minion_keys.store(minion, clean_pem(pem), STATES[name])
                 stored.setdefault(name, []).append(minion)
-                desk.fire(tags.KEY, {"result": True, "act": _IMPORTED[name], "id": minion, "pub": clean_pem(pem)})
+                context.fire(tags.KEY, {"result": True, "act": _IMPORTED[name], "id": minion, "pub": clean_pem(pem)})
     if lost_access:
-        _rotate(desk, kwarg)
+        _rotate(context, kwarg)
     return answer
 
 
-def generate(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
+def generate(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
     """A new key pair, ``pub`` and ``priv``, of which the master keeps nothing. ``keysize`` in bits."""
     bits = kwarg.get("keysize", _SMALLEST)
     if not isinstance(bits, int) or not _SMALLEST <= bits <= _LARGEST:
@@ -184,25 +184,25 @@ def generate(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
     return {"priv": private.to_pem().decode(), "pub": private.public.pem + "\n"}
 
 
-def generate_accepted(desk: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
+def generate_accepted(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
     """A new key pair whose public key is accepted for ``id_``; {} where that id has a key and ``force`` is not set."""
     minion = kwarg.get("id_")
     if not is_minion_id(minion):
         raise ControlError("InvocationError", f"{minion!r} is no minion id: name it with id_")
-    made = generate(desk, kwarg)
-    brought = bring(desk, {"keys": {"minions": {minion: made["pub"]}}, "replace": bool(kwarg.get("force"))})
+    made = generate(context, kwarg)
+    brought = bring(context, {"keys": {"minions": {minion: made["pub"]}}, "replace": bool(kwarg.get("force"))})
     return made if brought["stored"] else {}
 
 
 def _by_name(function: Wheel) -> Wheel:
     """The function for keys that are named by the list they are in: ``match`` is {list: ids}."""
 
-    def run(desk: WorkerContext, kwarg: Mapping[str, Any]) -> Any:
+    def run(context: WorkerContext, kwarg: Mapping[str, Any]) -> Any:
         match = kwarg.get("match")
         lists = match if isinstance(match, Mapping) else {"": None}
         if not all(name in STATES and isinstance(ids, list) for name, ids in lists.items()):
             raise ControlError("InvocationError", f"match must be a map of lists ({', '.join(STATES)}) to ids")
-        return function(desk, kwarg)
+        return function(context, kwarg)
 
     return run
 
@@ -260,7 +260,7 @@ def list_named(word: str) -> str:
     return next((name for start, name in _WORDS.items() if word.startswith(start)), "")
 
 
-def _judged(desk: WorkerContext, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
+def _judged(context: WorkerContext, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
     """What becomes of a key that is brought: stored, same, kept or refused; and why, or (stored) the state it had here."""
     if not is_minion_id(minion):
         return "refused", "no minion id of this master"
@@ -268,9 +268,9 @@ def _judged(desk: WorkerContext, minion: Any, pem: Any, state: str, *, replace: 
         PublicKey.from_pem(pem if isinstance(pem, str) else "")
     except PeerFault as error:
         return "refused", str(error)
-    if desk.store.minion_keys.pems(state, [minion]).get(minion) == clean_pem(pem):
+    if context.store.minion_keys.pems(state, [minion]).get(minion) == clean_pem(pem):
         return "same", ""
-    here = desk.store.minion_keys.state_of(minion)
+    here = context.store.minion_keys.state_of(minion)
     if here is None or state == "denied" or here[0] == "denied":
         return "stored", ""
     same = clean_pem(here[1]) == clean_pem(pem)
@@ -280,19 +280,19 @@ def _judged(desk: WorkerContext, minion: Any, pem: Any, state: str, *, replace: 
 
 
 def _moved(
-    desk: WorkerContext, found: Mapping[str, Sequence[str]], to: str, kwarg: Mapping[str, Any]
+    context: WorkerContext, found: Mapping[str, Sequence[str]], to: str, kwarg: Mapping[str, Any]
 ) -> dict[str, list[str]]:
-    changed = _change(desk, found, to, {"accepted": "accept", "rejected": "reject"}[to], kwarg)
+    changed = _change(context, found, to, {"accepted": "accept", "rejected": "reject"}[to], kwarg)
     ids = list(dict.fromkeys(minion for minions in changed.values() for minion in minions))
     return {LISTS[to]: ids} if any(found.values()) else {}
 
 
 def _change(
-    desk: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, Any]
+    context: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, Any]
 ) -> dict[str, list[str]]:
     """Moves or (``to`` None) deletes the keys of these ids in these states; the ids that were still in them."""
     changed: dict[str, list[str]] = {}
-    store = desk.store
+    store = context.store
     for state, ids in found.items():
         for minion, pem in store.minion_keys.pems(state, ids).items():
             if to is not None:
@@ -303,33 +303,33 @@ def _change(
                     store.cache.forget(minion)
                     store.presence.forget(minion)
             changed.setdefault(state, []).append(minion)
-            desk.fire(tags.KEY, {"result": True, "act": _ACTS[act], "id": minion, "pub": pem})
+            context.fire(tags.KEY, {"result": True, "act": _ACTS[act], "id": minion, "pub": pem})
     # One rotation for all keys of one command: a minion that lost its key can read no further publication.
     if "accepted" in changed and to != "accepted":
-        _rotate(desk, kwarg)
+        _rotate(context, kwarg)
     return changed
 
 
-def _rotate(desk: WorkerContext, kwarg: Mapping[str, Any]) -> None:
+def _rotate(context: WorkerContext, kwarg: Mapping[str, Any]) -> None:
     wanted = kwarg.get("rotate_aes_key")
-    if desk.options.rotate_aes_key if wanted is None else wanted:
-        desk.store.epochs.rotate_aes()
-        desk.metrics.aes_rotations.inc()
-        desk.fire("key", {"rotate_aes_key": True})
+    if context.options.rotate_aes_key if wanted is None else wanted:
+        context.store.epochs.rotate_aes()
+        context.metrics.aes_rotations.inc()
+        context.fire("key", {"rotate_aes_key": True})
 
 
-def _found(desk: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
+def _found(context: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
     """Ids by state: those that match, or those that are named by their lists."""
     match = kwarg.get("match")
     if isinstance(match, Mapping):
         named = {STATES[name]: list(map(str, ids)) for name, ids in match.items()}
         return {state: named[state] for state in states if state in named}
-    return _matching(desk, kwarg, states)
+    return _matching(context, kwarg, states)
 
 
-def _matching(desk: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
+def _matching(context: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
     wanted = _wanted(kwarg)
-    everything = desk.store.minion_keys.all()
+    everything = context.store.minion_keys.all()
     return {state: sorted(filter(wanted, everything.get(state, ())), key=str.lower) for state in states}
 
 
@@ -345,8 +345,8 @@ def _wanted(kwarg: Mapping[str, Any]) -> Callable[[str], bool]:
     raise ControlError("InvocationError", f"match must be a glob or a list of ids, not {type(match).__name__}")
 
 
-def _hash_type(desk: WorkerContext, kwarg: Mapping[str, Any]) -> str:
-    hash_type = str(kwarg.get("hash_type") or desk.options.hash_type)
+def _hash_type(context: WorkerContext, kwarg: Mapping[str, Any]) -> str:
+    hash_type = str(kwarg.get("hash_type") or context.options.hash_type)
     # Of a shake one says how long it is to be, which hash_type cannot.
     known = sorted(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake"))
     if hash_type not in known:

@@ -17,51 +17,51 @@ _MOST_FUNCTIONS = 1000
 _GUARD, _VALUE = "__saltmine_acl__", "__data__"
 
 
-def store(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def store(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Keeps ``data`` ({function: value}) of the sender; ``clear`` forgets the rest first."""
     data = load.get("data")
     if not isinstance(data, Mapping):
         return False
     if len(data) > _MOST_FUNCTIONS:
         said = "a mine of %d functions is not kept; a request may bring %d"
-        desk.log.warning(said, len(data), _MOST_FUNCTIONS, extra={"minion": minion_id})
+        context.log.warning(said, len(data), _MOST_FUNCTIONS, extra={"minion": minion_id})
         return False
     if load.get("clear"):
-        desk.store.cache.mine_flush(minion_id)
-    desk.store.cache.mine_set(minion_id, data)
+        context.store.cache.mine_flush(minion_id)
+    context.store.cache.mine_set(minion_id, data)
     return True
 
 
-def get(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def get(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """One function: {minion: value}; several: {function: {minion: value}}, of those that anybody offers."""
     fun = load.get("fun", "")
     given = fun.split(",") if isinstance(fun, str) else fun if isinstance(fun, list) else []
     functions = list(dict.fromkeys(str(name) for name in given))
     if len(functions) > _MOST_FUNCTIONS:
         said = "a request for %d functions of the mine is not answered; it may name %d"
-        desk.log.warning(said, len(functions), _MOST_FUNCTIONS, extra={"minion": minion_id})
+        context.log.warning(said, len(functions), _MOST_FUNCTIONS, extra={"minion": minion_id})
         return {}
     try:
-        target = resolve(desk, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
+        target = resolve(context, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
     except TargetError as error:
-        desk.log.warning("the target of a mine request is not understood: %s", error, extra={"minion": minion_id})
+        context.log.warning("the target of a mine request is not understood: %s", error, extra={"minion": minion_id})
         return {}
-    allowed = [name for name in functions if _may_have(desk, minion_id, name)]
-    found = {name: _open_to(desk, minion_id, desk.store.cache.mine_get(target.minions, name)) for name in allowed}
+    allowed = [name for name in functions if _may_have(context, minion_id, name)]
+    found = {name: _open_to(context, minion_id, context.store.cache.mine_get(target.minions, name)) for name in allowed}
     if isinstance(fun, str) and len(functions) == 1:
         return found.get(functions[0], {})
     return {name: offered for name, offered in found.items() if offered}
 
 
-def _may_have(desk: WorkerContext, minion_id: str, fun: str) -> bool:
+def _may_have(context: WorkerContext, minion_id: str, fun: str) -> bool:
     """By the master's option ``mine_get``: regular expressions that match from the start, as in Salt."""
-    rules = desk.options.mine_get
+    rules = context.options.mine_get
     if rules is None:
         return True
     return any(matches(who, minion_id) and any(matches(what, fun) for what in funs) for who, funs in rules.items())
 
 
-def _open_to(desk: WorkerContext, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
     """The values that their minions let ``minion_id`` have (``allow_tgt``)."""
     found: dict[str, Any] = {}
     asked: dict[tuple[str, str], bool] = {}
@@ -73,26 +73,26 @@ def _open_to(desk: WorkerContext, minion_id: str, offered: Mapping[str, Any]) ->
         kind = str(value.get("allow_tgt_type") or "glob")
         key = (repr(target), kind)
         if key not in asked:
-            asked[key] = not target or _is_meant(desk, minion_id, target, kind)
+            asked[key] = not target or _is_meant(context, minion_id, target, kind)
         if asked[key]:
             found[minion] = value.get(_VALUE)
     return found
 
 
-def _is_meant(desk: WorkerContext, minion_id: str, target: Any, kind: str) -> bool:
+def _is_meant(context: WorkerContext, minion_id: str, target: Any, kind: str) -> bool:
     try:
-        return minion_id in resolve(desk, target, kind).minions
+        return minion_id in resolve(context, target, kind).minions
     except TargetError as error:
-        desk.log.warning("allow_tgt of a mine is not understood, and allows nobody: %s", error)
+        context.log.warning("allow_tgt of a mine is not understood, and allows nobody: %s", error)
         return False
 
 
-def delete(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def delete(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Forgets one function of the sender."""
-    return desk.store.cache.mine_delete(minion_id, str(load.get("fun", "")))
+    return context.store.cache.mine_delete(minion_id, str(load.get("fun", "")))
 
 
-def flush(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def flush(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Forgets all that the sender offers."""
-    desk.store.cache.mine_flush(minion_id)
+    context.store.cache.mine_flush(minion_id)
     return True

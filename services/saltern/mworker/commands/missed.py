@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from masterstore.life import MINION_SIGNS
-from masterstore.lives import Sign, made_ms
+from masterstore.lives import Sign, jid_ms
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.jid import is_jid
 from saltwire.pack import packb
@@ -22,7 +22,7 @@ _MOST_JOBS, _MOST_BYTES = 1000, 4 * 1024 * 1024
 _MOST_SIGNS = 1000
 
 
-def missed(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def missed(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """``after`` (milliseconds since 1970) -> jobs of this minion since then that it has not taken and may still run, oldest first.
 
     ``next``: from where to ask for more; 0: that is all. ``now``: the time of the answer by this clock. Each load has
@@ -31,8 +31,8 @@ def missed(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict
     after = load.get("after")
     now_ms = int(time.time() * 1000)
     since = after if isinstance(after, int) and not isinstance(after, bool) else 0
-    found = desk.store.jobs.missed(minion_id, since, now_ms, _MOST_JOBS)
-    desk.store.presence.seen(minion_id, now_ms)
+    found = context.store.jobs.missed(minion_id, since, now_ms, _MOST_JOBS)
+    context.store.presence.seen(minion_id, now_ms)
     jobs: list[dict[str, Any]] = []
     size = 0
     for job in found:
@@ -41,13 +41,13 @@ def missed(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict
             break
         jobs.append(job)
     if jobs:
-        desk.log.info("missed %d jobs", len(jobs), extra={"minion": minion_id})
+        context.log.info("missed %d jobs", len(jobs), extra={"minion": minion_id})
     rest = found[len(jobs) :]
-    following = max(0, made_ms(str(rest[0]["jid"])) - 1) if rest else 0
+    following = max(0, jid_ms(str(rest[0]["jid"])) - 1) if rest else 0
     return {"jobs": jobs, "next": following, "now": now_ms}
 
 
-def job_signs(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
+def job_signs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
     """``signs``: [{jid, sign, ms}], what this minion says of jobs that it has. Those of no known form are passed over.
 
     All of them are one round trip. Raises StoreUnavailable: not acknowledged.
@@ -55,7 +55,7 @@ def job_signs(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> N
     signs = load.get("signs")
     taken = list(_signs(signs[:_MOST_SIGNS] if isinstance(signs, list) else ()))
     if taken:
-        desk.store.jobs.sign(minion_id, taken, int(time.time() * 1000))
+        context.store.jobs.sign(minion_id, taken, int(time.time() * 1000))
 
 
 def _signs(signs: Any) -> Iterator[Sign]:

@@ -36,64 +36,66 @@ _EXACT: Mapping[str, str] = {
 }
 
 
-def pub(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def pub(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """``minion_pub``: publishes a job; its ``jid`` and ``minions``."""
     try:
-        job = _published(desk, minion_id, load)
+        job = _published(context, minion_id, load)
     except ControlError as error:
-        return _refused(desk, minion_id, load, str(error))
+        return _refused(context, minion_id, load, str(error))
     # 0 is what Salt's master says where nobody is meant.
     return {"jid": job["jid"] or 0, "minions": job["minions"]}
 
 
-def pub_ret(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def pub_ret(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What came back so far of a job that this minion published: {minion: {"ret": value}}, with ``out`` where it says so."""
     jid = str(load.get("jid") or "")
-    known = desk.store.jobs.load(jid) if jid else None
+    known = context.store.jobs.load(jid) if jid else None
     if known is None or known.get("id") != minion_id:
         return {}
     return {
         minion: {"ret": result.get("return")} | ({"out": result["out"]} if "out" in result else {})
-        for minion, result in desk.store.jobs.returns(jid).items()
+        for minion, result in context.store.jobs.returns(jid).items()
     }
 
 
-def publish(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """``minion_publish``: publishes a job and answers with the returns once they are there; with ``form: full`` all that came."""
     try:
-        timeout = _seconds(load, desk.options.timeout)
-        job = _published(desk, minion_id, load)
+        timeout = _seconds(load, context.options.timeout)
+        job = _published(context, minion_id, load)
     except ControlError as error:
-        return _refused(desk, minion_id, load, str(error))
+        return _refused(context, minion_id, load, str(error))
     if not job["jid"]:
         return {}
     gather = partial(_gathered, job=job, timeout=timeout, full=load.get("form") == "full")
-    return DeferredReply(partial(with_tools, job["jid"], minion_id, desk.options, desk.key_dir, gather), refused={})
+    return DeferredReply(
+        partial(with_tools, job["jid"], minion_id, context.options, context.key_dir, gather), refused={}
+    )
 
 
-def runner(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """``minion_runner``: runs a runner; what it returned. Sent twice with one nonce it runs once, and is answered once."""
     fun = load.get("fun")
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
         return {}
-    if not may_run(desk.options.peer_run, minion_id, fun):
-        return _refused(desk, minion_id, load, "the option peer_run does not let it")
+    if not may_run(context.options.peer_run, minion_id, fun):
+        return _refused(context, minion_id, load, "the option peer_run does not let it")
     arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
     try:
-        call = control.runner_call(desk, fun, arg, kwarg, minion_id)
+        call = control.runner_call(context, fun, arg, kwarg, minion_id)
     except ControlError as error:
         return error.message
-    if control.begin_runner(desk, _request_id(minion_id, load), call) != call.jid:
+    if control.begin_runner(context, _request_id(minion_id, load), call) != call.jid:
         # Whoever began it answers.
         return DeferredReply(None, refused={})
-    work = partial(run_runner, call, desk.options, desk.key_dir)
-    return DeferredReply(work, refused={}, lost=partial(control.end_lost, desk, call.jid))
+    work = partial(run_runner, call, context.options, context.key_dir)
+    return DeferredReply(work, refused={}, lost=partial(control.end_lost, context, call.jid))
 
 
 # ---------------------------------------------------------------------------------------------------------------- the parts
 
 
-def _published(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def _published(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """The job that was recorded. Raises ControlError that says why the minion may not, or nothing can be made of the load."""
     if any(name not in load for name in _NEEDED) or not isinstance(load["arg"], list):
         raise ControlError("InvocationError", f"a job needs {', '.join(_NEEDED)}")
@@ -101,7 +103,7 @@ def _published(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
-    within = _authorise(desk, minion_id, calls, tgt, tgt_type)
+    within = _authorise(context, minion_id, calls, tgt, tgt_type)
     arguments = [on_the_wire(call.args, call.kwargs) for call in calls]
     several = len(calls) > 1
     fields = {
@@ -114,30 +116,30 @@ def _published(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
         "request_id": _request_id(minion_id, load),
         "within": within,
     }
-    return control.published(desk, minion_id, fields, {"id": minion_id})
+    return control.published(context, minion_id, fields, {"id": minion_id})
 
 
 def _authorise(
-    desk: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: Any, tgt_type: str
+    context: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: Any, tgt_type: str
 ) -> set[str] | None:
     """Raises ControlError. Answers the minions that the job may reach; None: whatever it is for."""
     try:
-        meant = set(resolve(desk, tgt, tgt_type).minions)
-        if tgt_type in _EXACT and meant - set(resolve(desk, tgt, _EXACT[tgt_type]).minions):
+        meant = set(resolve(context, tgt, tgt_type).minions)
+        if tgt_type in _EXACT and meant - set(resolve(context, tgt, _EXACT[tgt_type]).minions):
             raise ControlError("AuthorizationError", "pillar is matched exactly here: no globs, no regular expressions")
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
 
     def covers(target: str) -> bool:
         try:
-            return meant <= set(resolve(desk, target, "compound").minions)
+            return meant <= set(resolve(context, target, "compound").minions)
         except TargetError as error:
-            desk.log.error("peer: the target %s is not understood and allows nothing: %s", target, error)
+            context.log.error("peer: the target %s is not understood and allows nothing: %s", target, error)
             return False
 
-    if may_publish(desk.options.peer, minion_id, calls, nowhere):
+    if may_publish(context.options.peer, minion_id, calls, nowhere):
         return None
-    if not may_publish(desk.options.peer, minion_id, calls, covers):
+    if not may_publish(context.options.peer, minion_id, calls, covers):
         raise ControlError("AuthorizationError", "the option peer does not let it")
     return meant
 
@@ -200,6 +202,6 @@ def _gathered(tools: RunnerTools, *, job: Mapping[str, Any], timeout: float, ful
     return told | {"__jid__": job["jid"]}
 
 
-def _refused(desk: WorkerContext, minion_id: str, load: Mapping[str, Any], why: str) -> dict[str, Any]:
-    desk.log.warning("%s of %s is refused: %s", load.get("cmd"), load.get("fun"), why, extra={"minion": minion_id})
+def _refused(context: WorkerContext, minion_id: str, load: Mapping[str, Any], why: str) -> dict[str, Any]:
+    context.log.warning("%s of %s is refused: %s", load.get("cmd"), load.get("fun"), why, extra={"minion": minion_id})
     return {}

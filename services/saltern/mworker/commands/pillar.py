@@ -12,13 +12,13 @@ from statecore.runtime.master_data import MinionDataRequest, as_data, pillar_of,
 from statecore.runtime.runtime import Runtime
 
 
-def compile_for(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
     """The minion's pillar; faults come under ``_errors``. Keeps it, and the grains that came with the
     request, for targeting."""
     grains = _grains(load.get("grains"), minion_id)
-    if desk.options.minion_data_cache:
-        desk.store.cache.set_grains(minion_id, grains)
-        desk.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
+    if context.options.minion_data_cache:
+        context.store.cache.set_grains(minion_id, grains)
+        context.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
     wanted = MinionDataRequest(
         minion_id,
         _text(load.get("saltenv")),
@@ -26,45 +26,47 @@ def compile_for(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) ->
         _map(load.get("pillar_override")),
         _map(load.get("ext")),
     )
-    cached = desk.options.pillar_cache and wanted.override is None and wanted.on_demand is None
+    cached = context.options.pillar_cache and wanted.override is None and wanted.on_demand is None
     environments = f"{wanted.saltenv or ''} {wanted.pillarenv or ''}"
     if cached:
         if load.get("clean_cache"):
-            desk.store.cache.drop_pillar(minion_id)
-        elif (kept := desk.cached_pillar(minion_id, environments)) is not None:
+            context.store.cache.drop_pillar(minion_id)
+        elif (kept := context.cached_pillar(minion_id, environments)) is not None:
             return kept
     live: dict[str, Any] = {}
-    runtime = _runtime(desk, minion_id, grains, live, saltenv=wanted.saltenv)
-    result = pillar_of(runtime.context, runtime.loader, wanted, live, own_id=desk.options.id, memory=desk.pillar_memory)
+    runtime = _runtime(context, minion_id, grains, live, saltenv=wanted.saltenv)
+    result = pillar_of(
+        runtime.context, runtime.loader, wanted, live, own_id=context.options.id, memory=context.pillar_memory
+    )
     for error in result.errors:
-        desk.log.error("pillar: %s", error, extra={"minion": minion_id})
+        context.log.error("pillar: %s", error, extra={"minion": minion_id})
     plain = wanted.override is None and wanted.on_demand is None and not result.errors
-    if desk.options.minion_data_cache and plain:
-        desk.keep_pillar(minion_id, result.data)
+    if context.options.minion_data_cache and plain:
+        context.keep_pillar(minion_id, result.data)
     if cached and not result.errors:
-        desk.cache_pillar(minion_id, environments, result.data)
+        context.cache_pillar(minion_id, environments, result.data)
     return as_data(result)
 
 
-def master_tops(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, list[str]]:
+def master_tops(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, list[str]]:
     """saltenv -> SLS references that the modules of the option ``master_tops`` assign to the minion."""
-    if not desk.options.master_tops:
+    if not context.options.master_tops:
         return {}
     given = _map(load.get("opts")) or {}
     grains = _grains(given.get("grains"), minion_id)
-    runtime = _runtime(desk, minion_id, grains, {})
+    runtime = _runtime(context, minion_id, grains, {})
     # Whatever else it says about itself, it is the minion whose session this is.
     return tops_of(runtime.context, runtime.loader, {**given, "id": minion_id, "grains": grains})
 
 
 def _runtime(
-    desk: WorkerContext, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any
+    context: WorkerContext, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any
 ) -> Runtime:
     """The state engine on the master's files, for one minion."""
-    own = as_opts(desk.options, id=minion_id, file_client="local", **opts)
-    directory = desk.options.extension_modules
+    own = as_opts(context.options, id=minion_id, file_client="local", **opts)
+    directory = context.options.extension_modules
     return Runtime(
-        own, files=desk.files, grains=grains, pillar=pillar, extension_dir=Path(directory) if directory else None
+        own, files=context.files, grains=grains, pillar=pillar, extension_dir=Path(directory) if directory else None
     )
 
 

@@ -21,18 +21,18 @@ class FileRefused(Exception):
     """A chunk that is not taken. str() says why."""
 
 
-def receive(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def receive(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
     """Writes one chunk; False, with the reason in the log, for one that is not taken."""
-    options = desk.options
+    options = context.options
     if not options.file_recv:
-        desk.log.info("a file is not taken: file_recv is off", extra={"minion": minion_id})
+        context.log.info("a file is not taken: file_recv is off", extra={"minion": minion_id})
         return False
     try:
         place = place_of(directory_of(options.cachedir, minion_id), load.get("path"))
         data, loc = _chunk(load, options.file_recv_max_size * _MEGABYTE)
         _write(place, data, loc)
     except (FileRefused, OSError) as error:
-        desk.log.warning("a chunk of %r is not taken: %s", load.get("path"), error, extra={"minion": minion_id})
+        context.log.warning("a chunk of %r is not taken: %s", load.get("path"), error, extra={"minion": minion_id})
         return False
     return True
 

@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from saltern.kit.links.event_bus import Prepared
-from saltern.mworker.commands.waiting import heard_of, send_waiting
+from saltern.mworker.commands.resend import heard_of, send_waiting
 from saltern.mworker.state_failures import failed_states
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
@@ -39,32 +39,34 @@ _UNKEPT = "nocache"
 _DROPPED = False
 
 
-def store_return(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """As ``_stored``, traced where the job is."""
     traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
-    with desk.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
-        return _stored(desk, minion_id, load)
+    with context.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
+        return _stored(context, minion_id, load)
 
 
-def _stored(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """None once the result is in Redis, False for a load that is no return. Raises StoreUnavailable: not acknowledged."""
     if any(name not in load for name in _NEEDED):
-        desk.log.warning(
+        context.log.warning(
             "a return without %s was dropped", [n for n in _NEEDED if n not in load], extra={"minion": minion_id}
         )
         return _DROPPED
     result = {name: value for name, value in load.items() if name not in _MESSAGE_FIELDS} | {"id": minion_id}
     if result["jid"] in (_OWN, _UNKEPT):
-        outcome = _store_own(desk, minion_id, result, _own_id(load))
-        heard_of(desk, minion_id)
+        outcome = _store_own(context, minion_id, result, _own_id(load))
+        heard_of(context, minion_id)
     elif not is_jid(result["jid"]):
-        desk.log.warning("a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id})
+        context.log.warning(
+            "a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id}
+        )
         return _DROPPED
     else:
         now_ms = int(time.time() * 1000)
-        options = desk.options
-        event = _event_of(desk, minion_id, result)
-        recorded = desk.store.jobs.record_return(
+        options = context.options
+        event = _event_of(context, minion_id, result)
+        recorded = context.store.jobs.record_return(
             result,
             ttl=options.keep_jobs_seconds,
             now_ms=now_ms,
@@ -76,50 +78,50 @@ def _stored(desk: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any
         if recorded.first:
             event.send()
         outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
-        if recorded.complete and recorded.first and (made := made_ms(result["jid"])):
-            desk.metrics.job_seconds.observe(max(0, now_ms - made) / 1000)
+        if recorded.complete and recorded.first and (made := jid_ms(result["jid"])):
+            context.metrics.job_seconds.observe(max(0, now_ms - made) / 1000)
         if not recorded.known_job:
-            desk.log.warning(
+            context.log.warning(
                 "a return for a job that is not in the cache", extra={"minion": minion_id, "jid": result["jid"]}
             )
         if recorded.differs:
-            desk.log.warning(
+            context.log.warning(
                 "a second result of a job, which is not that of the first, was dropped: two minions may have this id and its key"
                 " (a machine that was copied); give one another id, or remove its keys from its pki_dir",
                 extra={"minion": minion_id, "jid": result["jid"]},
             )
         if recorded.waited_for:
-            send_waiting(desk, minion_id)
-    desk.metrics.returns.labels(outcome).inc()
+            send_waiting(context, minion_id)
+    context.metrics.returns.labels(outcome).inc()
     if outcome != "duplicate":
         for tag, data in failed_states(result):
-            desk.fire(tag, data)
-    desk.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
+            context.fire(tag, data)
+    context.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
     return None
 
 
-def _store_own(desk: WorkerContext, minion_id: str, result: dict[str, Any], own_id: str) -> str:
+def _store_own(context: WorkerContext, minion_id: str, result: dict[str, Any], own_id: str) -> str:
     """Gives the result a JID, the same each time that it comes, keeps it if it is to be kept, tells of it; what became of it."""
-    kept, ttl = result["jid"] == _OWN, desk.options.keep_jobs_seconds
+    kept, ttl = result["jid"] == _OWN, context.options.keep_jobs_seconds
     jid = new_jid(time.time())
-    result["jid"] = desk.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
-    if result["jid"] != jid and (not kept or desk.store.jobs.returns(result["jid"], [minion_id])):
+    result["jid"] = context.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
+    if result["jid"] != jid and (not kept or context.store.jobs.returns(result["jid"], [minion_id])):
         return "duplicate"
     if not kept:
         # Listeners hear of it; nothing is kept.
-        desk.fire(*_told(minion_id, result))
+        context.fire(*_told(minion_id, result))
         return "unkept"
     job = _load_of(result, minion_id)
     # There was no event of a new job: that of the return says what was asked for.
-    event = _event_of(desk, minion_id, {**result, **{name: job[name] for name in _ASKED}})
-    first = desk.store.jobs.store_external(
+    event = _event_of(context, minion_id, {**result, **{name: job[name] for name in _ASKED}})
+    first = context.store.jobs.store_external(
         result["jid"],
         job,
         result,
         ttl=ttl,
-        compress_above=desk.options.compress_return_bytes,
+        compress_above=context.options.compress_return_bytes,
         event=event.kept(),
-        events_kept=desk.options.events_kept_count,
+        events_kept=context.options.events_kept_count,
     )
     if not first:
         return "duplicate"
@@ -127,8 +129,8 @@ def _store_own(desk: WorkerContext, minion_id: str, result: dict[str, Any], own_
     return "external"
 
 
-def _event_of(desk: WorkerContext, minion_id: str, result: Mapping[str, Any]) -> Prepared:
-    return desk.prepare(*_told(minion_id, result))
+def _event_of(context: WorkerContext, minion_id: str, result: Mapping[str, Any]) -> Prepared:
+    return context.prepare(*_told(minion_id, result))
 
 
 def _told(minion_id: str, result: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -33,38 +33,38 @@ _SECRET = frozenset({"redis_url", "proxy_password"})
 _UNTOLD = frozenset({"key.gen", "key.gen_accept"})
 
 
-def wheel(desk: WorkerContext, client: str, fields: Mapping[str, Any]) -> Any:
+def wheel(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> Any:
     """Runs one wheel function. Refuses an unknown one by name; what it raises is the refusal's message."""
     fun = str(fields.get("fun", ""))
     arg, kwarg = fields.get("arg") or [], fields.get("kwarg") or {}
     if not isinstance(arg, list) or not isinstance(kwarg, Mapping):
         raise ControlError("InvocationError", "arg must be a list and kwarg a map")
-    function = _function(desk, fun)
+    function = _function(context, fun)
     jid = next_jid(time.time(), "")
     stem = tags.wheel(jid)
     told: dict[str, Any] = {"fun": f"wheel.{fun}", "jid": jid, "tag": stem, "user": str(fields.get("user") or client)}
     told["fun_args"] = [*arg, *([dict(kwarg)] if kwarg else [])]
-    desk.fire(f"{stem}/new", told)
+    context.fire(f"{stem}/new", told)
     try:
-        value = function(desk, *arg, **kwarg)
+        value = function(context, *arg, **kwarg)
     except ControlError as error:
-        desk.fire(f"{stem}/ret", {**told, "return": error.message, "success": False})
+        context.fire(f"{stem}/ret", {**told, "return": error.message, "success": False})
         raise
     except StoreUnavailable:
         # Not refused: the request is answered once the store is back.
         raise
     except Exception as error:
         said = f"Exception occurred in wheel {fun}: {type(error).__name__}: {error}"
-        desk.fire(f"{stem}/ret", {**told, "return": said, "success": False})
-        desk.log.info("the wheel function %s failed: %s", fun, error)
+        context.fire(f"{stem}/ret", {**told, "return": said, "success": False})
+        context.log.info("the wheel function %s failed: %s", fun, error)
         raise ControlError(type(error).__name__, said) from error
     shown = "not told: it holds a private key" if fun in _UNTOLD else value
-    desk.fire(f"{stem}/ret", {**told, "return": shown, "success": True})
+    context.fire(f"{stem}/ret", {**told, "return": shown, "success": True})
     return value
 
 
-def _function(desk: WorkerContext, fun: str) -> WheelFunction:
-    function = _users(desk, fun) or FUNCTIONS.get(fun)
+def _function(context: WorkerContext, fun: str) -> WheelFunction:
+    function = _users(context, fun) or FUNCTIONS.get(fun)
     if function is not None:
         return function
     if fun in keys.WHEELS:
@@ -78,22 +78,22 @@ def _function(desk: WorkerContext, fun: str) -> WheelFunction:
 def _key_function(fun: str) -> WheelFunction:
     """Functions about keys take their arguments by name; the first, ``match``, may stand alone."""
 
-    def run(desk: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
+    def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
         if len(arg) > 1 or (arg and "match" in kwarg):
             raise ControlError("InvocationError", "arguments of wheel functions go by name, in the map kwarg")
-        return keys.call(desk, fun, {**kwarg, **({"match": arg[0]} if arg else {})})
+        return keys.call(context, fun, {**kwarg, **({"match": arg[0]} if arg else {})})
 
     return run
 
 
-def _users(desk: WorkerContext, fun: str) -> WheelFunction | None:
+def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
     """The user's function (``_wheel`` of the tree, synced): it runs in the worker, as under Salt, and should be short."""
-    loader = Loader(Path(desk.options.extension_modules), {})
+    loader = Loader(Path(context.options.extension_modules), {})
     if fun.count(".") != 1 or not loader.known("wheel", fun.partition(".")[0]):
         return None
 
-    def run(desk: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
-        runtime = local_runtime(as_opts(desk.options, file_client="local", cachedir="", __role="master"), pillar={})
+    def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
+        runtime = local_runtime(as_opts(context.options, file_client="local", cachedir="", __role="master"), pillar={})
         try:
             served, function = loader.function("wheel", fun, runtime.context)
         except NotAvailable as missing:
@@ -103,12 +103,12 @@ def _users(desk: WorkerContext, fun: str) -> WheelFunction | None:
     return run
 
 
-def values(desk: WorkerContext) -> dict[str, Any]:
+def values(context: WorkerContext) -> dict[str, Any]:
     """Every option of the master, but those that hold passwords."""
-    return {name: value for name, value in as_opts(desk.options).items() if name not in _SECRET}
+    return {name: value for name, value in as_opts(context.options).items() if name not in _SECRET}
 
 
-def unwritable(desk: WorkerContext, *args: Any, **kwargs: Any) -> None:
+def unwritable(context: WorkerContext, *args: Any, **kwargs: Any) -> None:
     """Refused: the configuration belongs to whoever starts the roles, and each may have its own."""
     raise ControlError(
         "NotSupported",
@@ -117,20 +117,20 @@ def unwritable(desk: WorkerContext, *args: Any, **kwargs: Any) -> None:
     )
 
 
-def connected(desk: WorkerContext) -> list[str]:
+def connected(context: WorkerContext) -> list[str]:
     """Accepted minions that the master heard of within ``presence_window``."""
-    since = int((time.time() - desk.options.presence_window) * 1000)
-    return sorted(desk.store.presence.present(since) & set(desk.store.minion_keys.accepted()))
+    since = int((time.time() - context.options.presence_window) * 1000)
+    return sorted(context.store.presence.present(since) & set(context.store.minion_keys.accepted()))
 
 
-def error(desk: WorkerContext, name: str | None = None, message: str = "") -> dict[str, Any]:
+def error(context: WorkerContext, name: str | None = None, message: str = "") -> dict[str, Any]:
     """{}; with ``name`` it fails with that exception."""
     if name is not None:
         raise ControlError(str(name), str(message))
     return {}
 
 
-def documentation(desk: WorkerContext) -> dict[str, str]:
+def documentation(context: WorkerContext) -> dict[str, str]:
     """Wheel function -> its documentation."""
     described: dict[str, Callable[..., Any]] = {**keys.WHEELS, **FUNCTIONS}
     return {fun: inspect.getdoc(function) or "" for fun, function in sorted(described.items())}
@@ -139,8 +139,8 @@ def documentation(desk: WorkerContext) -> dict[str, str]:
 def _of(trees: str, function: Callable[..., Any]) -> WheelFunction:
     """A function about the directories of an option."""
 
-    def run(desk: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
-        found: Mapping[str, Sequence[str]] = getattr(desk.options, trees)
+    def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
+        found: Mapping[str, Sequence[str]] = getattr(context.options, trees)
         return function(found, *arg, **kwarg)
 
     run.__doc__ = function.__doc__

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from masterstore.event_groups import DEAD_KEPT, DeadEvent
-from masterstore.events import WISHES_AGE
+from masterstore.events import WANTED_BELIEVED
 from saltern.kit.links.event_bus import unpack
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
@@ -53,7 +53,7 @@ def add(
     files = [reactors] if isinstance(reactors, str) else list(reactors)
     result: dict[str, Any] = _ask(tools, "add", {"event": event, "reactors": files}, "add-complete")["result"]
     # Workers ask once so often which events are wanted: once this has returned, none of them is missed.
-    time.sleep(WISHES_AGE)
+    time.sleep(WANTED_BELIEVED)
     return result
 
 

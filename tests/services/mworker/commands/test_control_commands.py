@@ -227,7 +227,7 @@ class TestRunner:
             raise TooManyRunners("32 runners run already")
 
         with monkeypatch.context() as patch:
-            patch.setattr(worker.desk, "start_runner", refuse)
+            patch.setattr(worker.context, "start_runner", refuse)
             said = worker.control("runner", fun="test.arg", request_id="r")
             assert said == ("TooManyRunners", "32 runners run already")
         # Sent again when there is room, it is started.
@@ -381,7 +381,7 @@ class TestWheel:
         assert keys.store.minion_keys.state_of("web9") == ("accepted", accepted["pub"].strip())
         assert self.wheel(keys, "key.gen_accept", id_="web9") == {}
         assert self.wheel(keys, "key.gen_accept", id_="web9", force=True)["pub"] != accepted["pub"]
-        own = keys.desk.keys.private.public
+        own = keys.context.keys.private.public
         assert self.wheel(keys, "key.master_key_str") == {"local": {"master.pub": own.pem}}
         assert self.wheel(keys, "key.finger_master") == {"local": {"master.pub": own.fingerprint()}}
 
@@ -406,7 +406,7 @@ class TestWheel:
             "md5"
         )
         own = self.wheel(keys, "key.finger", match="master.pub")
-        assert own == {"local": {"master.pub": keys.desk.keys.private.public.fingerprint("sha256")}}
+        assert own == {"local": {"master.pub": keys.context.keys.private.public.fingerprint("sha256")}}
         assert self.wheel(keys, "key.key_str", match="web1") == {"minions": {"web1": public.pem}}
 
     @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ class TestReturn:
         def die() -> bool:
             raise SystemExit
 
-        worker.desk.prepare = lambda tag, data: Prepared(lambda: pack(tag, data), die)
+        worker.context.prepare = lambda tag, data: Prepared(lambda: pack(tag, data), die)
         minion, fields = worker.minion(), self.ret(jid=jid, own_jid=OTHER_JID)
         with pytest.raises(SystemExit):
             minion.ask("_return", **fields)
@@ -422,14 +422,14 @@ class TestPillar:
     def test_grains_and_pillar_are_kept_for_targets(self, worker: Worker, tree: Path) -> None:
         worker.minion().pillar(grains={"os": "Debian"})
         assert worker.store.cache.grains("web1") == {"os": "Debian", "id": "web1"}
-        assert worker.desk.pillars()["web1"]["secret"] == "hush"
+        assert worker.context.pillars()["web1"]["secret"] == "hush"
         assert "minion/refresh/web1" in worker.tags()
 
     def test_nothing_is_kept_where_that_is_off(self, new_worker: Callable[..., Worker], tree: Path) -> None:
         worker = new_worker(minion_data_cache=False)
         worker.minion().pillar(grains={"os": "Debian"})
         assert worker.store.cache.grains("web1") is None
-        assert worker.desk.pillars() == {}
+        assert worker.context.pillars() == {}
 
     def test_faults_come_with_it(self, worker: Worker, tree: Path, caplog: pytest.LogCaptureFixture) -> None:
         (tree / "web.sls").write_text("a: [\n")
@@ -441,7 +441,7 @@ class TestPillar:
         minion = worker.minion()
         minion.pillar()
         assert minion.pillar(pillar_override={"role": "other"})["role"] == "other"
-        assert worker.desk.pillars()["web1"]["role"] == "web1"
+        assert worker.context.pillars()["web1"]["role"] == "web1"
 
     @pytest.mark.parametrize("grains", [None, "text", [1]])
     def test_grains_that_are_none(self, worker: Worker, tree: Path, grains: Any) -> None:
@@ -499,7 +499,7 @@ class TestExternalPillar:
             "b": "web1",
             "_errors": [f"Failed to load ext_pillar mine: away ({tmp_path}/extmods/pillar/mine.py:3)"],
         }
-        assert worker.desk.pillars() == {}
+        assert worker.context.pillars() == {}
 
     @pytest.mark.parametrize(
         ("text", "says"),

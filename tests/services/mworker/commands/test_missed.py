@@ -45,7 +45,7 @@ class TestMissed:
         assert answer["next"] == 0
         job = answer["jobs"][0]
         assert (job["fun"], job["arg"], job["tgt"], job["tgt_type"]) == ("test.a", [], ["web1", "web2"], "list")
-        window = worker.desk.options.replay_window
+        window = worker.context.options.replay_window
         assert job["replay_until"] > (time.time() + window - 60) * 1000
         assert worker.store.presence.present(0) == {"web1"}
 

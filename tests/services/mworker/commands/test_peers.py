@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from saltern.mworker.commands import peers
-from saltern.mworker.deferred_reply import LateReply
+from saltern.mworker.deferred_reply import SealedDeferredReply
 
 pytestmark = pytest.mark.redis
 
@@ -39,7 +39,7 @@ def worker(new_worker: Callable[..., Worker]) -> Worker:
 
 
 def pillar(worker: Worker, minion: str, **data: Any) -> None:
-    worker.desk.keep_pillar(minion, data)
+    worker.context.keep_pillar(minion, data)
 
 
 @pytest.mark.parametrize(("rules", "pinned"), [([{"db*": ["test."]}], True), (["test."], False)], ids=str)
@@ -145,9 +145,9 @@ def test_several_functions_have_arguments_each(worker: Worker) -> None:
 def test_a_message_that_comes_twice_is_one_job(worker: Worker) -> None:
     minion = worker.minion()
     nonce = {"nonce": "n" * 32}
-    first = peers.pub(worker.desk, minion.id, JOB | nonce)
-    assert peers.pub(worker.desk, minion.id, JOB | nonce) == first
-    assert peers.pub(worker.desk, minion.id, JOB | {"nonce": "m" * 32}) != first
+    first = peers.pub(worker.context, minion.id, JOB | nonce)
+    assert peers.pub(worker.context, minion.id, JOB | nonce) == first
+    assert peers.pub(worker.context, minion.id, JOB | {"nonce": "m" * 32}) != first
 
 
 class TestRunner:
@@ -157,7 +157,7 @@ class TestRunner:
         reply, _ = worker.minion().send(
             {"cmd": "minion_runner", "id": "web1", "fun": "test.arg", "arg": [1], "no_parse": []}
         )
-        assert isinstance(reply, LateReply)
+        assert isinstance(reply, SealedDeferredReply)
         assert reply.work is not None
 
     @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ class TestRunner:
 
     def test_a_message_that_comes_twice_is_one_runner(self, worker: Worker) -> None:
         load = {"fun": "test.arg", "arg": [], "nonce": "n" * 32}
-        assert peers.runner(worker.desk, "web1", load).work is not None
-        assert peers.runner(worker.desk, "web1", load).work is None
+        assert peers.runner(worker.context, "web1", load).work is not None
+        assert peers.runner(worker.context, "web1", load).work is None
 
 
 class TestPublish:
@@ -184,7 +184,7 @@ class TestPublish:
 
     def test_the_returns_come_later(self, worker: Worker) -> None:
         reply, _ = worker.minion().send({"cmd": "minion_publish", "id": "web1", **JOB})
-        assert isinstance(reply, LateReply)
+        assert isinstance(reply, SealedDeferredReply)
         assert len(worker.tags()) == 2
 
     @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class Control:
 def tools(worker: Any) -> RunnerTools:
     worker.accept(*MINIONS)
     made = SimpleNamespace(
-        store=worker.store, options=worker.desk.options, jid="1", sender=None, user="bob", control=Control(worker)
+        store=worker.store, options=worker.context.options, jid="1", sender=None, user="bob", control=Control(worker)
     )
     return cast(RunnerTools, made)
 

@@ -34,7 +34,7 @@ def tools(worker: Any, monkeypatch: pytest.MonkeyPatch) -> RunnerTools:
         load = {"jid": jid(minute), "arg": [], "tgt_type": "glob", "user": "root", **load}
         ret = {"jid": jid(minute), "id": "web1", "fun": load["fun"], "return": True, "retcode": int(minute == 4)}
         worker.store.jobs.store_external(jid(minute), load, ret)
-    return cast(RunnerTools, SimpleNamespace(store=worker.store, options=worker.desk.options, jid="1", sender=None))
+    return cast(RunnerTools, SimpleNamespace(store=worker.store, options=worker.context.options, jid="1", sender=None))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def tools(new_worker: Any, tmp_path: Path) -> RunnerTools:
     (directory / "mine.py").write_text(RETURNER)
     (directory / "broken.py").write_text(BROKEN)
     worker = new_worker(returner_dirs=[str(directory)], extension_modules=str(tmp_path / "none"))
-    made = SimpleNamespace(store=worker.store, options=worker.desk.options, jid="1", sender=None)
+    made = SimpleNamespace(store=worker.store, options=worker.context.options, jid="1", sender=None)
     return cast(RunnerTools, made)
 
 

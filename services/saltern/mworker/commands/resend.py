@@ -12,18 +12,18 @@ import time
 from saltern.mworker.worker_context import WorkerContext
 
 
-def heard_of(desk: WorkerContext, minion_id: str, *, started: bool = False) -> None:
+def heard_of(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
     """Notes that the minion spoke, and sends it what waits for it. One round trip where nothing does."""
-    if desk.store.presence.arrived(minion_id, int(time.time() * 1000)):
-        send_waiting(desk, minion_id, started=started)
+    if context.store.presence.arrived(minion_id, int(time.time() * 1000)):
+        send_waiting(context, minion_id, started=started)
 
 
-def send_waiting(desk: WorkerContext, minion_id: str, *, started: bool = False) -> None:
+def send_waiting(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
     """Publishes what waits for the minion. ``started``: it has just begun to hear."""
     now_ms = int(time.time() * 1000)
-    for load in desk.store.jobs.waiting(minion_id, now_ms, offline=not started):
-        if desk.store.jobs.resend(minion_id, load, now_ms, again=started):
-            desk.log.info(
+    for load in context.store.jobs.waiting(minion_id, now_ms, offline=not started):
+        if context.store.jobs.resend(minion_id, load, now_ms, again=started):
+            context.log.info(
                 "%s waited for this minion, and is sent again",
                 load.get("fun"),
                 extra={"minion": minion_id, "jid": load["jid"]},
