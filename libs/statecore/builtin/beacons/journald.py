@@ -13,7 +13,8 @@ from statecore.system.scheduling.beacon_config import listed, merged
 #: What journalctl ends its output with when asked for a cursor.
 _CURSOR = "-- cursor: "
 
-#: Fields that are numbers in Salt's events, by the Python library that it reads the journal with; journalctl writes them as text.
+#: Fields that are numbers in Salt's events, by the Python library that it reads the journal with; journalctl writes
+#: them as text.
 _NUMBERS = frozenset(
     (
         "PRIORITY",

@@ -20,7 +20,8 @@ from statecore.system.scheduling.beacon_config import listed, merged
 #: What strace says of a process that has ended.
 _GONE = "No such process"
 
-#: Starts strace apart from us, says where it writes, and its number; $1 is the shell. What it says of itself is kept, and so is its
+#: Starts strace apart from us, says where it writes, and its number; $1 is the shell. What it says of itself is kept,
+#: and so is its
 #: end, so that nobody has to be asked for it.
 _START = """
 umask 077

@@ -1,4 +1,4 @@
-"""Alternatives: which of several programs a common name means (Salt's ``alternatives`` module)."""
+"""Alternatives, which select one of several programs for a common name: Salt's ``alternatives`` execution module."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ ALIASES = {"set": "set_"}
 
 _PLACE = "/etc/alternatives"
 
-#: Family -> directory with a file for each group, of which the second line is its link.
+#: os_family -> directory with one file for each group; the file's second line is the group's link.
 _GROUPS = {"RedHat": "/var/lib/alternatives", "Suse": "/var/lib/rpm/alternatives"}
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has alternatives."""
+    """Return None if the host has /etc/alternatives, else a sentence with the reason."""
     return None if ctx.host.path(_PLACE).is_dir() else f"the host has no {_PLACE}"
 
 
 def display(ctx: Context, name: str) -> str:
-    """What the program tells of a group.
+    """Return the output of ``update-alternatives --display`` for a group.
 
     CLI Example:
 
@@ -32,7 +32,7 @@ def display(ctx: Context, name: str) -> str:
 
 
 def show_link(ctx: Context, name: str) -> str | bool:
-    """The common name, such as /usr/bin/editor; False when there is no such group."""
+    """Return the link of a group, such as /usr/bin/editor; False if the group does not exist."""
     family = str(ctx.grains.get("os_family"))
     if family in _GROUPS:
         try:
@@ -45,39 +45,39 @@ def show_link(ctx: Context, name: str) -> str | bool:
 
 
 def show_current(ctx: Context, name: str) -> str | bool:
-    """What the name means now; False when it means nothing."""
+    """Return the path of the program that is selected in a group; False if the group does not exist."""
     place = ctx.host.path(f"{_PLACE}/{name}", follow=False)
     return str(place.readlink()) if place.is_symlink() else False
 
 
 def check_exists(ctx: Context, name: str, path: str) -> bool:
-    """Whether a program is one of the group."""
+    """Return whether a program is one of the alternatives of a group."""
     result = ctx.host.run([_program(ctx), "--display", name])
     return result.retcode == 0 and any(line.split(" ")[0] == path for line in result.stdout.splitlines())
 
 
 def check_installed(ctx: Context, name: str, path: str) -> bool:
-    """Whether the name means this program now."""
+    """Return whether a program is the selected one of a group."""
     return show_current(ctx, name) == path
 
 
 def install(ctx: Context, name: str, link: str, path: str, priority: int) -> str:
-    """Makes a program one of the group. Raises CommandError with the reason why not."""
+    """Add a program to a group. Raises CommandError with the program's error output."""
     return _do(ctx, ["--install", link, name, path, str(priority)])
 
 
 def remove(ctx: Context, name: str, path: str) -> str:
-    """Takes a program out of the group."""
+    """Remove a program from a group. Raises CommandError."""
     return _do(ctx, ["--remove", name, path])
 
 
 def auto(ctx: Context, name: str) -> str:
-    """Lets the priority decide."""
+    """Select the program with the highest priority of a group. Raises CommandError."""
     return _do(ctx, ["--auto", name])
 
 
 def set_(ctx: Context, name: str, path: str) -> str:
-    """Makes the name mean this program."""
+    """Select a program of a group. Raises CommandError."""
     return _do(ctx, ["--set", name, path])
 
 

@@ -1,4 +1,7 @@
-"""Archives on the managed host (Salt's ``archive`` module): Python reads them, the host's programs make them."""
+"""Archives on the managed host: Salt's ``archive`` execution module.
+
+``list``, ``unzip``, ``zip`` and ``is_encrypted`` work inside the minion. The other functions run the host's programs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from statecore.system.hostfiles import archives
 
 ALIASES = {"list": "list_", "zip": "zip_"}
 
-#: Names of an answer that ``trim_output: True`` keeps.
+#: Number of names that ``trim_output=True`` returns.
 _TRIMMED = 100
 
 
@@ -31,10 +34,18 @@ def list_(
     source_hash: str | None = None,
     use_etag: bool = False,
 ) -> Any:
-    """Names in an archive (salt://, http(s):// or a path of the host); ``verbose`` gives dirs, files, links and what is at the top.
+    """Return the names in a tar or zip archive. ``name`` is a path of the host, ``salt://`` or an http(s) URL.
 
+    archive_format
+        tar or zip; default: derived from the name
+    strip_components
+        number of leading directories to remove from each name
     clean
-        the copy of what came from a server is not kept
+        True: delete the downloaded copy of the archive
+    verbose
+        True: return a map with dirs, files, links, top_level_dirs, top_level_files and top_level_links
+    source_hash, use_etag
+        verification of a download, as of ``cp.cache_file``
 
     CLI Example:
 
@@ -69,7 +80,17 @@ def unzip(
     password: str | None = None,
     extract_perms: bool = True,
 ) -> list[str]:
-    """Takes everything out of a zip archive into a directory of the host, but what ``excludes`` (globs) means; the names."""
+    """Extract a zip archive into a directory of the host. Return the extracted names.
+
+    excludes
+        globs of names that are not extracted
+    template
+        renderer for the arguments ``zip_file`` and ``dest``
+    trim_output
+        number of names to return; True: 100
+    extract_perms
+        False: do not set the modes that are stored in the archive
+    """
     if options or runas:
         raise CommandError(
             f"not supported: {'options' if options else 'runas'} of archive.unzip; archive.cmd_unzip takes them"
@@ -96,7 +117,7 @@ def is_encrypted(
     source_hash: str | None = None,
     use_etag: bool = False,
 ) -> bool:
-    """Whether a zip archive takes a password."""
+    """Return whether a zip archive needs a password. Arguments as of ``archive.list``."""
     path = _archive(ctx, name, "zip", saltenv, source_hash, use_etag=use_etag)[1]
     answer = archives.encrypted(path)
     _cleaned(name, path, clean=clean)
@@ -113,7 +134,15 @@ def tar(
     template: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
-    """Runs the host's tar, as in ``tar -czf``; what it said, line by line. Raises CommandError."""
+    """Run the host's ``tar`` with ``options`` such as ``-czf``. Return its output lines. Raises CommandError.
+
+    sources
+        files to pack: a list, or text with commas; globs are expanded
+    dest
+        directory for tar's option ``-C``
+    template
+        renderer for the arguments ``tarfile`` and ``sources``
+    """
     tarfile, *names = _rendered(ctx, template, [tarfile, *_listed(sources)])
     words = ["tar", *(["-C", dest] if dest else []), *shlex.split(options), tarfile]
     return _run(ctx, [*words, *_expanded(ctx, names, cwd)], cwd, runas)
@@ -122,14 +151,14 @@ def tar(
 def gzip(
     ctx: Context, sourcefile: str, template: str | None = None, runas: str | None = None, options: str | None = None
 ) -> list[str]:
-    """The host's gzip packs a file; what it said. Raises CommandError."""
+    """Compress a file with the host's ``gzip``. Return its output lines. Raises CommandError."""
     return _run(ctx, ["gzip", *shlex.split(options or ""), *_rendered(ctx, template, [sourcefile])], None, runas)
 
 
 def gunzip(
     ctx: Context, gzipfile: str, template: str | None = None, runas: str | None = None, options: str | None = None
 ) -> list[str]:
-    """The host's gunzip unpacks a file; what it said. Raises CommandError."""
+    """Decompress a file with the host's ``gunzip``. Return its output lines. Raises CommandError."""
     return _run(ctx, ["gunzip", *shlex.split(options or ""), *_rendered(ctx, template, [gzipfile])], None, runas)
 
 
@@ -141,7 +170,7 @@ def cmd_zip(
     cwd: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
-    """The host's zip packs files and directories; what it said. Raises CommandError."""
+    """Pack files and directories with the host's ``zip``. Return its output lines. Raises CommandError."""
     zip_file, *names = _rendered(ctx, template, [zip_file, *_listed(sources)])
     return _run(ctx, ["zip", "-r", zip_file, *_expanded(ctx, names, cwd)], cwd, runas)
 
@@ -157,7 +186,13 @@ def cmd_unzip(
     trim_output: Any = False,
     password: str | None = None,
 ) -> list[str]:
-    """The host's unzip unpacks an archive into a directory; what it said. Raises CommandError."""
+    """Extract a zip archive with the host's ``unzip``. Return its output lines. Raises CommandError.
+
+    excludes
+        names that are not extracted
+    trim_output
+        number of lines to return; True: 100
+    """
     zip_file, dest = _rendered(ctx, template, [zip_file, dest])
     words = ["unzip", *(["-P", password] if password else []), *shlex.split(options or ""), zip_file, "-d", dest]
     left_out = _listed(excludes)
@@ -174,7 +209,13 @@ def zip_(
     runas: str | None = None,
     zip64: bool = False,
 ) -> list[str]:
-    """Packs files and directories of the host into a new archive; their names. ``zip64``: it may be larger than 2 GiB."""
+    """Pack files and directories of the host into a new zip archive. Return their names. Raises CommandError.
+
+    cwd
+        directory that relative ``sources`` are below
+    zip64
+        True: allow an archive larger than 2 GiB
+    """
     if runas:
         raise CommandError("not supported: runas of archive.zip; archive.cmd_zip takes it")
     zip_file, *names = _rendered(ctx, template, [zip_file, *_listed(sources)])
@@ -214,7 +255,7 @@ def _run(ctx: Context, words: list[str], cwd: str | None, runas: str | None) -> 
 
 
 def _expanded(ctx: Context, names: list[str], cwd: str | None) -> list[str]:
-    """Names with the globs among them replaced by what they mean."""
+    """Replace each glob among the names by the names it matches."""
     found: list[str] = []
     for name in names:
         top, last = name.rpartition("/")[::2]
@@ -229,7 +270,7 @@ def _expanded(ctx: Context, names: list[str], cwd: str | None) -> list[str]:
 
 
 def _rendered(ctx: Context, template: str | None, names: list[str]) -> list[str]:
-    """Names that are templates."""
+    """Render each name as a template, if a renderer is given."""
     if not template:
         return names
     return [ctx.templates.render(name, template, {}, saltenv=ctx.saltenv, source=name) for name in names]

@@ -1,6 +1,7 @@
-"""The minion's beacons (Salt's ``beacons`` module): what the running minion looks at is shown and changed.
+"""Beacons of the running minion: Salt's ``beacons`` execution module.
 
-Beacons of pillar can only be changed in pillar. What is changed is gone with the minion unless ``beacons.save`` keeps it.
+Beacons that come from pillar can only be changed in pillar. Changes are lost when the minion stops, unless
+``beacons.save`` is called.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from statecore.system.scheduling.beacon_config import merged
 def list(
     ctx: Context, return_yaml: bool = True, include_pillar: bool = True, include_opts: bool = True, **kwargs: Any
 ) -> str | dict[str, Any]:
-    """Beacons, as YAML text or (``return_yaml=False``) as a map.
+    """Return the configured beacons as YAML text, or with ``return_yaml=False`` as a map.
+
+    include_pillar, include_opts
+        False: leave out the beacons from pillar, or those from the configuration
 
     CLI Example:
 
@@ -30,7 +34,7 @@ def list(
 
 
 def list_available(ctx: Context, return_yaml: bool = True, **kwargs: Any) -> Any:
-    """Names of the beacons that can be configured here.
+    """Return the names of the beacons that can be configured on this host.
 
     CLI Example:
 
@@ -41,7 +45,12 @@ def list_available(ctx: Context, return_yaml: bool = True, **kwargs: Any) -> Any
 
 
 def add(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, Any]:
-    """Adds a beacon: a list of its options; ``beacon_module`` names the beacon where ``name`` does not.
+    """Add a beacon. Return a map with ``result`` and ``comment``.
+
+    name
+        name of the beacon module, or any name if ``beacon_data`` has ``beacon_module``
+    beacon_data
+        list of the beacon's options
 
     CLI Example:
 
@@ -57,7 +66,7 @@ def add(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, A
 
 
 def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, Any]:
-    """Gives a beacon other options; ``changes`` has their diff.
+    """Change the options of a beacon. Return a map with ``result``, ``comment`` and ``changes`` (the diff).
 
     CLI Example:
 
@@ -78,7 +87,7 @@ def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str
 
 
 def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Removes a beacon.
+    """Remove a beacon. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -90,7 +99,7 @@ def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Saves the beacons that are not of pillar, so that they are there after a restart.
+    """Write all beacons except those from pillar to a configuration file, so that they survive a restart.
 
     CLI Example:
 
@@ -104,7 +113,7 @@ def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Lets beacons look again.
+    """Enable the beacons of the minion.
 
     CLI Example:
 
@@ -116,7 +125,7 @@ def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Keeps all beacons from looking.
+    """Disable all beacons of the minion.
 
     CLI Example:
 
@@ -128,7 +137,7 @@ def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def enable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Lets a beacon look again.
+    """Enable one beacon.
 
     CLI Example:
 
@@ -138,7 +147,7 @@ def enable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def disable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Keeps a beacon from looking.
+    """Disable one beacon.
 
     CLI Example:
 
@@ -148,7 +157,7 @@ def disable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def reset(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Removes all beacons but those of pillar.
+    """Remove all beacons except those from pillar.
 
     CLI Example:
 
@@ -159,7 +168,7 @@ def reset(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return _asked(ctx, {"verb": "reset"}, "Beacon configuration reset.")
 
 
-# ---------------------------------------------------------------------------------------------------------------- the parts
+# --------------------------------------------------------------------------------------------- helpers
 
 
 def _configured(ctx: Context, *, include_pillar: bool = True, include_opts: bool = True) -> dict[str, Any]:
@@ -178,7 +187,9 @@ def _text(beacons: Any) -> str:
 
 
 def _fault(ctx: Context, name: str, config: Any) -> str:
-    """Why a beacon cannot run so; begins with its name where there is no such beacon."""
+    """Return why a beacon cannot run with this configuration, "" if it can. For an unknown beacon the text starts
+    with ``Beacon "``.
+    """
     if not isinstance(config, type([])):
         return f"Configuration for {name} beacon must be a list."
     module = str(merged(config).get("beacon_module") or name)

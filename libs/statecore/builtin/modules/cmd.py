@@ -1,8 +1,12 @@
-"""Commands on the managed host (Salt's ``cmd`` module).
+"""Commands on the managed host: Salt's ``cmd`` execution module.
 
-A string runs through a shell where ``python_shell`` is true, and where an operator called the function (the runtime leaves
-that in ``ctx.scratch["cmd.shell"]``) or the option ``cmd_safe`` is False. Else it is split into words, so that what a template
-puts into a command is no more than a word of it. The job's return code is the command's: ``ctx.scratch["retcode"]``.
+A command given as text runs through a shell if ``python_shell`` is true, if an operator called the function directly
+(the runtime
+then sets ``ctx.scratch["cmd.shell"]``), or if the option ``cmd_safe`` is False. Otherwise the text is split into words
+and runs
+without a shell, so that a value that a template inserts cannot start another command. The command's exit code becomes
+the job's
+return code, through ``ctx.scratch["retcode"]``.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult
 
-#: What a command that ran out of time counts as.
+#: Exit code reported for a command that was killed after its timeout.
 _TIMED_OUT = 1
 
 
@@ -53,11 +57,34 @@ def run(
     success_stderr: Any = None,
     **kwargs: Any,
 ) -> str:
-    """Runs a command; returns its output, stderr mixed in.
+    r"""Run a command and return its standard output and standard error, mixed.
+
+    cwd, runas, group, umask
+        working directory, user, group and octal umask of the command
+    stdin
+        text for the command's standard input
+    shell, python_shell
+        path of the shell; True: run ``cmd`` through it
+    env, clean_env, prepend_path
+        environment variables (a map or a list of maps); True: no other variables; directories to put in front of PATH
+    template
+        renderer for the command
+    timeout
+        seconds after which the command is killed
+    ignore_retcode
+        True: the exit code does not become the job's return code
+    success_retcodes, success_stdout, success_stderr
+        exit codes, or lines of output, that count as success
+    bg
+        True: do not wait for the command
+    hide_output
+        True: return ""
+    raise_err
+        True: raise CommandError for an exit code other than 0
 
     CLI Example:
 
-        salt '*' cmd.run "ls -l | awk '/foo/{print \\$2}'"
+        salt '*' cmd.run "ls -l | awk '/foo/{print \$2}'"
     """
     options = _options(locals())
     result = _run(ctx, cmd, options | {"merge_stderr": True})
@@ -67,33 +94,36 @@ def run(
 
 
 def run_stdout(ctx: Context, cmd: Any, **kwargs: Any) -> str:
-    """Runs a command; returns its standard output. Arguments as for cmd.run."""
+    """Run a command and return its standard output. Arguments as of ``cmd.run``."""
     return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stdout"])
 
 
 def run_stderr(ctx: Context, cmd: Any, **kwargs: Any) -> str:
-    """Runs a command; returns its standard error. Arguments as for cmd.run."""
+    """Run a command and return its standard error. Arguments as of ``cmd.run``."""
     return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stderr"])
 
 
 def run_all(ctx: Context, cmd: Any, redirect_stderr: bool = False, **kwargs: Any) -> dict[str, Any]:
-    """Runs a command; returns pid, retcode, stdout and stderr. Arguments as for cmd.run."""
+    """Run a command and return a map with pid, retcode, stdout and stderr. Arguments as of ``cmd.run``."""
     result = _run(ctx, cmd, _checked(kwargs) | {"merge_stderr": redirect_stderr})
     return result | {"stdout": "", "stderr": ""} if kwargs.get("hide_output") else result
 
 
 def retcode(ctx: Context, cmd: Any, **kwargs: Any) -> int:
-    """Runs a command; returns its exit code. Arguments as for cmd.run."""
+    """Run a command and return its exit code. Arguments as of ``cmd.run``."""
     return int(_run(ctx, cmd, _checked(kwargs))["retcode"] or 0)
 
 
 def shell(ctx: Context, cmd: str, **kwargs: Any) -> str:
-    """cmd.run, always through a shell."""
+    """Run a command through a shell and return its output. Arguments as of ``cmd.run``."""
     return run(ctx, cmd, **(kwargs | {"python_shell": True}))
 
 
 def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> dict[str, Any]:
-    """Runs a command in a chroot on the host. Not the way to a mounted host: that is option host_root."""
+    """Run a shell command in a chroot on the host. Return the map of ``cmd.run_all``.
+
+    To manage a mounted host, set the option ``host_root`` instead.
+    """
     program = ctx.host.which("chroot")
     if program is None:
         raise CommandError("the host has no chroot program")
@@ -111,7 +141,16 @@ def script(
     defaults: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Copies a script (salt:// or a path of the host) to the host, runs it there, removes it; returns what run_all does.
+    """Copy a script to the host, run it and delete it. Return the map of ``cmd.run_all``.
+
+    source
+        ``salt://`` or a path of the host
+    args
+        arguments for the script, as text or as a list
+    template, context, defaults
+        renderer for the script, and the variables for it
+
+    If the script does not exist, ``retcode`` is 1 and ``cache_error`` is True.
 
     CLI Example:
 
@@ -132,40 +171,44 @@ def script(
             if kwargs.get("runas"):
                 os.fchown(file.fileno(), ctx.host.uid(kwargs["runas"]), -1)
         words = list(map(str, args)) if isinstance(args, list | tuple) else _words(str(args or ""))
-        # Through a shell, which also runs a script without a first line; the words are quoted, so nothing in them expands.
+        # Through a shell, which also runs a script without a first line; the words are quoted, so nothing in them
+        # expands.
         return run_all(ctx, shlex.join([name, *words]), cwd=cwd, **(kwargs | {"python_shell": True}))
     finally:
         place.unlink(missing_ok=True)
 
 
 def script_retcode(ctx: Context, source: str, **kwargs: Any) -> int:
-    """cmd.script, returning the exit code alone."""
+    """Run ``cmd.script`` and return only the exit code."""
     return int(script(ctx, source, **kwargs)["retcode"])
 
 
 def which(ctx: Context, cmd: str) -> str | None:
-    """Path of a program of the host, None when it has none."""
+    """Return the path of a program of the host, None if the host does not have it."""
     return ctx.host.which(cmd)
 
 
 def which_bin(ctx: Context, cmds: Sequence[str]) -> str | None:
-    """Path of the first of these programs that the host has."""
+    """Return the path of the first of these programs that the host has, None if it has none of them."""
     return next((path for cmd in cmds if (path := ctx.host.which(cmd))), None)
 
 
 def has_exec(ctx: Context, cmd: str) -> bool:
-    """Whether the host has a program."""
+    """Return whether the host has a program."""
     return ctx.host.which(cmd) is not None
 
 
 def exec_code(ctx: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **kwargs: Any) -> str:
-    """Runs code with an interpreter of the host (``cmd.exec_code python3 'print(1)'``); output as cmd.run."""
+    """Run code with an interpreter of the host and return the output as ``cmd.run`` does.
+
+    Example: ``cmd.exec_code python3 'print(1)'``.
+    """
     text = "\n".join(code) if isinstance(code, list) else str(code)
     arguments = args if isinstance(args, list) else shlex.split(str(args or ""))
     return run(ctx, [lang, "-", *arguments], cwd=cwd, stdin=text + "\n", python_shell=False, **kwargs)
 
 
-# ----------------------------------------------------------------------------------------------------------------- how it runs
+# --------------------------------------------------------------------------------------------- running
 
 #: Arguments of cmd.run that the functions taking ``**kwargs`` take too.
 _ARGUMENTS = frozenset(
@@ -202,7 +245,7 @@ _ARGUMENTS = frozenset(
     }
 )
 
-#: Arguments that mean something on other systems only; given here, the command would not do what was asked.
+#: Arguments that only work on Windows. They are refused, because the command would run without their effect.
 _NOT_HERE = ("password", "encoded_cmd")
 
 
@@ -243,7 +286,7 @@ def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         merge_stderr=bool(options.get("merge_stderr")),
     )
     if options.get("bg"):
-        # Nobody waits for it: there is no code and no output.
+        # The command still runs: it has no exit code and no output yet.
         return {"pid": int(result.stdout or 0), "retcode": None, "stdout": "", "stderr": ""}
     code = _judged(result, options)
     if not options.get("ignore_retcode"):
@@ -277,13 +320,15 @@ def _words(text: str) -> list[str]:
 
 
 def _background(command: str | list[str]) -> list[str]:
-    """The command, left running; the shell that started it prints its process id."""
+    """Return a command that starts ``command`` in the background and prints its process id."""
     text = command if isinstance(command, str) else shlex.join(command)
     return ["/bin/sh", "-c", f"( {text}\n) </dev/null >/dev/null 2>&1 & echo $!"]
 
 
 def _need(ctx: Context, options: Mapping[str, Any]) -> None:
-    """Says in Salt's words what the host lacks, before anything is started."""
+    """Raise CommandError, in Salt's words, if the shell or the user does not exist. Called before the command
+    starts.
+    """
     if options.get("shell") and ctx.host.which(str(options["shell"])) is None:
         raise CommandError(f"The shell {options['shell']} is not available")
     if options.get("runas") is not None:
@@ -307,7 +352,9 @@ def _environment(ctx: Context, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _judged(result: CommandResult, options: Mapping[str, Any]) -> int:
-    """The command's code as the caller wants it counted."""
+    """Return the exit code to report: 0 if ``success_retcodes``, ``success_stdout`` or ``success_stderr`` match, 1
+    after a timeout.
+    """
     if result.timed_out:
         return _TIMED_OUT
     if result.retcode in _listed(options.get("success_retcodes"), int):

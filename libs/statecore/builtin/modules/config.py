@@ -1,4 +1,4 @@
-"""Options, wherever they are set: the minion's options, grains, pillar, the master's options (Salt's ``config`` module)."""
+"""Configuration values from options, grains, pillar and the master's options: Salt's ``config`` execution module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.model.context import Context
 from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import merge as merged
 
-#: What modules and formulas expect to be there when nobody set it.
+#: Values that modules and formulas expect if no configuration sets them.
 DEFAULTS: Mapping[str, Any] = {
     "hosts.file": "/etc/hosts",
     "aliases.file": "/etc/aliases",
@@ -34,8 +34,13 @@ def get(
     omit_master: bool = False,
     omit_grains: bool = False,
 ) -> Any:
-    """The value at a path in the options, else grains, else pillar, else the master's options; ``merge`` ("recurse" or
-    "overwrite") unites them all, the earlier ones winning.
+    """Return the value at a path (``pkg:apache``). The options are searched first, then grains, pillar, and the
+    master's options.
+
+    merge
+        "recurse" or "overwrite": return the merged values of all these places; an earlier place has precedence
+    omit_opts, omit_grains, omit_pillar, omit_master
+        True: do not search this place
 
     CLI Example:
 
@@ -66,7 +71,13 @@ def option(
     omit_all: bool = False,
     wildcard: bool = False,
 ) -> Any:
-    """The option of exactly this name (no path), searched as ``get``; with ``wildcard`` all that match a glob."""
+    """Return the value of exactly this name (not a path). The places are searched in the order of ``config.get``.
+
+    wildcard
+        True: ``value`` is a glob; return a map of all names that match
+    omit_all
+        True: search only the defaults
+    """
     omitted = {
         "opts": omit_opts or omit_all,
         "grains": omit_grains or omit_all,
@@ -93,7 +104,9 @@ def merge(
     omit_master: bool = False,
     omit_pillar: bool = False,
 ) -> Any:
-    """All settings of an option as one: lists joined, dicts united (the minion's winning), a string is taken as it is."""
+    """Return all values of an option, combined: lists are joined, maps are merged (the minion's keys win), the first
+    text is returned alone.
+    """
     omitted = {"opts": omit_opts, "grains": True, "master": omit_master, "pillar": omit_pillar}
     result: Any = None
     for layer in _layers(ctx, omitted):
@@ -112,17 +125,17 @@ def merge(
 
 
 def items(ctx: Context) -> dict[str, Any]:
-    """All options of this minion."""
+    """Return all options of this minion."""
     return dict(ctx.opts)
 
 
 def backup_mode(ctx: Context, backup: str = "") -> str:
-    """The backup mode given, or the option ``backup_mode``."""
+    """Return the given backup mode, else the option ``backup_mode``."""
     return backup or str(option(ctx, "backup_mode"))
 
 
 def manage_mode(ctx: Context, mode: str | int | None) -> str | None:
-    """A file mode as octal text of four digits or more."""
+    """Return a file mode as octal text with at least four digits; None for None."""
     if mode is None:
         return None
     text = str(mode).strip('"').strip("'").lstrip("0Oo")
@@ -130,7 +143,7 @@ def manage_mode(ctx: Context, mode: str | int | None) -> str | None:
 
 
 def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, Any]]:
-    """The places to look in, in order, without those omitted."""
+    """Return the maps to search, in order, without those that are omitted."""
     master = ctx.pillar.get("master", {})
     places: dict[str, Mapping[str, Any]] = {
         "opts": ctx.opts,

@@ -1,7 +1,9 @@
-"""Files of the state tree, brought to the host (Salt's ``cp`` module). Paths are ``salt://...``, with ``?saltenv=`` at will.
+"""Files of the state tree, copied to the host: Salt's ``cp`` execution module.
 
-What is fetched lies in the minion's cache, or in the tree itself where that is local: such a path is ours, to be read and not
-to be written. Destinations are the managed host's.
+Paths are ``salt://...``, optionally with ``?saltenv=NAME``. Destinations are paths of the managed host. A fetched file
+is in the
+minion's cache, or in the tree itself if the tree is local: callers may read the returned path, but must not write to
+it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,14 @@ def get_file(
     gzip: Any = None,
     **kwargs: Any,
 ) -> str:
-    """Writes a file of the tree to the host; where it went, "" when there is no such file. ``template`` renders both paths.
+    """Copy a file of the tree to the host. Return the path written, "" if the tree does not have the file.
+
+    makedirs
+        True: create missing directories
+    template
+        renderer for the two path arguments
+    gzip
+        accepted, without effect
 
     CLI Example:
 
@@ -58,7 +67,11 @@ def get_template(
     makedirs: bool = False,
     **kwargs: Any,
 ) -> str:
-    """Writes what a template of the tree renders to; where it went, "" when there is no such file."""
+    """Render a template of the tree and write the result to the host. Return the path written, "" if the tree does not
+    have the file.
+
+    The keyword arguments are variables of the template.
+    """
     found = _fetched(ctx, path, saltenv)
     if found is None:
         return ""
@@ -77,9 +90,10 @@ def get_dir(
     gzip: Any = None,
     **kwargs: Any,
 ) -> list[str]:
-    """Writes a directory of the tree below a directory of the host; where its files went.
+    """Copy a directory of the tree to the host. Return the paths written.
 
-    With a slash behind ``path`` what is in it goes there, else it goes there itself.
+    With a slash at the end of ``path``, only the directory's content is copied into ``dest``; otherwise the directory
+    itself.
     """
     path, dest = _rendered_names(ctx, path, dest, saltenv, template)
     relative, saltenv = _environment(ctx, path, saltenv)
@@ -102,9 +116,14 @@ def get_url(
     makedirs: bool = False,
     source_hash: str | None = None,
 ) -> Any:
-    """Writes a file of the tree, of the host or of a server (http, https); without ``dest`` fetches it, None gives its text.
+    """Copy a file of the tree, of the host or of an http(s) server to ``dest``. Return the path written.
 
-    False where the tree or the host has none; CommandError says what a server answered.
+    dest
+        "": only fetch the file and return the path of the copy; None: return the file's text
+    source_hash
+        digest that the file of a server is verified against
+
+    Return False if the tree or the host does not have the file. Raises CommandError with a server's error.
     """
     found = _fetched(ctx, path, saltenv, FileVerification(source_hash or "", skip_verify=not source_hash))
     if found is None:
@@ -115,7 +134,7 @@ def get_url(
 
 
 def get_file_str(ctx: Context, path: str, saltenv: str | None = None) -> Any:
-    """The text of a file of the tree; False when there is none.
+    """Return the text of a file of the tree, False if the tree does not have it.
 
     CLI Example:
 
@@ -133,10 +152,14 @@ def cache_file(
     verify_ssl: bool = True,
     use_etag: bool = False,
 ) -> str | bool:
-    """Where a file of the tree or of a server is once it is fetched, False when the tree has none.
+    """Fetch a file of the tree or of a server. Return the path of the copy, False if the tree does not have the file.
 
-    source_hash, use_etag
-        of a server's file: the copy that is at hand serves while it has this digest; while the server says that it does
+    source_hash
+        digest of a server's file: a copy with this digest is not fetched again
+    use_etag
+        True: ask the server whether the copy is still current before it is fetched again
+    verify_ssl
+        False: do not verify the server's certificate
     """
     wanted = FileVerification(source_hash or "", skip_verify=not source_hash, verify_ssl=verify_ssl, use_etag=use_etag)
     found = _fetched(ctx, path, saltenv, wanted)
@@ -144,7 +167,7 @@ def cache_file(
 
 
 def cache_files(ctx: Context, paths: Any, saltenv: str | None = None) -> list[str | bool]:
-    """The same of several (a list, or with commas between)."""
+    """Fetch several files (a list, or text with commas). Return the results of ``cp.cache_file``."""
     names = paths.split(",") if isinstance(paths, str) else paths
     return [cache_file(ctx, each.strip(), saltenv) for each in names]
 
@@ -157,7 +180,11 @@ def cache_dir(
     include_pat: str | None = None,
     exclude_pat: str | None = None,
 ) -> list[str]:
-    """The same of a directory. A pattern that begins with ``E@`` is a regular expression, another a glob."""
+    """Fetch all files below a directory of the tree. Return the paths of the copies.
+
+    include_pat, exclude_pat
+        patterns for paths to include or exclude: a regular expression after ``E@``, else a glob
+    """
     relative, saltenv = _environment(ctx, path, saltenv)
     inside = relative.rstrip("/") + "/" if relative.rstrip("/") else ""
     names = [each for each in ctx.files.paths(saltenv, inside) if _wanted(each, include_pat, exclude_pat)]
@@ -165,12 +192,15 @@ def cache_dir(
 
 
 def cache_master(ctx: Context, saltenv: str | None = None) -> list[str]:
-    """The same of a whole environment."""
+    """Fetch all files of a saltenv. Return the paths of the copies."""
     return cache_dir(ctx, _SCHEME, saltenv)
 
 
 def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
-    """As ``cache_file``: what is not there yet is fetched; of a server's file only the copy that is at hand is told."""
+    """Return the path of the copy of a file, "" if there is none.
+
+    A file of the tree is fetched if it is not in the cache. A file of a server is not.
+    """
     if path.startswith(downloads.SCHEMES):
         place = downloads.cached_at(path, file_source.cache_of(ctx), saltenv or ctx.saltenv)
         return str(place) if place.is_file() else ""
@@ -179,7 +209,9 @@ def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
 
 
 def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, str]:
-    """``hsum`` and ``hash_type`` of a file of the tree or the host, {} when there is none."""
+    """Return a map with ``hsum`` (hexadecimal digest) and ``hash_type`` of a file of the tree or the host; {} if it
+    does not exist.
+    """
     relative, environment = _environment(ctx, path, saltenv)
     if path.startswith(_SCHEME):
         known = ctx.files.hash(relative, environment)
@@ -190,7 +222,9 @@ def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, 
 
 
 def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool = True) -> Any:
-    """Mode of a file of the tree: text of octal digits, or the number; None when there is none."""
+    """Return the mode of a file of the tree as octal text, or with ``octal=False`` st_mode as a number. Return None
+    if it does not exist.
+    """
     found = _fetched(ctx, path, saltenv)
     if found is None:
         return None
@@ -199,37 +233,45 @@ def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool =
 
 
 def list_master(ctx: Context, saltenv: str | None = None, prefix: str = "") -> list[str]:
-    """Paths of all files of an environment."""
+    """Return the paths of all files of a saltenv that start with ``prefix``."""
     return ctx.files.paths(saltenv or ctx.saltenv, prefix)
 
 
 def list_master_dirs(ctx: Context, saltenv: str | None = None, prefix: str = "") -> list[str]:
-    """Paths of all directories of an environment."""
+    """Return the paths of all directories of a saltenv that start with ``prefix``."""
     return ctx.files.dirs(saltenv or ctx.saltenv, prefix)
 
 
 def list_master_symlinks(ctx: Context, saltenv: str | None = None, prefix: str = "") -> dict[str, str]:
-    """Path -> target of all links of an environment."""
+    """Return a map of path to target of all symbolic links of a saltenv."""
     return ctx.files.symlinks(saltenv or ctx.saltenv, prefix)
 
 
 def list_states(ctx: Context, saltenv: str | None = None) -> list[str]:
-    """Names of all SLS files of an environment."""
+    """Return the names of all SLS files of a saltenv."""
     names = [each.removesuffix(".sls") for each in ctx.files.paths(saltenv or ctx.saltenv) if each.endswith(".sls")]
     return sorted(each.removesuffix("/init").replace("/", ".") for each in names)
 
 
 def envs(ctx: Context) -> list[str]:
-    """Names of the environments."""
+    """Return the names of all saltenvs."""
     return ctx.files.envs()
 
 
 def push(
     ctx: Context, path: str, keep_symlinks: bool = False, upload_path: str | None = None, remove_source: bool = False
 ) -> bool:
-    """Sends a file to the master, which keeps it below ``minions/<id>/files`` of its ``cachedir`` if its option ``file_recv`` is
-    set; False where it does not take it, or there is no such file. ``upload_path`` is its path there, else that of the file,
-    without links unless ``keep_symlinks``.
+    """Send a file of the host to the master. Return False if the master refuses it or the file does not exist.
+
+    The master's option ``file_recv`` has to be set. The master stores the file below ``minions/<id>/files`` of its
+    ``cachedir``.
+
+    keep_symlinks
+        False: use the path with all links resolved
+    upload_path
+        path of the file on the master
+    remove_source
+        True: delete the file on the host after it was sent
 
     CLI Example:
 
@@ -240,7 +282,10 @@ def push(
 
 
 def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str | None = None) -> bool:
-    """Sends the files below a directory to the master, those whose names match ``glob``; see ``cp.push``.
+    """Send all files below a directory to the master, as ``cp.push`` does.
+
+    glob
+        only files whose names match
 
     CLI Example:
 
@@ -250,7 +295,7 @@ def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str 
 
 
 def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str]:
-    """(path in the tree, environment)."""
+    """Split a ``salt://`` path into (path in the tree, saltenv)."""
     name, _, query = path.removeprefix(_SCHEME).partition("?")
     return name, query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv or ctx.saltenv
 
@@ -272,7 +317,9 @@ def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: FileVerificat
 
 
 def recv(ctx: Context, files: Mapping[str, str | bytes], dest: str) -> dict[str, bool] | str:
-    """Takes small files from ``salt-cp``: {where it went: whether it did}, or why none could."""
+    """Write the small files that ``salt-cp`` sends. Return a map of path to whether it was written, or the text
+    "Destination unavailable".
+    """
     taken: dict[str, bool] = {}
     for path, data in files.items():
         name = posixpath.basename(path)
@@ -301,9 +348,18 @@ def recv_chunked(
     compressed: bool = True,
     mode: int | None = None,
 ) -> bool | str:
-    """Takes a piece of a file from ``salt-cp``, in base64; True, or what went wrong. Without a piece: an empty directory.
+    """Write one chunk of a file that ``salt-cp`` sends. Return True, or the error as text.
 
-    Directories above are made. ``mode`` is set with the first piece, to which the others are appended.
+    Missing directories are created.
+
+    chunk
+        base64 of the bytes; None creates an empty directory
+    append
+        True: append to the file; False: this is the first chunk
+    compressed
+        True: the bytes are gzip data
+    mode
+        mode of the file; set with the first chunk
     """
     try:
         place = ctx.host.path(dest)
@@ -330,7 +386,9 @@ def _empty_directory(ctx: Context, place: Path) -> bool | str:
 
 
 def _put(ctx: Context, data: bytes | Path, path: str, dest: str, makedirs: bool) -> str:
-    """Writes bytes to a place of the host; into it, where that is a directory. "" when its directory is not there."""
+    """Write data to a path of the host. If the path is a directory, write into it. Return the path, "" if its
+    directory is missing.
+    """
     if dest.endswith("/") or ctx.host.path(dest).is_dir():
         dest = f"{dest.rstrip('/')}/{path.partition('?')[0].rpartition('/')[2]}"
     place = ctx.host.path(dest)

@@ -1,4 +1,4 @@
-"""Cron tables of the managed host's users (Salt's ``cron`` module)."""
+"""Cron tables of the managed host's users: Salt's ``cron`` execution module."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from statecore.system.hostfiles import cron_spool, cron_table
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has cron tables."""
+    """Return None if the host has cron tables, else a sentence with the reason."""
     return cron_spool.missing(ctx.host)
 
 
 def raw_cron(ctx: Context, user: str) -> str:
-    """The text of a user's table, "" when there is none.
+    """Return the text of a user's cron table, "" if the user has none.
 
     CLI Example:
 
@@ -26,7 +26,8 @@ def raw_cron(ctx: Context, user: str) -> str:
 
 
 def list_tab(ctx: Context, user: str) -> dict[str, list[Any]]:
-    """``pre``, ``env``, ``crons`` and ``special`` of a user's table.
+    """Return a user's parsed cron table: a map with ``pre`` (lines before the first job), ``env``, ``crons`` and
+    ``special``.
 
     CLI Example:
 
@@ -39,7 +40,7 @@ ls = list_tab
 
 
 def get_entry(ctx: Context, user: str, identifier: str | None = None, cmd: str | None = None) -> Any:
-    """The entry of an identifier, else of a command; False when there is none."""
+    """Return the job with this identifier, or without it the job with this command. Return False if there is none."""
     table = list_tab(ctx, user)
     key, wanted = ("identifier", identifier) if identifier else ("cmd", cmd)
     entries = (*table["crons"], *table["special"])
@@ -47,12 +48,12 @@ def get_entry(ctx: Context, user: str, identifier: str | None = None, cmd: str |
 
 
 def write_cron_file(ctx: Context, user: str, path: str) -> bool:
-    """Makes a file of the host a user's table."""
+    """Install a file of the host as a user's cron table. Return whether it was installed."""
     return bool(write_cron_file_verbose(ctx, user, path)["retcode"] == 0)
 
 
 def write_cron_file_verbose(ctx: Context, user: str, path: str) -> dict[str, Any]:
-    """The same; ``retcode``, ``stdout`` and ``stderr`` of what was done."""
+    """Install a file of the host as a user's cron table. Return a map with pid, retcode, stdout and stderr."""
     data = managed_file.read(ctx.host.path(path), path)
     if data is None:
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": f"{path}: No such file"}
@@ -73,7 +74,7 @@ def set_job(
     comment: str | None = None,
     identifier: Any = None,
 ) -> str:
-    """Puts a job into a user's table: "new", "updated", "present", or what crontab complained of.
+    """Add or update a job. Return "new", "updated", "present", or the error of crontab.
 
     CLI Example:
 
@@ -93,7 +94,7 @@ def set_special(
     comment: str | None = None,
     identifier: Any = None,
 ) -> str:
-    """The same with a time such as ``@hourly``."""
+    """Add or update a job with a special time such as ``@hourly``. Return as ``cron.set_job``."""
     return _put(ctx, user, {"spec": special}, cmd, commented, comment, identifier)
 
 
@@ -108,7 +109,9 @@ def rm_job(
     dayweek: Any = None,
     identifier: Any = None,
 ) -> str:
-    """Removes a job, if it is due at these times: "removed", "absent", or what crontab complained of."""
+    """Remove a job, if its times are those given (None matches any). Return "removed", "absent", or the error of
+    crontab.
+    """
     when = dict(zip(cron_table.TIMES, (minute, hour, daymonth, month, dayweek), strict=True))
     return _change(ctx, user, lambda table: cron_table.take(table["crons"], cmd, identifier, when))
 
@@ -117,13 +120,13 @@ rm = rm_job
 
 
 def rm_special(ctx: Context, user: str, cmd: str, special: str | None = None, identifier: Any = None) -> str:
-    """The same for a job with a time such as ``@hourly``."""
+    """Remove a job with a special time such as ``@hourly``. Return as ``cron.rm_job``."""
     when = {"spec": special}
     return _change(ctx, user, lambda table: cron_table.take(table["special"], cmd, identifier, when))
 
 
 def set_env(ctx: Context, user: str, name: str, value: Any = None) -> str:
-    """Sets a variable in a user's table: "new", "updated", "present", or what crontab complained of."""
+    """Set a variable in a user's cron table. Return "new", "updated", "present", or the error of crontab."""
     wanted = cron_table.env_value(value)
 
     def change(table: Mapping[str, list[Any]]) -> str:
@@ -138,7 +141,7 @@ def set_env(ctx: Context, user: str, name: str, value: Any = None) -> str:
 
 
 def rm_env(ctx: Context, user: str, name: str) -> str:
-    """Removes a variable from a user's table."""
+    """Remove a variable from a user's cron table. Return "removed", "absent", or the error of crontab."""
 
     def change(table: Mapping[str, list[Any]]) -> str:
         there = [each for each in table["env"] if each["name"] == name]
@@ -157,7 +160,9 @@ def _put(
 
 
 def _change(ctx: Context, user: str, change: Callable[[Mapping[str, list[Any]]], str]) -> str:
-    """Changes the parsed table and installs it, unless nothing was to be done."""
+    """Apply ``change`` to the parsed cron table, and install the table if it returns anything other than "present"
+    or "absent".
+    """
     table = list_tab(ctx, user)
     done = change(table)
     return (

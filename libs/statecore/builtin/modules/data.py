@@ -1,4 +1,4 @@
-"""Values that a minion keeps for itself (Salt's ``data`` module): names and what they mean, in one file of its cachedir."""
+"""A small key-value store in one file of the minion's cachedir: Salt's ``data`` execution module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError, InvocationError
 
 
 def load(ctx: Context) -> dict[str, Any]:
-    """All that is kept. Raises CommandError for a file that is damaged.
+    """Return the whole store as a map. Raises CommandError if the file is damaged.
 
     CLI Example:
 
@@ -26,7 +26,7 @@ def load(ctx: Context) -> dict[str, Any]:
 
 
 def dump(ctx: Context, new_data: Any) -> bool:
-    """Keeps a map, or text that is one, in place of all that was kept; False for what is neither.
+    """Replace the whole store by a map, or by text that is a Python map. Return False for anything else.
 
     CLI Example:
 
@@ -44,13 +44,13 @@ def dump(ctx: Context, new_data: Any) -> bool:
 
 
 def clear(ctx: Context) -> bool:
-    """Forgets all that was kept."""
+    """Delete the whole store."""
     kept_files.remove(_place(ctx))
     return True
 
 
 def update(ctx: Context, key: Any, value: Any) -> bool:
-    """Keeps a value under a name.
+    """Store a value under a key.
 
     CLI Example:
 
@@ -60,7 +60,7 @@ def update(ctx: Context, key: Any, value: Any) -> bool:
 
 
 def cas(ctx: Context, key: Any, value: Any, old_value: Any) -> bool:
-    """Keeps a value under a name that has the old value, and says whether it had.
+    """Replace a value if the present value equals ``old_value``. Return whether it was replaced.
 
     CLI Example:
 
@@ -71,7 +71,7 @@ def cas(ctx: Context, key: Any, value: Any, old_value: Any) -> bool:
 
 
 def pop(ctx: Context, key: Any, default: Any = None) -> Any:
-    """The value of a name, which is then forgotten."""
+    """Remove a key and return its value, or ``default`` if the key is missing."""
     now = load(ctx)
     value = now.pop(key, default)
     dump(ctx, now)
@@ -79,7 +79,9 @@ def pop(ctx: Context, key: Any, default: Any = None) -> Any:
 
 
 def get(ctx: Context, key: str | Sequence[Any], default: Any = None) -> Any:
-    """The value of a name; of a list of names, a list: of those that there are, or with ``default`` in place of the others.
+    """Return the value of a key, or a list of values for a list of keys.
+
+    In the list, missing keys are left out; with ``default`` they have this value.
 
     CLI Example:
 
@@ -94,22 +96,22 @@ def get(ctx: Context, key: str | Sequence[Any], default: Any = None) -> Any:
 
 
 def keys(ctx: Context) -> list[Any]:
-    """The names."""
+    """Return the keys of the store."""
     return list(load(ctx))
 
 
 def values(ctx: Context) -> list[Any]:
-    """The values."""
+    """Return the values of the store."""
     return list(load(ctx).values())
 
 
 def items(ctx: Context) -> dict[str, Any]:
-    """Names and values: as load."""
+    """Return the whole store as a map, like ``data.load``."""
     return load(ctx)
 
 
 def has_key(ctx: Context, key: Any) -> bool:
-    """Whether something is kept under a name."""
+    """Return whether the store has a key."""
     return key in load(ctx)
 
 

@@ -1,4 +1,4 @@
-"""Defaults that a formula brings in ``defaults.yaml`` or ``defaults.json`` (Salt's ``defaults`` module)."""
+"""Default values from a formula's ``defaults.yaml`` or ``defaults.json``: Salt's ``defaults`` execution module."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from statecore.model.values import update as _update
 
 
 def get(ctx: Context, key: str, default: Any = "") -> Any:
-    """The value at a path whose first key is the formula: ``core:users:root`` is ``users:root`` of ``salt://core/defaults.yaml``
-    (or .json). All of the file for the formula alone, None where there is none. Raises SlsError.
+    """Return the value at a path whose first part is the formula.
+
+    ``core:users:root`` is ``users:root`` in ``salt://core/defaults.yaml`` (or .json). The formula alone returns the
+    whole file, None if
+    there is no such file. Raises SlsError for a file that cannot be parsed.
 
     CLI Example:
 
@@ -38,7 +41,14 @@ def _load(ctx: Context, formula: str) -> Any:
 def merge(
     ctx: Context, dest: Any, src: Any, merge_lists: bool = False, in_place: bool = True, convert_none: bool = True
 ) -> Any:
-    """``src`` merged into ``dest``, or into a copy of it; None counts as empty. Raises InvocationError.
+    """Merge ``src`` into ``dest`` and return the result. Raises InvocationError if one of them is not a map.
+
+    merge_lists
+        True: append lists instead of replacing them
+    in_place
+        False: merge into a copy of ``dest``
+    convert_none
+        True: treat None as an empty map
 
     CLI Example:
 
@@ -56,7 +66,7 @@ def merge(
 
 
 def deepcopy(ctx: Context, source: Any) -> Any:
-    """A copy that shares nothing with the value.
+    """Return a deep copy of a value.
 
     CLI Example:
 
@@ -68,7 +78,8 @@ def deepcopy(ctx: Context, source: Any) -> Any:
 def update(
     ctx: Context, dest: Any, defaults: Any, merge_lists: bool = True, in_place: bool = True, convert_none: bool = True
 ) -> Any:
-    """Every entry of ``dest`` (a map of maps) merged over the same defaults. Raises InvocationError.
+    """Merge each entry of ``dest`` (a map of name to map) over the same defaults. Return the result. Raises
+    InvocationError.
 
     CLI Example:
 

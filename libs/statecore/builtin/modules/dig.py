@@ -1,4 +1,4 @@
-"""Names and addresses as name servers tell them (Salt's ``dig`` module), by the host's dig."""
+"""DNS queries with the host's ``dig``: Salt's ``dig`` execution module."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from statecore.model.errors import InvocationError
 
 log = logging.getLogger(__name__)
 
-#: Where one SPF record leads to the next: as many as RFC 7208 allows.
+#: Highest number of SPF records that are followed (RFC 7208).
 _MOST = 10
 
 _MECHANISM = re.compile(r"[+~]?(ip[46]|include):(.+)")
 
-#: (of version 4, of version 6): the least and the most bits of a network.
+#: IP version -> (smallest, largest prefix length of a network).
 _BITS = {4: (1, 32), 6: (8, 128)}
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has dig."""
+    """Return None if the host has ``dig``, else a sentence with the reason."""
     return None if ctx.host.which("dig") else "the host has no dig"
 
 
 def check_ip(ctx: Context, addr: Any) -> bool:
-    """Whether text is an address, or a network.
+    """Return whether the text is an IP address or a network.
 
     CLI Example:
 
@@ -37,7 +37,7 @@ def check_ip(ctx: Context, addr: Any) -> bool:
 
 
 def A(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """The IPv4 addresses of a name.
+    """Return the IPv4 addresses of a name.
 
     CLI Example:
 
@@ -47,33 +47,34 @@ def A(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
 
 
 def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """The IPv6 addresses of a name."""
+    """Return the IPv6 addresses of a name."""
     return [each for each in _ask(ctx, host, "AAAA", nameserver) if _is_address(each)]
 
 
 def CNAME(ctx: Context, host: str, nameserver: str | None = None) -> str:
-    """What a name stands for, "" for nothing."""
+    """Return the name that an alias points to, "" if the name is not an alias."""
     return "\n".join(_ask(ctx, host, "CNAME", nameserver))
 
 
 def PTR(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """The names of an address."""
+    """Return the names of an IP address."""
     return _run(ctx, ["-x", _plain(host)], nameserver)
 
 
 def TXT(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """The texts of a name, in their quotes."""
+    """Return the TXT records of a name, with their quotes."""
     return _ask(ctx, host, "TXT", nameserver)
 
 
 def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> list[str]:
-    """The addresses of a domain's name servers; their names without ``resolve``."""
+    """Return the addresses of a domain's name servers, or with ``resolve=False`` their names."""
     names = _ask(ctx, domain, "NS", nameserver)
     return [address for name in names for address in A(ctx, name, nameserver)] if resolve else names
 
 
 def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> list[list[str]]:
-    """[preference, name] of a domain's mail servers; ``resolve``: the first address of each in place of its name.
+    """Return a list of [preference, name] of a domain's mail servers. With ``resolve``, each name is replaced by its
+    first address.
 
     CLI Example:
 
@@ -87,7 +88,9 @@ def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None 
 
 
 def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> list[str]:
-    """The networks that may send a domain's mail, those included too; without a record SPF, TXT is looked for.
+    """Return the networks that may send a domain's mail, including those of included records.
+
+    Without an SPF record, the TXT records are searched.
 
     CLI Example:
 
@@ -99,12 +102,12 @@ def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None =
 a, aaaa, cname, ptr, txt, ns, mx, spf = A, AAAA, CNAME, PTR, TXT, NS, MX, SPF
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# --------------------------------------------------------------------------------------------- helpers
 
 
 def _spf(ctx: Context, domain: str, record: str, nameserver: str | None, left: int) -> list[str]:
     if not left:
-        log.warning("SPF of %s: more than %s records lead to each other", domain, _MOST)
+        log.warning("SPF of %s: more than %s records refer to each other; the rest is ignored", domain, _MOST)
         return []
     lines = _ask(ctx, domain, record, nameserver)
     if not lines and record == "SPF":
@@ -127,7 +130,7 @@ def _ask(ctx: Context, name: str, record: str, nameserver: str | None) -> list[s
 
 
 def _run(ctx: Context, words: list[str], nameserver: str | None) -> list[str]:
-    """Lines of the answer; none where there is no answer, which the log tells."""
+    """Run dig and return the lines of its output. Return [] and log a warning if dig fails."""
     server = [f"@{_plain(nameserver)}"] if nameserver is not None else []
     result = ctx.host.run(["dig", "+short", *words, *server], env={"LC_ALL": "C"})
     if result.retcode:
@@ -137,7 +140,7 @@ def _run(ctx: Context, words: list[str], nameserver: str | None) -> list[str]:
 
 
 def _plain(word: Any) -> str:
-    """A word that dig cannot take for an option of its own."""
+    """Return the word unchanged. Raises InvocationError for a word that dig could take for an option."""
     text = str(word)
     if not text or text.startswith(("-", "+", "@")) or any(sign.isspace() for sign in text):
         raise InvocationError(f"{text!r} is no name")

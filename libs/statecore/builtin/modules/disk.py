@@ -1,4 +1,4 @@
-"""Space on the host's file systems (Salt's ``disk`` module), as its ``df`` tells it."""
+"""Use of the host's file systems: Salt's ``disk`` execution module."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import mount_table
 
-#: ``UUID="6f…"`` as blkid tells it.
+#: A tag in blkid's output, such as ``UUID="6f…"``.
 _TAG = re.compile(r'(\w+)="([^"]*)"')
 
 
 def usage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
-    """mount point -> filesystem, 1K-blocks, used, available, capacity; ``args`` are letters for df.
+    """Return a map of mount point to filesystem, 1K-blocks, used, available and capacity. ``args`` are option letters
+    for df.
 
     CLI Example:
 
@@ -25,12 +26,14 @@ def usage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
 
 
 def inodeusage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
-    """mount point -> filesystem, inodes, used, free, use."""
+    """Return a map of mount point to filesystem, inodes, used, free and use."""
     return _table(ctx, "-iP", args, ("filesystem", "inodes", "used", "free", "use"))
 
 
 def percent(ctx: Context, args: str | None = None) -> Any:
-    """mount point -> how full it is; of one, where ``args`` names it."""
+    """Return a map of mount point to the used share, such as "63%". If ``args`` names a mount point, return only its
+    share.
+    """
     found = {place: row["capacity"] for place, row in usage(ctx).items()}
     if not args:
         return found
@@ -40,7 +43,12 @@ def percent(ctx: Context, args: str | None = None) -> Any:
 
 
 def blkid(ctx: Context, device: str | None = None, token: str | None = None) -> dict[str, dict[str, str]]:
-    """device -> UUID, LABEL, TYPE and so on; of one, or of those that a ``token`` (``LABEL=data``) names.
+    """Return a map of block device to its tags (UUID, LABEL, TYPE, ...).
+
+    device
+        only this device
+    token
+        only devices with this tag, such as ``LABEL=data``
 
     CLI Example:
 
@@ -64,27 +72,29 @@ def _table(ctx: Context, option: str, args: str | None, names: tuple[str, ...]) 
     rows = (line.rsplit(None, 5) for line in result.stdout.splitlines()[1:])
     found = {row[5]: dict(zip(names, row, strict=False)) for row in rows if len(row) == 6}
     if not found and result.retcode and ctx.host.mounted and not flags:
-        # In a mounted host without its /proc, df knows of no mounts.
+        # On a mounted host without a /proc, df finds no mounts.
         return _counted(ctx, names, inodes=option.startswith("-i"))
     return found
 
 
 def _counted(ctx: Context, names: tuple[str, ...], *, inodes: bool) -> dict[str, dict[str, str]]:
-    """What df would tell, of what is mounted in the host; file systems without blocks are none that can be full."""
+    """Compute the table of ``df`` from the host's mount table. File systems without blocks are left out."""
     found = {}
     for mounted in mount_table.parse(ctx.host.mount_table()).values():
         try:
-            told = file_system(ctx.host.path(mounted.point))
+            stats = file_system(ctx.host.path(mounted.point))
         except OSError:
             continue
-        if not told.f_blocks:
+        if not stats.f_blocks:
             continue
         if inodes:
-            total, free, left = told.f_files, told.f_ffree, told.f_ffree
+            total, free, left = stats.f_files, stats.f_ffree, stats.f_ffree
         else:
-            total, free, left = (each * told.f_frsize // 1024 for each in (told.f_blocks, told.f_bfree, told.f_bavail))
+            total, free, left = (
+                each * stats.f_frsize // 1024 for each in (stats.f_blocks, stats.f_bfree, stats.f_bavail)
+            )
         used = total - free
-        # As df does, what is begun counts as whole.
+        # Round up, as df does.
         share = f"{-(-used * 100 // (used + left))}%" if used + left else "-"
         row = (mounted.device, str(total), str(used), str(left), share)
         found[mounted.point] = dict(zip(names, row, strict=True))

@@ -1,6 +1,6 @@
-"""Names and addresses: hosts files, zone files, what name servers tell (Salt's ``dnsutil`` module).
+"""Hosts files, zone files and DNS queries: Salt's ``dnsutil`` execution module.
 
-What is asked of name servers is asked by the host's dig. Without it, plain addresses of a name are what this process is told.
+DNS queries need the host's ``dig``. Without it, ``A`` and ``AAAA`` use the minion's own resolver.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from statecore.model.errors import CommandError, InvocationError
 
 _NO_DIG = "This function requires dig, which is not currently available"
 
-#: Seconds of a week, which is the most that a time in a zone may be (RFC 1035).
+#: Seconds of a week: the highest value of a time in a zone (RFC 1035).
 _WEEK = 604800
 
 _UNITS = {"H": 3600, "D": 86400, "W": _WEEK}
 
 
 def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None = None) -> Any:
-    """address -> names, of a hosts file or of its text; a sentence where there is none.
+    """Return a map of address to names of a hosts file, or of the text ``hosts``. Return an error text if there is no
+    file.
 
     CLI Example:
 
@@ -41,7 +42,8 @@ def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None =
 
 
 def hosts_append(ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | None = None, entries: Any = None) -> str:
-    """Appends a line with an address and those of the names (with commas between) that it has not yet; tells what it did.
+    """Append a line with an address and the names (text with commas) that it does not have yet. Return a sentence about
+    the change.
 
     CLI Example:
 
@@ -60,7 +62,7 @@ def hosts_append(ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | Non
 
 
 def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: Any = None) -> None:
-    """Takes names (with commas between) out of a hosts file; a line that is left without one goes. Others stay as they are.
+    """Remove names (text with commas) from a hosts file. A line without names left is removed.
 
     CLI Example:
 
@@ -84,8 +86,11 @@ def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: Any = Non
 
 
 def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = None) -> Any:
-    """What a zone file, or its text, says: ORIGIN, NETWORK, SOURCE, CONTACT, SERIAL, REFRESH, RETRY, EXPIRE, MINTTL (seconds), NS,
-    MX, and for each other record name -> value; a sentence where there is none.
+    """Return the content of a zone file, or of the text ``zone``, as a map. Return an error text if there is none.
+
+    Keys: ORIGIN, NETWORK, SOURCE, CONTACT, SERIAL, REFRESH, RETRY, EXPIRE, MINTTL (seconds), NS, MX, and for each other
+    record type a
+    map of name to value.
 
     CLI Example:
 
@@ -108,12 +113,12 @@ def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = Non
 
 
 def check_ip(ctx: Context, ip_addr: str) -> Any:
-    """Whether text is an address, or a network; a sentence where the host has no dig."""
+    """Return whether the text is an IP address or a network. Return an error text if the host has no dig."""
     return ctx.call("dig.check_ip", ip_addr) if _has_dig(ctx) else _NO_DIG
 
 
 def A(ctx: Context, host: str, nameserver: str | None = None) -> Any:
-    """The IPv4 addresses of a name; a sentence where it has none.
+    """Return the IPv4 addresses of a name, or an error text if it has none.
 
     CLI Example:
 
@@ -123,27 +128,30 @@ def A(ctx: Context, host: str, nameserver: str | None = None) -> Any:
 
 
 def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> Any:
-    """The IPv6 addresses of a name; a sentence where it has none."""
+    """Return the IPv6 addresses of a name, or an error text if it has none."""
     return _addresses(ctx, "AAAA", host, nameserver, socket.AF_INET6)
 
 
 def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> Any:
-    """The addresses of a domain's name servers; their names without ``resolve``."""
+    """Return the addresses of a domain's name servers, or with ``resolve=False`` their names."""
     return ctx.call("dig.NS", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
 def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> Any:
-    """The networks that may send a domain's mail."""
+    """Return the networks that may send a domain's mail."""
     return ctx.call("dig.SPF", domain, record, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
 def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> Any:
-    """[preference, name] of a domain's mail servers."""
+    """Return a list of [preference, name] of a domain's mail servers."""
     return ctx.call("dig.MX", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
 def serial(ctx: Context, zone: str = "", update: bool = False) -> str:
-    """The serial number of a zone (YYYYMMDDNN), kept in the grain ``dnsserial_ZONE``; ``update``: the next one, which is kept.
+    """Return the serial number (YYYYMMDDNN) of a zone. It is kept in the grain ``dnsserial_ZONE``.
+
+    update
+        True: compute and store the next serial number
 
     CLI Example:
 
@@ -158,7 +166,7 @@ def serial(ctx: Context, zone: str = "", update: bool = False) -> str:
     return current
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# --------------------------------------------------------------------------------------------- helpers
 
 
 def _addresses(ctx: Context, record: str, host: str, nameserver: str | None, family: socket.AddressFamily) -> Any:
@@ -178,7 +186,7 @@ def _has_dig(ctx: Context) -> bool:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Lines without comments; what parentheses hold together is one."""
+    """Return the lines of a zone file without comments. Lines inside parentheses are joined."""
     found: list[str] = []
     held = ""
     for line in (raw.partition(";")[0].rstrip() for raw in text.splitlines()):
@@ -193,7 +201,7 @@ def _logical_lines(text: str) -> list[str]:
 
 
 def _record(found: dict[str, Any], line: str) -> None:
-    """One record, in the columns that Salt knows: name, time to live (which may be missing), IN, kind, value."""
+    """Add one record to ``found``. Salt's column order is expected: name, TTL (may be missing), IN, type, value."""
     origin = found.get("ORIGIN", "")
     words = (line.replace("@", origin) if origin else line).split()
     if "SOA" in words:

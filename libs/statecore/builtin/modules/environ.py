@@ -1,4 +1,7 @@
-"""Environment variables of this process (Salt's ``environ`` module). Commands of a mounted host get those that are set here."""
+"""Environment variables of the minion's process: Salt's ``environ`` execution module.
+
+Commands on a mounted host get only the variables that are set here.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,12 @@ from statecore.model.errors import InvocationError
 
 
 def setval(ctx: Context, key: str, val: Any, false_unsets: bool = False, permanent: Any = False) -> Any:
-    """Sets a variable; False empties it, or with ``false_unsets`` removes it. Its value then, None for none, False for no text.
+    """Set an environment variable. Return its new value.
+
+    val
+        text; False sets an empty value, or with ``false_unsets`` removes the variable (the result is then None)
+
+    Return False if ``val`` is anything else.
 
     CLI Example:
 
@@ -38,7 +46,13 @@ def setenv(
     update_minion: bool = False,
     permanent: Any = False,
 ) -> Any:
-    """Sets several; ``clear_all`` empties (or removes) all others. name -> value then; False where one is no text."""
+    """Set several environment variables. Return a map of name to new value, False if a value is not text.
+
+    clear_all
+        True: set all other variables to an empty value, or with ``false_unsets`` remove them
+    update_minion
+        True: also fire the event ``environ_setenv``
+    """
     if not isinstance(environ, Mapping) or any(
         val is not False and not isinstance(val, str) for val in environ.values()
     ):
@@ -53,20 +67,20 @@ def setenv(
 
 
 def get(ctx: Context, key: str, default: str = "") -> Any:
-    """A variable."""
+    """Return the value of an environment variable."""
     return os.environ.get(key, default) if isinstance(key, str) else False
 
 
 def has_value(ctx: Context, key: str, value: str | None = None) -> bool:
-    """Whether a variable is set, and to this."""
+    """Return whether an environment variable is set, and if ``value`` is given, has this value."""
     return isinstance(key, str) and key in os.environ and value in (None, os.environ[key])
 
 
 def item(ctx: Context, keys: Any, default: str = "") -> dict[str, str]:
-    """name -> value of a variable, or a list of them."""
+    """Return a map of name to value for one variable or a list of variables."""
     return {key: os.environ.get(key, default) for key in (keys if isinstance(keys, list) else [keys])}
 
 
 def items(ctx: Context) -> dict[str, str]:
-    """All variables."""
+    """Return all environment variables."""
     return dict(os.environ)

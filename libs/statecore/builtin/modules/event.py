@@ -1,4 +1,4 @@
-"""Events to the master's bus (Salt's ``event`` module)."""
+"""Events from the minion to the master's event bus: Salt's ``event`` execution module."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 
-#: Tags by which Salt's modules order their own minion about.
-_ORDERS: Mapping[str, Callable[[Context], bool]] = {
+#: Tag that Salt's modules fire to refresh their own minion -> the refresh.
+_REFRESHES: Mapping[str, Callable[[Context], bool]] = {
     "pillar_refresh": lambda ctx: ctx.minion.refresh_pillar(),
     "grains_refresh": lambda ctx: ctx.minion.refresh_grains(),
     "module_refresh": lambda ctx: ctx.minion.refresh_modules(),
@@ -29,10 +29,14 @@ def send(
     with_env_opts: bool = False,
     **kwargs: Any,
 ) -> bool:
-    """Sends an event with further keyword arguments and, over them, ``data``. True when it was handed over.
+    """Send an event to the master's bus. Return True if the event was handed over.
 
-    ``with_env`` (as ``environ``), ``with_grains`` and ``with_pillar`` add all of them, or those named; ``with_env_opts`` adds
-    ``saltenv`` and ``pillarenv``.
+    The event's data are the further keyword arguments, overridden by ``data``.
+
+    with_env, with_grains, with_pillar
+        True, or a list of names: add environment variables (key ``environ``), grains or pillar
+    with_env_opts
+        True: add ``saltenv`` and ``pillarenv``
 
     CLI Example:
 
@@ -54,7 +58,8 @@ def send(
 
 
 def fire_master(ctx: Context, data: Any, tag: str, preload: Any = None) -> bool:
-    """Sends an event to the master's bus, where it carries the minion's ``id`` and ``data``. True when it was handed over.
+    """Send an event to the master's bus. The event there has the keys ``id`` (the minion's) and ``data``. Return True
+    if it was handed over.
 
     CLI Example:
 
@@ -66,12 +71,13 @@ def fire_master(ctx: Context, data: Any, tag: str, preload: Any = None) -> bool:
 
 
 def fire(ctx: Context, data: Any, tag: str) -> bool:
-    """Orders a refresh (``pillar_refresh``, ``grains_refresh``, ``module_refresh``). What has another tag goes to the master: a
-    minion has no bus of its own.
+    """Refresh the minion for the tags pillar_refresh, grains_refresh, module_refresh and beacons_refresh.
+
+    An event with any other tag is sent to the master, because a Saltern minion has no event bus of its own.
 
     CLI Example:
 
         salt '*' event.fire '{}' pillar_refresh
     """
-    order = _ORDERS.get(tag)
-    return order(ctx) if order is not None else ctx.events.fire(tag, data)
+    refresh = _REFRESHES.get(tag)
+    return refresh(ctx) if refresh is not None else ctx.events.fire(tag, data)

@@ -1,6 +1,8 @@
-"""Git repositories on the managed host, through its ``git`` (Salt's ``git`` module).
+"""Git repositories on the managed host, through its ``git`` program: Salt's ``git`` execution module.
 
-``identity`` is an SSH key without a passphrase, or a list of them. ``user`` is who git runs as.
+Arguments of many functions: ``user`` is the user that git runs as. ``identity`` is the path of an SSH key without a
+passphrase, or
+a list of such paths. All functions raise CommandError with git's error output.
 """
 
 from __future__ import annotations
@@ -14,17 +16,17 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult
 
-#: What an SSH that nobody answers is told.
+#: The ssh command for an identity. No terminal can answer questions, so ssh must not ask any.
 _SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "PasswordAuthentication=no", "-o", "BatchMode=yes")
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has git."""
+    """Return None if the host has ``git``, else a sentence with the reason."""
     return None if ctx.host.which("git") else "the host has no program git"
 
 
 def version(ctx: Context, versioninfo: bool = False) -> Any:
-    """Git's version: text, or with ``versioninfo`` a list of numbers."""
+    """Return git's version as text, or with ``versioninfo`` as a list of numbers."""
     text = _do(ctx, None, ["--version"]).split()[2]
     return [int(part) if part.isdecimal() else part for part in text.split(".")] if versioninfo else text
 
@@ -41,7 +43,10 @@ def clone(
     https_pass: str | None = None,
     **kwargs: Any,
 ) -> bool:
-    """Clones into ``cwd``, or into ``name`` in it. Raises CommandError with what git said.
+    """Clone a repository into ``cwd``, or into the directory ``name`` in it.
+
+    https_user, https_pass
+        login for an https URL
 
     CLI Example:
 
@@ -54,43 +59,45 @@ def clone(
 
 
 def is_worktree(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> bool:
-    """Whether a directory is a linked worktree."""
+    """Return whether a directory is a linked worktree."""
     return ctx.host.path(f"{cwd}/.git").is_file()
 
 
 def revision(
     ctx: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None, **kwargs: Any
 ) -> str:
-    """The SHA1 of a revision. Raises CommandError for one that is not there."""
+    """Return the SHA1 of a revision; with ``short`` abbreviated."""
     return rev_parse(ctx, cwd, rev, opts="--short" if short else "", user=user)
 
 
 def rev_parse(
     ctx: Context, cwd: str, rev: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
 ) -> str:
-    """What ``git rev-parse`` tells."""
+    """Return the output of ``git rev-parse --verify`` with these options."""
     return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *([rev] if rev else [])], user=user)
 
 
 def current_branch(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> str:
-    """The branch that is checked out, "" when none is."""
+    """Return the name of the checked-out branch, "" if HEAD is detached."""
     return _try(ctx, cwd, ["symbolic-ref", "-q", "--short", "HEAD"], user=user).stdout.strip()
 
 
 def list_branches(ctx: Context, cwd: str, remote: bool = False, user: str | None = None, **kwargs: Any) -> list[str]:
-    """Names of the branches, or of those of remotes."""
+    """Return the names of the local branches, or with ``remote`` of the remote-tracking branches."""
     return _do(
         ctx, cwd, ["for-each-ref", "--format=%(refname:short)", f"refs/{'remotes' if remote else 'heads'}/"], user=user
     ).split()
 
 
 def list_tags(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> list[str]:
-    """Names of the tags."""
+    """Return the names of the tags."""
     return _do(ctx, cwd, ["for-each-ref", "--format=%(refname:strip=2)", "refs/tags/"], user=user).split()
 
 
 def remotes(ctx: Context, cwd: str, user: str | None = None, redact_auth: bool = True, **kwargs: Any) -> dict[str, Any]:
-    """name -> ``fetch`` and ``push`` addresses; passwords are hidden unless ``redact_auth`` is False."""
+    """Return a map of remote name to its ``fetch`` and ``push`` URLs. Passwords are replaced unless ``redact_auth``
+    is False.
+    """
     found: dict[str, Any] = {}
     for line in _do(ctx, cwd, ["remote", "-v"], user=user).splitlines():
         name, _, rest = line.partition("\t")
@@ -109,12 +116,12 @@ def remote_set(
     https_pass: str | None = None,
     **kwargs: Any,
 ) -> dict[str, str]:
-    """Makes this the address of a remote."""
+    """Set the URL of a remote. Return its ``fetch`` and ``push`` URLs."""
     if remote in remotes(ctx, cwd, user):
         _do(ctx, cwd, ["remote", "rm", remote], user=user)
     _do(ctx, cwd, ["remote", "add", remote, _address(url, https_user, https_pass)], user=user)
-    told: dict[str, str] = remotes(ctx, cwd, user)[remote]
-    return told
+    urls: dict[str, str] = remotes(ctx, cwd, user)[remote]
+    return urls
 
 
 def remote_refs(
@@ -128,10 +135,14 @@ def remote_refs(
     https_pass: str | None = None,
     **kwargs: Any,
 ) -> dict[str, str]:
-    """ref -> SHA1 of a repository elsewhere. Raises CommandError with what git said."""
+    """Return a map of ref to SHA1 of a remote repository.
+
+    heads, tags
+        True: only branches, only tags
+    """
     words = ["ls-remote", *(["--heads"] if heads else []), *(["--tags"] if tags else [])]
-    told = _do(ctx, None, [*words, _address(url, https_user, https_pass)], user=user, identity=identity)
-    pairs = (line.split(None, 1) for line in told.splitlines())
+    output = _do(ctx, None, [*words, _address(url, https_user, https_pass)], user=user, identity=identity)
+    pairs = (line.split(None, 1) for line in output.splitlines())
     return {ref: sha for sha, ref in pairs}
 
 
@@ -146,7 +157,7 @@ def fetch(
     identity: Any = None,
     **kwargs: Any,
 ) -> str:
-    """Fetches; what git said of updated refs, "" for nothing."""
+    """Fetch from a remote. Return git's list of updated refs, "" if nothing was updated."""
     words = ["fetch", *(["--force"] if force else []), *_words(opts), *([remote] if remote else []), *_words(refspecs)]
     result = _try(ctx, cwd, words, user=user, identity=identity)
     _check(result, words)
@@ -162,56 +173,56 @@ def checkout(
     user: str | None = None,
     **kwargs: Any,
 ) -> str:
-    """Checks a revision out."""
+    """Check out a revision. Return git's output."""
     words = ["checkout", *(["--force"] if force else []), *_words(opts), *([rev] if rev else [])]
     return _do(ctx, cwd, words, user=user)
 
 
 def reset(ctx: Context, cwd: str, opts: Any = "", user: str | None = None, **kwargs: Any) -> str:
-    """Resets, as ``git reset`` with these options."""
+    """Run ``git reset`` with the options ``opts``. Return git's output."""
     return _do(ctx, cwd, ["reset", *_words(opts)], user=user)
 
 
 def merge(
     ctx: Context, cwd: str, rev: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
 ) -> str:
-    """Merges a revision."""
+    """Merge a revision into the current branch. Return git's output."""
     return _do(ctx, cwd, ["merge", *_words(opts), *([rev] if rev else [])], user=user)
 
 
 def branch(
     ctx: Context, cwd: str, name: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
 ) -> bool:
-    """Makes or changes a branch, as ``git branch`` with these options."""
+    """Run ``git branch`` with the options ``opts``. Return True."""
     _do(ctx, cwd, ["branch", *_words(opts), *([name] if name else [])], user=user)
     return True
 
 
 def tag_delete(ctx: Context, cwd: str, names: Sequence[str], user: str | None = None) -> bool:
-    """Removes tags."""
+    """Delete tags. Return True."""
     _do(ctx, cwd, ["tag", "-d", *names], user=user)
     return True
 
 
 def is_ancestor(ctx: Context, cwd: str, old: str, new: str, user: str | None = None) -> bool:
-    """Whether ``new`` has all that ``old`` has."""
+    """Return whether the revision ``old`` is an ancestor of ``new``."""
     return _try(ctx, cwd, ["merge-base", "--is-ancestor", old, new], user=user).retcode == 0
 
 
 def has_changes(ctx: Context, cwd: str, user: str | None = None) -> bool:
-    """Whether tracked files differ from what is checked out."""
+    """Return whether tracked files differ from HEAD."""
     return bool(_try(ctx, cwd, ["diff", "HEAD"], user=user).stdout)
 
 
 def submodule(
     ctx: Context, cwd: str, command: str, opts: Any = "", user: str | None = None, identity: Any = None, **kwargs: Any
 ) -> str:
-    """``git submodule`` with a command."""
+    """Run ``git submodule`` with a command and options. Return git's output."""
     return _do(ctx, cwd, ["submodule", command, *_words(opts)], user=user, identity=identity)
 
 
 def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> dict[str, list[str]]:
-    """modified, new, deleted and untracked files."""
+    """Return a map with lists of modified, new, deleted and untracked files."""
     names = {"M": "modified", "A": "new", "D": "deleted", "??": "untracked"}
     found: dict[str, list[str]] = {}
     for entry in _do(ctx, cwd, ["status", "-z", "--porcelain"], user=user).split("\0"):
@@ -222,7 +233,10 @@ def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> di
 
 
 def config_get(ctx: Context, key: str, cwd: str | None = None, user: str | None = None, **kwargs: Any) -> Any:
-    """The value of a key (``global=True``: of the user); ``all=True`` gives the list; None when there is none."""
+    """Return the value of a configuration key, None if it is not set.
+
+    ``global=True`` reads the user's configuration. ``all=True`` returns a list of all values.
+    """
     words = ["config", *_scope(kwargs), "--get-all" if kwargs.get("all") else "--get", key]
     result = _try(ctx, cwd, words, user=user)
     values = result.stdout.splitlines()
@@ -239,7 +253,7 @@ def config_get_regexp(
     user: str | None = None,
     **kwargs: Any,
 ) -> dict[str, list[str]]:
-    """key -> values of all keys that match."""
+    """Return a map of key to values for all keys that match a regular expression."""
     words = ["config", *_scope(kwargs), "--get-regexp", key, *([value_regex] if value_regex else [])]
     found: dict[str, list[str]] = {}
     for line in _try(ctx, cwd, words, user=user).stdout.splitlines():
@@ -257,7 +271,7 @@ def config_set(
     user: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Sets a key to a value, or to a list of them; the values then."""
+    """Set a configuration key to ``value``, or to the list ``multivar``. Return the list of its values."""
     wanted = [str(each) for each in multivar] if multivar is not None else [str(value)]
     scope = _scope(kwargs)
     _do(ctx, cwd, ["config", *scope, "--replace-all", key, wanted[0]], user=user)
@@ -274,30 +288,30 @@ def config_unset(
     user: str | None = None,
     **kwargs: Any,
 ) -> bool:
-    """Removes the value of a key, with ``all=True`` all of them."""
+    """Remove a configuration key; with ``all=True`` even if it has several values. Return True."""
     words = ["config", *_scope(kwargs), "--unset-all" if kwargs.get("all") else "--unset", key]
     _do(ctx, cwd, [*words, *([value_regex] if value_regex else [])], user=user)
     return True
 
 
 def address(ctx: Context, url: str, https_user: str | None = None, https_pass: str | None = None) -> str:
-    """The address as git is given it: an https address with who asks. Raises CommandError."""
+    """Return the URL with the login for https added. Raises CommandError if a login is given for another scheme."""
     return _address(url, https_user, https_pass)
 
 
 def _address(url: str, user: str | None, password: str | None) -> str:
-    """An https address with who asks; other addresses have no place for it. Raises CommandError."""
+    """Return the URL with the login for https added. Raises CommandError if a login is given for another scheme."""
     if not user:
         return url
     parts = urlsplit(url)
     if parts.scheme != "https":
         raise CommandError("Basic Auth only supported for HTTPS")
-    who = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
-    return urlunsplit(parts._replace(netloc=f"{who}@{parts.netloc.rpartition('@')[2]}"))
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc.rpartition('@')[2]}"))
 
 
 def _redacted(url: str) -> str:
-    """An address that may be shown."""
+    """Replace the login in a URL by ``<redacted>``."""
     parts = urlsplit(url) if "://" in url else None
     if parts is None or "@" not in parts.netloc:
         return url
@@ -320,8 +334,8 @@ def _do(ctx: Context, cwd: str | None, words: Sequence[str], *, user: str | None
 
 def _check(result: CommandResult, words: Sequence[str]) -> None:
     if result.retcode:
-        said = (result.stderr or result.stdout).strip()
-        raise CommandError(said or f"git {words[0]} failed with {result.retcode}")
+        reason = (result.stderr or result.stdout).strip()
+        raise CommandError(reason or f"git {words[0]} failed with {result.retcode}")
 
 
 def _try(

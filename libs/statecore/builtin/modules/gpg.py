@@ -1,4 +1,4 @@
-"""Signatures of OpenPGP (Salt's ``gpg`` module), by the program ``gpg``. Of it there is ``verify``."""
+"""OpenPGP signatures: the function ``verify`` of Salt's ``gpg`` execution module. Uses the program ``gpg``."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ def verify(
     signed_by_all: Any = None,
     keyring: str | None = None,
 ) -> dict[str, Any]:
-    """Whether a text, or a file of the host, is signed: ``res``, ``message``, and who signed.
+    """Verify the signatures of a text or of a file of the host. Return a map with ``res``, ``message``, and data of the
+    signer.
 
     signature
-        a file with detached signatures; left out: what is looked at holds its own
+        file with detached signatures; without it, the text or file contains its own signature
     user
-        whose keys; ``salt``: those of the minion's gpg_keydir
-    gnupghome, keyring
-        gpg's directory, and a file of keys that alone count
+        user whose keys are used; ``salt``: the keys in the minion's ``gpg_keydir``
+    gnupghome
+        gpg's home directory
+    keyring
+        file of public keys; no other keys are used
     signed_by_any, signed_by_all
-        fingerprints: one of them, each of them has to have signed
+        fingerprint or list of fingerprints: at least one, or every one, must have signed
     trustmodel
-        gpg's; of a key that is not trusted a signature counts all the same
+        gpg's trust model; signatures of keys that are not trusted count as well
 
     CLI Example:
 
@@ -44,11 +47,11 @@ def verify(
         return {"res": False, "message": f"Invalid trustmodel defined: {trustmodel}. Use one of: {models}"}
     if not (text or filename):
         raise InvocationError("filename or text must be passed.")
-    looked_at: bytes | Path = text.encode() if text else ctx.host.path(str(filename))
-    if isinstance(looked_at, Path) and not looked_at.is_file():
+    signed: bytes | Path = text.encode() if text else ctx.host.path(str(filename))
+    if isinstance(signed, Path) and not signed.is_file():
         raise CommandError(f"{filename} is no file")
     signatures = openpgp_signatures.found(
-        looked_at,
+        signed,
         None if signature is None else ctx.host.path(str(signature)),
         home=_home(ctx, user, gnupghome),
         keyring=None if keyring is None else ctx.host.path(str(keyring)),
@@ -71,7 +74,7 @@ def verify(
 
 
 def _home(ctx: Context, user: str | None, gnupghome: str | None) -> Path | None:
-    """gpg's directory; None: the one of who runs this."""
+    """Return gpg's home directory; None for the default of the minion's user."""
     if gnupghome is not None:
         return ctx.host.path(gnupghome)
     if user == "salt":

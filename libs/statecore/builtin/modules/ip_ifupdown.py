@@ -200,7 +200,7 @@ def apply_network_settings(ctx: Context, **settings: Any) -> bool:
     return bool(ctx.call("service.stop", "networking")) and bool(ctx.call("service.start", "networking")) and named
 
 
-# ----------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------
 
 
 def _has_carrier(ctx: Context) -> bool:

@@ -84,7 +84,7 @@ def get_device_from_path(ctx: Context, path: str) -> str | None:
     return found.device if found else None
 
 
-# -------------------------------------------------------------------------------------------------------------------- fstab
+# ----------------------------------------------------------------------------------------------- fstab
 
 
 def fstab(ctx: Context, config: str = "/etc/fstab") -> dict[str, dict[str, Any]]:
@@ -165,7 +165,7 @@ def rm_fstab(ctx: Context, name: str, device: str | None = None, config: str = "
     return True
 
 
-# ------------------------------------------------------------------------------------------------------------------ programs
+# -------------------------------------------------------------------------------------------- programs
 
 
 def mount(
@@ -252,7 +252,7 @@ def is_fuse_exec(ctx: Context, cmd: str) -> bool:
     return "libfuse" in ctx.host.run(["ldd", program]).stdout
 
 
-# ---------------------------------------------------------------------------------------------------------------------- swap
+# ------------------------------------------------------------------------------------------------ swap
 
 
 def swaps(ctx: Context) -> dict[str, dict[str, str]]:
@@ -300,7 +300,7 @@ def swapoff(ctx: Context, name: str) -> bool | None:
     return name not in swaps(ctx)
 
 
-# --------------------------------------------------------------------------------------------------------------------- cache
+# ----------------------------------------------------------------------------------------------- cache
 
 
 def read_mount_cache(ctx: Context, name: str) -> dict[str, Any]:
@@ -354,7 +354,7 @@ def _cache_file(ctx: Context) -> Path:
     return Path(ctx.opts["cachedir"]) / "mounts"
 
 
-# ----------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------
 
 
 def _holder(ctx: Context, path: str) -> mount_table.Mounted | None:

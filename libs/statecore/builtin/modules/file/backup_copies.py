@@ -11,7 +11,9 @@ from statecore.model.context import Context
 
 
 def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
-    """The copies that ``backup: minion`` kept of a file, the newest first: Backup Time, Size, Location."""
+    """Return the copies that ``backup: minion`` kept of a file: a map of number (0 is the newest) to Backup Time,
+    Size (bytes) and Location.
+    """
     found = backups.kept_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
     return {
         number: {"Backup Time": each.shown, "Size": each.place.stat().st_size, "Location": str(each.place)}
@@ -20,19 +22,27 @@ def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int,
 
 
 def list_backup(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
-    """``list_backups``."""
+    """Alias of ``file.list_backups``."""
     return list_backups(ctx, path, limit)
 
 
 def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[str, dict[int, dict[str, Any]]]:
-    """The copies of all files in a directory (its name ends in a slash, or is that of a file in it), by name."""
+    """Return the kept copies of all files in a directory: a map of file name to the map of ``file.list_backups``.
+
+    ``path`` is the directory with a slash at the end, or a file in the directory.
+    """
     directory = path.rpartition("/")[0] or "/"
     names = backups.names_in(ctx.host.path(directory), _cache(ctx))
     return {name: list_backups(ctx, f"{directory.rstrip('/')}/{name}", limit) for name in names}
 
 
 def restore_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
-    """Puts a copy of ``list_backups`` in place of the file, of which a copy is kept first; result and comment."""
+    """Replace a file by one of its copies, after a copy of the present file is kept. Return a map with ``result`` and
+    ``comment``.
+
+    backup_id
+        number of the copy in ``file.list_backups``
+    """
     found = _chosen(ctx, path, backup_id)
     if isinstance(found, str):
         return {"result": False, "comment": found}
@@ -44,7 +54,9 @@ def restore_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
 
 
 def delete_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
-    """Removes a copy of ``list_backups``; result and comment."""
+    """Delete one copy of a file. ``backup_id`` is its number in ``file.list_backups``. Return a map with ``result``
+    and ``comment``.
+    """
     found = _chosen(ctx, path, backup_id)
     if isinstance(found, str):
         return {"result": False, "comment": found}
@@ -56,12 +68,12 @@ def delete_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
 
 
 def remove_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
-    """``delete_backup``."""
+    """Alias of ``file.delete_backup``."""
     return delete_backup(ctx, path, backup_id)
 
 
 def _chosen(ctx: Context, path: str, backup_id: Any) -> Path | str:
-    """A copy by its number, or why there is none."""
+    """Return the path of the copy with this number, or a sentence that says why there is none."""
     if not str(backup_id).isdecimal():
         return f"Invalid backup_id '{backup_id}'"
     found = backups.kept_of(ctx.host.path(path), _cache(ctx))

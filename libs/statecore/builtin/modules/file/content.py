@@ -1,4 +1,4 @@
-"""What is in files: read, searched, written, edited."""
+"""Functions of the ``file`` module that read, search, write and compare the content of files."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from statecore.sources.file_source import FileVerification, find
 
 
 def read(ctx: Context, path: str, binary: bool = False) -> Any:
-    """The content of a file."""
+    """Return the content of a file as text, or with ``binary`` as bytes. Raises CommandError if the file does not
+    exist.
+    """
     data = bytes_of(ctx, path)
     return data if binary else data.decode("utf-8", "replace")
 
 
 def write(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
-    """Puts lines in place of a file's content."""
+    """Replace the content of a file by the given lines. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
     managed_file.replace(ctx.host, ctx.host.path(path), "".join(f"{line}\n" for line in lines).encode(), Attributes())
     return f'Wrote {len(lines)} lines to "{path}"'
 
 
 def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
-    """Puts lines at the end of a file."""
+    """Append the given lines to a file. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
     place = ctx.host.path(path)
     old = managed_file.read(place, path) or b""
@@ -40,7 +42,7 @@ def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
 
 
 def prepend(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
-    """Puts lines before a file's first line."""
+    """Insert the given lines before the first line of a file. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
     place = ctx.host.path(path)
     old = managed_file.read(place, path) or b""
@@ -49,13 +51,17 @@ def prepend(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
 
 
 def contains(ctx: Context, path: str, text: str) -> bool:
-    """Whether a file has a text in one of its lines, surrounding space aside."""
+    """Return whether a file contains the text. White space around ``text`` is ignored."""
     place = ctx.host.path(path)
     return place.is_file() and str(text).strip() in place.read_text("utf-8", "replace")
 
 
 def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool:
-    """Whether a line of a file matches a regular expression."""
+    """Return whether a line of a file matches a regular expression.
+
+    lchar
+        characters to strip from the beginning of each line before matching
+    """
     place = ctx.host.path(path)
     pattern = _compiled(regex, 0)
     skipped = lchar.encode()
@@ -65,7 +71,7 @@ def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool
 
 
 def contains_glob(ctx: Context, path: str, glob_expr: str) -> bool:
-    """Whether all of a file matches a glob."""
+    """Return whether the whole content of a file matches a glob."""
     place = ctx.host.path(path)
     return place.is_file() and fnmatch.fnmatchcase(place.read_text("utf-8", "replace"), glob_expr)
 
@@ -79,7 +85,17 @@ def search(
     ignore_if_missing: bool = False,
     multiline: bool = False,
 ) -> bool:
-    """Whether a file matches a regular expression, which always sees all of it. ``multiline``: ^ and $ mean lines."""
+    """Return whether a regular expression matches anywhere in a file. The whole file is searched at once.
+
+    flags
+        names of flags of Python's ``re`` module, or their sum; 8 is MULTILINE
+    bufsize
+        accepted, without effect
+    ignore_if_missing
+        True: return False if the file does not exist, instead of raising CommandError
+    multiline
+        True: ``^`` and ``$`` match at every line
+    """
     place = ctx.host.path(path)
     if ignore_if_missing and not place.is_file():
         return False
@@ -107,27 +123,46 @@ def replace(
     encoding: str | None = None,
     preserve_inode: bool = True,
 ) -> Any:
-    """Replaces what a regular expression matches; returns the diff, "" when there is nothing to do.
+    """Replace all matches of a regular expression in a file. Return the diff as text, "" without a change.
 
+    count
+        number of replacements; 0 replaces all
+    flags
+        names of flags of Python's ``re`` module, or their sum; 8 is MULTILINE
+    bufsize, preserve_inode
+        accepted, without effect
+    append_if_not_found, prepend_if_not_found
+        if nothing matches, add ``not_found_content`` (default: ``repl``) as a line at the end or the beginning
+    backup
+        suffix of the copy that is kept of the old file; False keeps no copy
+    dry_run
+        True: write nothing
     search_only
-        only says whether anything matches
+        True: only return whether the expression matches
     show_changes
-        False: returns whether there was something to do
+        False: return whether the content changes, instead of the diff
+    ignore_if_missing
+        True: return "" (or False) if the file does not exist, instead of raising CommandError
+    backslash_literal
+        True: backslashes in ``repl`` have no special meaning
     encoding
-        of the file, of which then the text is searched, and not the bytes
+        encoding of the file: the expression then matches characters. Without it, the expression matches bytes
     """
     place = ctx.host.path(path)
     if ignore_if_missing and not place.is_file():
         return "" if show_changes and not search_only else False
     old = bytes_of(ctx, path)
-    # Where the encoding is known it is the text that is searched, so that a dot is one letter; else a file need not be text.
+    # With an encoding, match characters, so that a dot is one letter. Without one, match bytes: the file need not be
+    # text.
     compiled: re.Pattern[Any] = _compiled(pattern, flags) if encoding is None else _of_text(pattern, flags)
     searched: Any = old if encoding is None else _decoded(old, encoding, path)
     if search_only:
         return compiled.search(searched) is not None
-    put: Any = str(repl).encode() if encoding is None else str(repl)
+    replacement: Any = str(repl).encode() if encoding is None else str(repl)
     try:
-        made, matched = compiled.subn((lambda _: put) if backslash_literal else put, searched, count=count)
+        made, matched = compiled.subn(
+            (lambda _: replacement) if backslash_literal else replacement, searched, count=count
+        )
     except (re.error, IndexError) as error:
         raise InvocationError(f"'{repl}' is no replacement for '{pattern}': {error}") from error
     new = made if encoding is None else _encoded(made, encoding, path)
@@ -164,14 +199,14 @@ def _encoded(text: str, encoding: str, path: str) -> bytes:
 
 
 def seek_read(ctx: Context, path: str, size: int, offset: int) -> bytes:
-    """So many bytes of a file from an offset on."""
+    """Return ``size`` bytes of a file, starting at byte ``offset``."""
     with existing(ctx, path).open("rb") as file:
         file.seek(int(offset))
         return file.read(int(size))
 
 
 def seek_write(ctx: Context, path: str, data: str | bytes, offset: int) -> int:
-    """Puts bytes over those of a file from an offset on; how many."""
+    """Overwrite the bytes of a file from byte ``offset`` with ``data``. Return the number of bytes written."""
     raw = data.encode() if isinstance(data, str) else data
     with existing(ctx, path).open("r+b") as file:
         file.seek(int(offset))
@@ -182,7 +217,7 @@ def seek_write(ctx: Context, path: str, data: str | bytes, offset: int) -> int:
 
 
 def truncate(ctx: Context, path: str, length: int) -> None:
-    """Makes a file so many bytes long."""
+    """Cut or extend a file to ``length`` bytes."""
     with existing(ctx, path).open("r+b") as file:
         file.truncate(int(length))
 
@@ -201,14 +236,18 @@ def get_diff(
     ignore_whitespace: bool = False,
     ignore_comment_characters: Any = None,
 ) -> Any:
-    """The difference of two files: of the host, of the tree, or of a server; "" for none.
+    """Return the unified diff of two files, "" if they are equal. Each file is a path, ``salt://...`` or a URL.
 
-    show_filenames, show_changes
-        whether the difference names the files; False: only that there is one
+    show_filenames
+        False: leave the file names out of the diff
+    show_changes
+        False: return a sentence that the files differ, instead of the diff
     template
-        with the option ``obfuscate_templates`` only that there is one
+        True: hide the diff if the minion's option ``obfuscate_templates`` is set
+    source_hash_file1, source_hash_file2
+        digests that the files are verified against
     ignore_ordering, ignore_whitespace, ignore_comment_characters
-        with one of them the answer is (whether anything else changed, the difference)
+        if one is given, return the pair (whether other differences exist, diff)
     """
     pairs = ((file1, source_hash_file1), (file2, source_hash_file2))
     places = [
@@ -220,12 +259,12 @@ def get_diff(
     if managed_file.same(old, new):
         return (False, "") if ignored else ""
     if template and ctx.opts.get("obfuscate_templates"):
-        told = "<Obfuscated Template>"
+        shown = "<Obfuscated Template>"
     elif show_changes:
-        told = diffs.unified(old, new, *((file1, file2) if show_filenames else ()))
+        shown = diffs.unified(old, new, *((file1, file2) if show_filenames else ()))
     else:
-        told = diffs.HIDDEN
-    return (not ignored.all_of(old, new), told) if ignored else told
+        shown = diffs.HIDDEN
+    return (not ignored.all_of(old, new), shown) if ignored else shown
 
 
 def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -235,7 +274,9 @@ def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
 
 
 def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
-    """The bytes with a line, or lines, at one end, unless they have them."""
+    """Return the bytes with ``content`` as a line at the beginning or the end. Return them unchanged if they have
+    this line.
+    """
     if re.search(rb"^" + re.escape(content) + rb"$", data, re.MULTILINE):
         return data
     if at_end:
@@ -244,7 +285,7 @@ def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
 
 
 def _compiled(pattern: str, flags: Any) -> re.Pattern[bytes]:
-    """A pattern for bytes, as in Salt: a file need not be text."""
+    """Compile a regular expression for bytes: as in Salt, a file may hold any bytes. Raises InvocationError."""
     try:
         return re.compile(str(pattern).encode(), _flags(flags))
     except re.error as error:
@@ -259,7 +300,9 @@ def _of_text(pattern: str, flags: Any) -> re.Pattern[str]:
 
 
 def _flags(flags: Any) -> int:
-    """Flags by number (8, Salt's default, is MULTILINE) or by names."""
+    """Convert flags, given as a number or as names, to a number. 8, Salt's default, is MULTILINE. UNICODE is
+    dropped: the patterns may be bytes.
+    """
     if isinstance(flags, int):
         return flags & ~re.UNICODE
     total = 0

@@ -1,4 +1,4 @@
-"""Devices and pipes: which a name is, and making them."""
+"""Functions of the ``file`` module for device files and named pipes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from statecore.model.errors import CommandError, InvocationError
 
 
 def is_chrdev(ctx: Context, name: str) -> bool:
-    """Whether a name leads to a character device."""
+    """Return whether the path is a character device. Symbolic links are followed."""
     return _is(ctx, name, stat.S_ISCHR)
 
 
 def is_blkdev(ctx: Context, name: str) -> bool:
-    """Whether a name leads to a block device."""
+    """Return whether the path is a block device. Symbolic links are followed."""
     return _is(ctx, name, stat.S_ISBLK)
 
 
 def is_fifo(ctx: Context, name: str) -> bool:
-    """Whether a name leads to a pipe."""
+    """Return whether the path is a named pipe. Symbolic links are followed."""
     return _is(ctx, name, stat.S_ISFIFO)
 
 
 def get_devmm(ctx: Context, name: str) -> tuple[int, int]:
-    """The major and minor number of a device, zeros of anything else."""
+    """Return the pair (major number, minor number) of a device file; (0, 0) for any other path."""
     if not (is_chrdev(ctx, name) or is_blkdev(ctx, name)):
         return 0, 0
     number = ctx.host.path(name).stat().st_rdev
@@ -40,19 +40,19 @@ def get_devmm(ctx: Context, name: str) -> tuple[int, int]:
 def mknod_chrdev(
     ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
 ) -> dict[str, Any]:
-    """Makes a character device; a state dict, in test mode of what would be."""
+    """Create a character device. Return a state's return map; in test mode nothing is created."""
     return _made(ctx, name, stat.S_IFCHR, "Character device", (major, minor), Attributes(user, group, _mode(mode)))
 
 
 def mknod_blkdev(
     ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
 ) -> dict[str, Any]:
-    """Makes a block device; a state dict, in test mode of what would be."""
+    """Create a block device. Return a state's return map; in test mode nothing is created."""
     return _made(ctx, name, stat.S_IFBLK, "Block device", (major, minor), Attributes(user, group, _mode(mode)))
 
 
 def mknod_fifo(ctx: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0660") -> dict[str, Any]:
-    """Makes a pipe; a state dict, in test mode of what would be."""
+    """Create a named pipe. Return a state's return map; in test mode nothing is created."""
     return _made(ctx, name, stat.S_IFIFO, "Fifo pipe", (0, 0), Attributes(user, group, _mode(mode)))
 
 
@@ -66,7 +66,13 @@ def mknod(
     group: Any = None,
     mode: Any = "0600",
 ) -> dict[str, Any]:
-    """Makes a character device (``ntype: c``), a block device (``b``) or a pipe (``p``), and the directories above it."""
+    """Create a device file or a named pipe, and its missing parent directories. Return a state's return map.
+
+    ntype
+        ``c`` (character device), ``b`` (block device) or ``p`` (named pipe)
+    major, minor
+        numbers of the device
+    """
     place = ctx.host.path(name)
     if ntype not in ("c", "b", "p"):
         raise InvocationError(
@@ -97,9 +103,9 @@ def _made(
     place = ctx.host.path(name)
     if lexists(place):
         return answer | {"comment": f"File {name} exists and cannot be overwritten"}
-    told = {"changes": {"new": f"{word} {name} created."}}
+    change = {"changes": {"new": f"{word} {name} created."}}
     if ctx.test:
-        return answer | told | {"result": None}
+        return answer | change | {"result": None}
     managed_file.know_owner(ctx.host, wanted)
     try:
         device = os.makedev(*map(int, numbers)) if kind != stat.S_IFIFO else 0
@@ -108,4 +114,4 @@ def _made(
         managed_file.set_attributes(ctx.host, place, wanted)
     except (OSError, TypeError, ValueError, OverflowError) as error:
         raise CommandError(f"{word} {name} cannot be made: {getattr(error, 'strerror', None) or error}") from error
-    return answer | told | {"result": True}
+    return answer | change | {"result": True}

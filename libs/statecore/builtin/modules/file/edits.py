@@ -1,4 +1,4 @@
-"""Edits of text files, done at once: what ``file.line``, ``blockreplace``, ``comment`` and ``uncomment`` are as functions."""
+"""Functions of the ``file`` module that edit text files: line, blockreplace, comment, uncomment, psed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
-#: Letters of ``psed`` -> what they are to a regular expression.
+#: Letter of ``psed``'s argument ``flags`` -> flag of Python's ``re`` module.
 _LETTERS = {"I": re.IGNORECASE, "L": re.LOCALE, "M": re.MULTILINE, "S": re.DOTALL, "U": re.UNICODE, "X": re.VERBOSE}
 
 
@@ -34,20 +34,24 @@ def line(
     quiet: bool = False,
     indent: bool = True,
 ) -> Any:
-    """Ensures, inserts, replaces or deletes one line; returns the diff, or whether there was something to do.
+    """Ensure, insert, replace or delete one line. Return the diff, or with ``show_changes=False`` True; False without a
+    change.
 
-    In test mode nothing is written. ``quiet``: a file that is not there is False and no error.
+    In test mode nothing is written.
+
+    quiet
+        True: return False if the file does not exist, instead of raising CommandError
     """
     if not ctx.host.path(path).is_file():
         if quiet:
             return False
         raise CommandError(f'File "{path}" does not exists or is not a file.')
-    wish = Line.of(locals())
+    edit = Line.of(locals())
     old = text.decoded(bytes_of(ctx, path), path)
-    new = wish.put_into(old)
+    new = edit.put_into(old)
     if new != old and not ctx.test:
         _write(ctx, path, new, f".{time.strftime('%Y-%m-%d-%H-%M-%S')}" if backup else "")
-    return _told(old, new, show_changes) if new != old else False
+    return _diff(old, new, show_changes) if new != old else False
 
 
 def blockreplace(
@@ -65,7 +69,9 @@ def blockreplace(
     insert_before_match: str | None = None,
     insert_after_match: str | None = None,
 ) -> Any:
-    """Puts content between two marked lines; returns the diff, or with ``show_changes: False`` whether there was one."""
+    """Replace the text between two marker lines. Return the diff, or with ``show_changes=False`` whether the text
+    changed.
+    """
     block = Block(
         marker_start=marker_start,
         marker_end=marker_end,
@@ -80,21 +86,25 @@ def blockreplace(
     new = block.put_into(old)
     if new != old and not dry_run:
         _write(ctx, path, new, str(backup) if backup else "")
-    return _told(old, new, show_changes)
+    return _diff(old, new, show_changes)
 
 
 def comment(ctx: Context, path: str, regex: str, char: str = "#", backup: Any = ".bak") -> Any:
-    """Makes the lines that begin with what a regular expression matches comments; returns their diff, False for none."""
+    """Comment out each line that starts with a match of the expression. Return the diff of these lines, or False
+    without a change.
+    """
     return comment_line(ctx, path, regex, char, True, backup)
 
 
 def uncomment(ctx: Context, path: str, regex: str, char: str = "#", backup: Any = ".bak") -> Any:
-    """Makes comments that hold what a regular expression matches lines; returns their diff, False for none."""
+    """Remove the comment character from each commented line that matches. Return the diff of these lines, or False
+    without a change.
+    """
     return comment_line(ctx, path, regex, char, False, backup)
 
 
 def comment_line(ctx: Context, path: str, regex: str, char: str = "#", cmnt: bool = True, backup: Any = ".bak") -> Any:
-    """``comment``, or with ``cmnt: False`` ``uncomment``."""
+    """Run ``file.comment``, or ``file.uncomment`` with ``cmnt=False``."""
     pattern = Pattern(regex, char)
     old = text.decoded(bytes_of(ctx, path), path)
     new = comments.commented(old, pattern) if cmnt else comments.uncommented(old, pattern)
@@ -102,7 +112,7 @@ def comment_line(ctx: Context, path: str, regex: str, char: str = "#", cmnt: boo
         return False
     _write(ctx, path, new, str(backup) if backup else "")
     changed = [pair for pair in zip(text.lines(old), text.lines(new), strict=True) if pair[0] != pair[1]]
-    return _told("".join(pair[0] for pair in changed), "".join(pair[1] for pair in changed), True)
+    return _diff("".join(pair[0] for pair in changed), "".join(pair[1] for pair in changed), True)
 
 
 def psed(
@@ -116,7 +126,17 @@ def psed(
     escape_all: bool = False,
     multi: bool = False,
 ) -> None:
-    """Replaces what a regular expression matches, as sed would. ``file.replace`` does it better; ``multi``: line by line."""
+    """Replace matches of a regular expression in the manner of sed. ``file.replace`` is the better function.
+
+    limit
+        regular expression: only the text after its first match is kept and changed
+    flags
+        letters: g (all matches instead of one), I, L, M, S, U, X (flags of Python's ``re`` module)
+    escape_all
+        True: ``before`` is plain text, not an expression
+    multi
+        True: match line by line
+    """
     old = bytes_of(ctx, path).decode("utf-8", "surrogateescape")
     if unknown := set(flags) - {"g", *_LETTERS}:
         raise InvocationError(f"flags are letters of g{''.join(_LETTERS)}, not {''.join(sorted(unknown))}")
@@ -140,7 +160,7 @@ def _write(ctx: Context, path: str, new: str, backup: str) -> None:
     managed_file.replace(ctx.host, place, text.encoded(new), Attributes())
 
 
-def _told(old: str, new: str, show_changes: bool) -> Any:
+def _diff(old: str, new: str, show_changes: bool) -> Any:
     if not show_changes:
         return new != old
     return diffs.unified(text.encoded(old), text.encoded(new)) if new != old else ""

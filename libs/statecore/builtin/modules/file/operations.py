@@ -1,4 +1,4 @@
-"""Files put somewhere, taken away, given to somebody."""
+"""Functions of the ``file`` module that create, copy, move and remove files, links and directories."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from statecore.host.rooted_path import lexists, located, walk
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 
-#: Seconds.
+#: Seconds of a day.
 _DAY = 86400
 
 
 def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
-    """Makes the file, or sets its times (seconds since 1970; what is not given is the other, or now)."""
+    """Create a file, or set its access and modification time (seconds since 1970).
+
+    If one of the two times is missing, the other one is used. If both are missing, the present time is used.
+    """
     place = ctx.host.path(name)
     try:
         place.touch()
@@ -32,7 +35,9 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool
 
 
 def remove(ctx: Context, path: str, **kwargs: Any) -> bool:
-    """Removes a file, a link or a whole directory; False when there is none."""
+    """Remove a file, a link or a whole directory. Return False if the path does not exist. The path must be
+    absolute.
+    """
     if not path.startswith("/"):
         raise InvocationError(f"File path must be absolute: {path}")
     place = ctx.host.path(path, follow=False)
@@ -43,7 +48,11 @@ def remove(ctx: Context, path: str, **kwargs: Any) -> bool:
 
 
 def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existing: bool = False) -> bool:
-    """Copies a file, or with ``recurse`` a directory."""
+    """Copy a file, or with ``recurse`` a directory.
+
+    remove_existing
+        True: remove an existing target directory first
+    """
     source, target = ctx.host.path(src), ctx.host.path(dst)
     if not source.exists():
         raise CommandError(f"No such file or directory '{src}'")
@@ -62,7 +71,7 @@ def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existin
 
 
 def rename(ctx: Context, src: str, dst: str) -> bool:
-    """Renames a file or directory."""
+    """Rename a file or directory. Raises CommandError."""
     try:
         ctx.host.path(src, follow=False).rename(ctx.host.path(dst, follow=False))
     except OSError as error:
@@ -71,7 +80,11 @@ def rename(ctx: Context, src: str, dst: str) -> bool:
 
 
 def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = False) -> Any:
-    """Renames a file or directory, or puts it into a directory that is there; to another file system by a copy, if it may."""
+    """Move a file or directory. If ``dst`` is a directory, move into it. Return a map with ``result`` and ``comment``.
+
+    disallow_copy_and_unlink
+        True: only rename; a move to another file system then fails
+    """
     if disallow_copy_and_unlink:
         return rename(ctx, src, dst)
     origin, place = ctx.host.path(src, follow=False), ctx.host.path(dst, follow=False)
@@ -85,7 +98,7 @@ def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = Fals
 
 
 def link(ctx: Context, src: str, path: str) -> bool:
-    """Gives a file a second name."""
+    """Create the hard link ``path`` to the file ``src``."""
     try:
         ctx.host.path(path, follow=False).hardlink_to(ctx.host.path(src))
     except OSError as error:
@@ -96,10 +109,14 @@ def link(ctx: Context, src: str, path: str) -> bool:
 def symlink(
     ctx: Context, src: str, path: str, force: bool = False, atomic: bool = False, follow_symlinks: bool = True
 ) -> bool:
-    """Makes ``path`` a link to ``src``, always at once; with ``force`` or ``atomic`` in place of what is there.
+    """Create the symbolic link ``path`` to ``src``. The link appears in one atomic step.
 
+    force, atomic
+        True: replace a file or link that exists; ``force`` also replaces a directory
     follow_symlinks
-        what counts is the link itself in any case
+        accepted, without effect: an existing link itself is compared, not its target
+
+    Raises CommandError if something else exists at ``path``.
     """
     place = ctx.host.path(path, follow=False)
     if lexists(place):
@@ -121,26 +138,27 @@ def symlink(
 
 
 def mkdir(ctx: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
-    """Makes a directory and its parents."""
+    """Create a directory and its missing parents."""
     wanted = Attributes(user, group, managed_file.parse_mode(mode))
     managed_file.make_directories(ctx.host, ctx.host.path(dir_path), wanted, ctx.host.root)
     return True
 
 
 def makedirs(ctx: Context, path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
-    """Makes the directories that a path needs; what stands behind the last slash is left out."""
+    """Create the parent directories of a path. The part after the last slash is not created."""
     return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
 
 
 def rmdir(
     ctx: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: float | None = None
 ) -> bool | dict[str, Any]:
-    """Removes a directory that holds nothing; with ``recurse`` all below it that hold nothing but such, too. Nothing else goes.
+    """Remove an empty directory. With ``recurse``, first remove the empty directories below it. Files are never
+    removed.
 
     older_than
-        days that a directory has not been changed for
+        only remove directories that have not changed for this number of days
     verbose
-        returns ``deleted``, ``errors`` and ``result``; else whether it, and all that was to go, is gone
+        True: return a map with ``deleted``, ``errors`` and ``result``, instead of a boolean
     """
     if not ctx.host.path(path, follow=False).is_dir():
         raise InvocationError(f"{path} is not a directory")
@@ -159,7 +177,9 @@ def rmdir(
 
 
 def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
-    """A directory, and before it those below; the deepest first. What links lead to is not of it."""
+    """Return the directory, preceded by all directories below it if ``below`` is set, deepest first. Symbolic links
+    are not followed.
+    """
     if not below:
         return [path]
     top = ctx.host.path(path)
@@ -168,16 +188,16 @@ def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
 
 
 def set_mode(ctx: Context, path: str, mode: Any) -> str:
-    """Gives a file a mode; returns it."""
+    """Set the mode of a file (octal). Return the new mode as text. Raises CommandError if the file does not exist."""
     place = ctx.host.path(path)
-    # There has to be something, and whoever asks is told so in the same words everywhere.
+    # Raises the module's usual CommandError if the path does not exist.
     get_mode(ctx, path)
     managed_file.set_attributes(ctx.host, place, Attributes(mode=managed_file.parse_mode(mode)))
     return get_mode(ctx, path)
 
 
 def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
-    """Gives a file an owner and a group; None when it did, else why not."""
+    """Set owner and group of a file. Return None on success, else a sentence with the reason."""
     place = ctx.host.path(path)
     if not place.exists():
         return "File not found"
@@ -189,12 +209,14 @@ def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
 
 
 def chgrp(ctx: Context, path: str, group: Any) -> str | None:
-    """Gives a file a group; None when it did, else why not."""
+    """Set the group of a file. Return None on success, else a sentence with the reason."""
     return chown(ctx, path, None, group)
 
 
 def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
-    """Each target is looked up by itself: a link in what is there already must not lead the copy out of the host."""
+    """Copy a directory. Each target path is resolved anew, so that links below the target cannot lead the copy out
+    of the host's root.
+    """
     for place, names, files in walk(source):
         here = f"{dst}/{place.relative_to(source).as_posix()}"
         directory = ctx.host.path(here)
@@ -206,7 +228,7 @@ def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
 
 
 def _copied(source: Path, target: Path) -> None:
-    """A copy takes the place of what is there at once: who is killed leaves no half of it. What there was keeps its owner."""
+    """Copy one file atomically: an interrupted copy leaves the old file. The target keeps its owner."""
     aside = target.with_name(f".{target.name[:100]}.saltern-{os.urandom(6).hex()}")
     try:
         copies.copy(source, aside)

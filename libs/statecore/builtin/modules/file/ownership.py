@@ -1,4 +1,4 @@
-"""Who owns files: names and numbers of users and groups, owners, modes and all else that a file bears."""
+"""Functions of the ``file`` module for owners, modes, file attributes (chattr) and SELinux contexts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from statecore.model.errors import CommandError, HostError, InvocationError
 
 
 def uid_to_user(ctx: Context, uid: int) -> str:
-    """Name of a user, the number as text where it has none."""
+    """Return the name of a user id; the id as text if no user has it."""
     return ctx.host.user_name(int(uid))
 
 
 def user_to_uid(ctx: Context, user: str | int | None) -> int | str:
-    """Number of a user; "" for one that the host does not know."""
+    """Return the id of a user, "" if the host does not know the user."""
     try:
         return ctx.host.uid("root" if user is None else user)
     except HostError:
@@ -30,13 +30,13 @@ def user_to_uid(ctx: Context, user: str | int | None) -> int | str:
 
 
 def gid_to_group(ctx: Context, gid: str | int) -> str:
-    """Name of a group; "" for one that the host does not know."""
+    """Return the name of a group id, "" if the host does not know the group."""
     number = group_to_gid(ctx, gid)
     return ctx.host.group_name(number) if isinstance(number, int) else ""
 
 
 def group_to_gid(ctx: Context, group: str | int | None) -> int | str:
-    """Number of a group; "" for none, and for one that the host does not know."""
+    """Return the id of a group, "" for None and if the host does not know the group."""
     try:
         return "" if group is None else ctx.host.gid(group)
     except HostError:
@@ -44,7 +44,9 @@ def group_to_gid(ctx: Context, group: str | int | None) -> int | str:
 
 
 def lchown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
-    """Gives a file, or the link itself, an owner and a group; None when it did, else why not."""
+    """Set owner and group of a file without following a symbolic link. Return None on success, else a sentence with
+    the reason.
+    """
     place = ctx.host.path(path, follow=False)
     if not lexists(place):
         return "File not found"
@@ -56,7 +58,9 @@ def lchown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
 
 
 def lsattr(ctx: Context, path: str) -> dict[str, list[str]] | None:
-    """The attributes of a file that may be set, by letter; None where the host has no lsattr."""
+    """Return a map of the path to the letters of the attributes that are set. Return None if the host has no
+    ``lsattr``.
+    """
     if ctx.host.which("lsattr") is None:
         return None
     place = existing(ctx, path)
@@ -71,7 +75,16 @@ def chattr(
     flags: str | None = None,
     version: Any = None,
 ) -> bool:
-    """Sets (``operator: add``) or takes off (``remove``) attributes of files; ``flags`` of chattr: R, V, f. Whether it did.
+    """Add or remove file attributes of files. Return whether ``chattr`` succeeded.
+
+    operator
+        ``add`` or ``remove``
+    attributes
+        letters, as of chattr(1)
+    flags
+        letters of chattr's options: R (recursive), V (verbose), f (no error messages)
+    version
+        version number to store for the files
 
     CLI Example:
 
@@ -89,7 +102,7 @@ def chattr(
 
 
 def get_selinux_context(ctx: Context, path: str) -> str:
-    """The SELinux context of a file, or a sentence where there is none."""
+    """Return the SELinux context of a file, or a sentence that the host has no information about it."""
     try:
         return str(selinux_contexts.read(ctx.host, path))
     except HostError:
@@ -105,18 +118,25 @@ def set_selinux_context(
     range: str | None = None,
     persist: bool = False,
 ) -> str | bool:
-    """Sets parts of the SELinux context of a file, with ``persist`` in the policy, too; the whole context, False for no part."""
+    """Set user, role, type or range of a file's SELinux context. Return the whole new context, or False if no part is
+    given.
+
+    persist
+        True: also record the context in the SELinux policy
+    """
     given = {"seuser": user, "serole": role, "setype": type, "serange": range}
-    wish = selinux_contexts.wanted(given)
-    if wish is None:
+    wanted = selinux_contexts.wanted(given)
+    if wanted is None:
         return False
     found = selinux_contexts.read(ctx.host, path)
-    selinux_contexts.change(ctx.host, path, found, wish, persist=persist)
+    selinux_contexts.change(ctx.host, path, found, wanted, persist=persist)
     return str(selinux_contexts.read(ctx.host, path))
 
 
 def restorecon(ctx: Context, path: str, recursive: bool = False) -> bool:
-    """Gives a file, or all in a directory, the SELinux context of the policy. Whether it did."""
+    """Reset the SELinux context of a file to the policy's; with ``recursive`` of all files in a directory. Return
+    whether ``restorecon`` succeeded.
+    """
     return not ctx.call("cmd.retcode", ["restorecon", "-FR" if recursive else "-F", path], python_shell=False)
 
 
@@ -134,10 +154,12 @@ def check_perms(
     setype: str | None = None,
     serange: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Gives a file owner, group, mode, attributes and context, in test mode only tells; (Salt's state dict, what there was).
+    """Set owner, group, mode, attributes and SELinux context of a file. In test mode only report the changes.
+
+    Return a pair: a state's return map, and a map of the values before (luser, lgroup, lmode).
 
     ret
-        a state dict that is added to
+        a state's return map to add the changes to; None starts a new one
     """
     place = ctx.host.path(name, follow=follow_symlinks)
     if not lexists(place):
@@ -158,15 +180,17 @@ def check_perms(
         answer["changes"] = {**answer["changes"], **changes}
     except HostError as error:
         answer["result"] = False
-        said = answer.get("comment")
-        answer["comment"] = [*(said if isinstance(said, list) else [said] if said else []), str(error)]
+        earlier = answer.get("comment")
+        answer["comment"] = [*(earlier if isinstance(earlier, list) else [earlier] if earlier else []), str(error)]
     if isinstance(answer["comment"], list):
         answer["comment"] = "; ".join(map(str, answer["comment"]))
     return answer, {"luser": before["user"], "lgroup": before["group"], "lmode": before["mode"]}
 
 
 def makedirs_perms(ctx: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0755") -> None:
-    """Makes a directory and its parents, each with this owner and mode. Raises CommandError where it is there."""
+    """Create a directory and its missing parents, each with this owner, group and mode. Raises CommandError if the
+    directory exists.
+    """
     place = ctx.host.path(name.rstrip("/") or "/")
     if lexists(place):
         raise CommandError(f"{PurePosixPath(name)} exists")

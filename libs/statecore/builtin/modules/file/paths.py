@@ -1,4 +1,6 @@
-"""The host's names of places, and the bytes there: what the functions of the module share."""
+"""Helpers that all parts of the ``file`` module share: translate between the host's paths and real paths, and read a
+file's bytes.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from statecore.model.errors import CommandError
 
 
 def bytes_of(ctx: Context, path: str) -> bytes:
+    """Return the content of a file. Raises CommandError if the file does not exist."""
     data = managed_file.read(ctx.host.path(path), path)
     if data is None:
         raise CommandError(f"File not found: {path}")
@@ -17,12 +20,12 @@ def bytes_of(ctx: Context, path: str) -> bytes:
 
 
 def host_name(ctx: Context, place: Path) -> str:
-    """The host's name of one of our paths."""
+    """Convert a real path below the host's root to the path that the host's users know."""
     return "/" + "/".join(place.relative_to(ctx.host.root).parts)
 
 
 def existing(ctx: Context, path: str) -> Path:
-    """Our path of what a name leads to. Raises CommandError where nothing is there."""
+    """Return the real path of a host's path, with links followed. Raises CommandError if nothing exists there."""
     place = ctx.host.path(path)
     if not place.exists():
         raise CommandError(f"File or directory does not exist: {path}")

@@ -23,7 +23,9 @@ def sed(
     escape_all: bool = False,
     negate_match: bool = False,
 ) -> Any:
-    """The host's sed replaces what a pattern matches; the result of the program, False where there is no such file."""
+    """Replace matches of a pattern with the host's ``sed``. Return the result of ``cmd.run_all``, False if the file
+    does not exist.
+    """
     if not ctx.host.path(path).exists():
         return False
     where = f"/{_slashed(limit, escape_all)}/ " if limit else ""
@@ -34,16 +36,19 @@ def sed(
 
 
 def sed_contains(ctx: Context, path: str, text: str, limit: str = "", flags: str = "g") -> bool:
-    """Whether the host's sed finds a pattern in a file."""
+    """Return whether the host's ``sed`` finds a pattern in a file."""
     if not ctx.host.path(path).exists():
         return False
     where = f"/{_slashed(limit)}/ " if limit else ""
-    told = _run(ctx, ["sed", "-n", "-r", "-e", f"{where}s/{_slashed(text)}/$/p{flags}", path])
-    return bool(told["stdout"])
+    result = _run(ctx, ["sed", "-n", "-r", "-e", f"{where}s/{_slashed(text)}/$/p{flags}", path])
+    return bool(result["stdout"])
 
 
 def grep(ctx: Context, path: str, pattern: str, *opts: Any) -> Any:
-    """The host's grep over a file, or those that a glob means; the result of the program. Each option by itself."""
+    """Run the host's ``grep`` on a file, or on the files that a glob matches. Return the result of ``cmd.run_all``.
+
+    Each of ``opts`` is one option of grep.
+    """
     words = [shlex.split(str(each)) for each in opts]
     if several := [" ".join(each) for each in words if len(each) > 1]:
         raise InvocationError(f"one option at a time: {several[0]}")
@@ -57,7 +62,13 @@ def grep(ctx: Context, path: str, pattern: str, *opts: Any) -> Any:
 
 
 def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dry_run: bool = False) -> Any:
-    """The host's patch applies a file of the host to a file, or to those below a directory; the result of the program."""
+    """Apply a patch file with the host's ``patch``. Return the result of ``cmd.run_all``.
+
+    originalfile
+        path of a file, or of a directory that the patch's paths are relative to
+    dry_run
+        True: only check whether the patch applies
+    """
     words = ["patch", *shlex.split(options), *(["--dry-run"] if dry_run else [])]
     if not {"-N", "--forward"} & set(words):
         words.append("--forward")
@@ -77,6 +88,6 @@ def _run(ctx: Context, words: list[str]) -> Any:
 
 
 def _slashed(text: str, escape_all: bool = False) -> str:
-    """A pattern as it stands between the slashes of sed."""
+    """Escape a pattern for use between the slashes of a sed command."""
     plain = str(text).replace("/", "\\/")
     return re.sub(r"([\^.\[$()|*+?{])", r"\\\1", plain) if escape_all else plain

@@ -1,4 +1,4 @@
-"""What is there: kinds, owners, modes, names, digests of files of the managed host."""
+"""Read-only functions of the ``file`` module: type, owner, mode, times and digest of files on the managed host."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from statecore.model.errors import CommandError, InvocationError
 
 
 def file_exists(ctx: Context, path: str) -> bool:
-    """Whether there is a regular file of this name."""
+    """Return whether the path is a regular file. Symbolic links are followed."""
     return ctx.host.path(path).is_file()
 
 
 def directory_exists(ctx: Context, path: str) -> bool:
-    """Whether there is a directory of this name."""
+    """Return whether the path is a directory. Symbolic links are followed."""
     return ctx.host.path(path).is_dir()
 
 
 def path_exists_glob(ctx: Context, path: str) -> bool:
-    """Whether anything matches a glob."""
+    """Return whether at least one path matches a glob. Only the last component of the path may hold wildcards."""
     top = ctx.host.path(str(Path(path).parent))
     return top.is_dir() and any(fnmatch.fnmatchcase(entry.name, Path(path).name) for entry in top.iterdir())
 
 
 def access(ctx: Context, path: str, mode: str) -> bool:
-    """Whether this process may ``f`` find, ``r`` read, ``w`` write or ``x`` execute a file."""
+    """Return whether the minion's process has access to a file. ``mode`` is ``f`` (the file exists), ``r``, ``w`` or
+    ``x``.
+    """
     modes = {"f": os.F_OK, "r": os.R_OK, "w": os.W_OK, "x": os.X_OK}
     if mode not in modes:
         raise InvocationError(f"mode must be one of {', '.join(modes)}, not {mode!r}")
@@ -42,12 +44,12 @@ def access(ctx: Context, path: str, mode: str) -> bool:
 
 
 def is_link(ctx: Context, path: str, nostat: bool = False) -> bool:
-    """Whether a name is a link."""
+    """Return whether the path is a symbolic link. ``nostat`` is accepted and has no effect."""
     return ctx.host.path(path, follow=False).is_symlink()
 
 
 def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
-    """Where a link points."""
+    """Return the target of a symbolic link. With ``canonicalize``, resolve all links and return the final path."""
     place = ctx.host.path(path, follow=False)
     if not place.is_symlink():
         raise InvocationError(f"A valid link was not specified: {path}")
@@ -57,7 +59,7 @@ def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
 
 
 def readdir(ctx: Context, path: str) -> list[str]:
-    """Names in a directory, with ``.`` and ``..``."""
+    """Return the names in a directory, sorted, after ``.`` and ``..``."""
     place = ctx.host.path(path)
     if not place.is_dir():
         raise InvocationError("A valid directory was not specified.")
@@ -65,7 +67,15 @@ def readdir(ctx: Context, path: str) -> list[str]:
 
 
 def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks: bool = True) -> dict[str, Any]:
-    """Owner, mode, type, size and times of a file."""
+    """Return a map with owner, group, mode, type, size, inode and times (seconds since 1970) of a file.
+
+    hash_type
+        name of a digest algorithm: the map of a regular file then also has ``sum``, the hexadecimal digest
+    follow_symlinks
+        False: describe the symbolic link itself
+
+    Raises CommandError if the path does not exist.
+    """
     place = ctx.host.path(path, follow=follow_symlinks)
     found = _lstat(place, path)
     kinds = {
@@ -97,7 +107,9 @@ def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks
 
 
 def lstat(ctx: Context, path: str) -> dict[str, Any]:
-    """The numbers of a file or link, {} when there is none."""
+    """Return the ``st_*`` fields of a file as a map, without following a symbolic link; {} if the path does not
+    exist.
+    """
     try:
         found = ctx.host.path(path, follow=False).lstat()
     except OSError:
@@ -107,55 +119,61 @@ def lstat(ctx: Context, path: str) -> dict[str, Any]:
 
 
 def get_mode(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
-    """Mode as octal digits."""
+    """Return the mode of a file as octal digits, such as "0644"."""
     return managed_file.shown_mode(stat_bits.S_IMODE(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_mode))
 
 
 def get_user(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
-    """Name of the owner."""
+    """Return the name of the user who owns a file."""
     return ctx.host.user_name(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_uid)
 
 
 def get_group(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
-    """Name of the group."""
+    """Return the name of the group that owns a file."""
     return ctx.host.group_name(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_gid)
 
 
 def get_uid(ctx: Context, path: str, follow_symlinks: bool = True) -> int:
-    """Number of the owner."""
+    """Return the number of the user who owns a file."""
     return _lstat(ctx.host.path(path, follow=follow_symlinks), path).st_uid
 
 
 def get_gid(ctx: Context, path: str, follow_symlinks: bool = True) -> int:
-    """Number of the group."""
+    """Return the number of the group that owns a file."""
     return _lstat(ctx.host.path(path, follow=follow_symlinks), path).st_gid
 
 
 def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
-    """Digest of a file, hexadecimal."""
+    """Return the digest of a file as hexadecimal text. ``form`` is the algorithm, ``chunk_size`` the bytes per read."""
     place = ctx.host.path(path)
     _lstat(place, path)
     return digests.digest_of(place, form, chunk_size)
 
 
 def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
-    """Digest of a file, or "File not found"."""
+    """Return the digest of a file as hexadecimal text, or "File not found"."""
     return get_hash(ctx, path, form) if ctx.host.path(path).is_file() else "File not found"
 
 
 def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
-    """Whether a file has a digest, written as ``algorithm=hexadecimal`` or by its length alone."""
+    """Return whether a file has the digest ``file_hash``.
+
+    file_hash
+        ``algorithm=hexadecimal``, or hexadecimal digits alone: their number then selects the algorithm
+    """
     algorithm, digest = digests.parse_digest(file_hash)
     return get_hash(ctx, path, algorithm) == digest
 
 
 def is_hardlink(ctx: Context, path: str) -> bool:
-    """Whether a file has more than one name."""
+    """Return whether a file has more than one name (hard links)."""
     return int(lstat(ctx, path).get("st_nlink", 0)) > 1
 
 
 def diskusage(ctx: Context, path: str) -> int:
-    """Bytes in a file, or in all files below a directory; a file of several names counts once."""
+    """Return the size in bytes of a file, or of all files below a directory. A file with several hard links counts
+    once.
+    """
     place = ctx.host.path(path)
     if place.is_file():
         return place.stat().st_size
@@ -168,7 +186,9 @@ def diskusage(ctx: Context, path: str) -> int:
 
 
 def statvfs(ctx: Context, path: str) -> dict[str, int]:
-    """The numbers of the file system that a path is on."""
+    """Return the ``f_*`` fields of statvfs(3) for the file system that holds the path. Raises CommandError if the
+    path does not exist.
+    """
     place = ctx.host.path(path)
     if not place.exists():
         raise CommandError(f"Could not statvfs '{path}'")
@@ -189,7 +209,9 @@ def statvfs(ctx: Context, path: str) -> dict[str, int]:
 
 
 def open_files(ctx: Context, by_pid: bool = False) -> dict[Any, list[Any]]:
-    """Files that processes have open: the processes by file, or with ``by_pid`` the files by process."""
+    """Return the files that processes have open: a map of file to process ids, or with ``by_pid`` of process id to
+    files.
+    """
     files: dict[str, set[int]] = {}
     pids: dict[int, set[str]] = {}
     for process in ctx.host.path("/proc").iterdir():
@@ -204,7 +226,9 @@ def open_files(ctx: Context, by_pid: bool = False) -> dict[Any, list[Any]]:
 
 
 def _opened(process: Path) -> Iterator[str]:
-    """What a process has open that has a name; nothing of one that is gone meanwhile, or is somebody else's."""
+    """Yield the paths of the files that a process has open, its program included. Yield nothing if the process has
+    ended or belongs to another user.
+    """
     try:
         links = [process / "exe", *(process / "fd").iterdir()]
     except OSError:
@@ -217,27 +241,27 @@ def _opened(process: Path) -> Iterator[str]:
 
 
 def normpath(ctx: Context, path: str) -> str:
-    """A path without what it does not need."""
+    """Return a path without empty, ``.`` and ``..`` components."""
     return os.path.normpath(path)
 
 
 def pardir(ctx: Context) -> str:
-    """The name of the directory above."""
+    """Return the name of the parent directory: ``..``."""
     return os.path.pardir
 
 
 def basename(ctx: Context, path: str) -> str:
-    """What stands behind the last slash."""
+    """Return the part of a path after the last slash."""
     return os.path.basename(path)  # noqa: PTH119 - a trailing slash counts, unlike in Path.name
 
 
 def dirname(ctx: Context, path: str) -> str:
-    """What stands before the last slash."""
+    """Return the part of a path before the last slash."""
     return os.path.dirname(path)  # noqa: PTH120 - as above
 
 
 def join(ctx: Context, *args: str) -> str:
-    """Path components put together."""
+    """Return path components joined with slashes. An absolute component discards the components before it."""
     return os.path.join(*args)
 
 

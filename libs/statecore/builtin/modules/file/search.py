@@ -1,4 +1,4 @@
-"""``file.find``: files below a directory by what they are called, are and hold; and what is done with them."""
+"""``file.find``: select files below a directory by name, type, owner, size, time or content, and act on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError
 
-#: Letter -> kind of file.
+#: Letter of the criterion ``type`` -> file type in st_mode.
 _KINDS: Mapping[str, int] = {
     "b": stat.S_IFBLK,
     "c": stat.S_IFCHR,
@@ -36,10 +36,10 @@ _INTERVAL = re.compile(r"([+-]?)\s*((?:\d+(?:\.\d*)?\s*[wdhms]\s*)+)", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One file that is looked at."""
+    """A file that the search has reached."""
 
     ctx: Context
-    #: The host's name of it.
+    #: Path as the host's users know it.
     name: str
     place: Path
 
@@ -48,7 +48,7 @@ class _File:
         return self.name.rpartition("/")[2]
 
     def stat(self) -> Any:
-        """Of what a link leads to, as find -L; of the link, where that is nothing."""
+        """Return the status of the link's target, like ``find -L``; of the link itself if the target does not exist."""
         target = self.ctx.host.path(self.name)
         return target.stat() if lexists(target) and not target.is_symlink() else self.place.lstat()
 
@@ -57,28 +57,35 @@ _Test = Callable[[_File], bool]
 
 
 def find(ctx: Context, path: str, *args: Any, **kwargs: Any) -> list[Any]:
-    """Files of a directory (or of those that a glob means), itself among them, that fit all criteria; the outcome of the actions.
+    """Return the paths of all files below a directory (the directory included) that fit every criterion, or the results
+    of the actions.
+
+    ``path`` may be a glob.
 
     name, iname
-        a glob of the name, ``{a,b}`` in it; the latter without regard to case
+        a glob for the file's name, with ``{a,b}`` alternatives; ``iname`` ignores case
     regex, iregex
-        a regular expression that the name begins with
+        a regular expression that has to match at the beginning of the file's name; ``iregex`` ignores case
     type
-        letters of b, c, d, f, l, p, s
+        letters: b (block device), c (character device), d (directory), f (file), l (link), p (pipe), s (socket)
     owner, user, group
-        names or numbers, with spaces or commas between
+        names or numbers, separated by spaces or commas
     size
-        ``10k``, at least ``+10m``, at most ``-1g``
+        ``10k``: from 10 KiB to below 11 KiB; ``+10m``: at least 10 MiB; ``-1g``: at most 1 GiB; units are b, k, m, g, t
     mtime
-        ``3d`` or ``+3d``: changed no later than so long ago; ``-3d``: since
+        ``3d`` or ``+3d``: last changed at least three days ago; ``-3d``: changed since then; units are w, d, h, m, s
     grep
-        a regular expression for what the file holds
+        a regular expression that has to match a line of the file
     mindepth, maxdepth
-        0 is the directory itself
-    delete, exec, print
-        what is done: letters of types; a command, {} in it the name; of group, md5, mode, mtime, name, path, size, type, user
+        levels below the directory; the directory itself has level 0
+    delete
+        letters as in ``type``: delete the found files of these types
+    exec
+        a command to run for each file; ``{}`` in it is replaced by the path
+    print
+        fields to return for each file: group, md5, mode, mtime, name, path, size, type, user
     test
-        nothing is deleted
+        True: delete and run nothing
 
     CLI Example:
 
@@ -104,9 +111,9 @@ def find(ctx: Context, path: str, *args: Any, **kwargs: Any) -> list[Any]:
             actions.append(_ACTIONS[key](ctx, str(value), dry))
         else:
             raise InvocationError(f"invalid option {key!r}; there are {', '.join([*_CRITERIA, *_ACTIONS])}")
-    actions = actions or [_printed(ctx, "path", dry)]
-    # All is looked for before anything is done: what is deleted is not walked into meanwhile.
-    found = [each for top in _tops(ctx, path) for each in _walked(ctx, top, low, None if high is None else int(high))]
+    actions = actions or [_print_fields(ctx, "path", dry)]
+    # Collect all files before the first action, so that the walk never meets a directory that an action has deleted.
+    found = [each for top in _tops(ctx, path) for each in _walk(ctx, top, low, None if high is None else int(high))]
     chosen = [each for each in found if all(test(each) for test in tests)]
     answers = [answer for each in chosen for action in actions if (answer := action(each)) is not None]
     return sorted(answers, key=str)
@@ -131,7 +138,7 @@ def _entries(ctx: Context, directory: str) -> list[str]:
     return [entry.name for entry in place.iterdir()] if place.is_dir() else []
 
 
-def _walked(ctx: Context, path: str, low: int, high: int | None) -> Iterator[_File]:
+def _walk(ctx: Context, path: str, low: int, high: int | None) -> Iterator[_File]:
     name = path.rstrip("/") or "/"
     top = ctx.host.path(path)
     if low < 1:
@@ -159,7 +166,7 @@ def _glob(case: int) -> Callable[[Context, str], _Test]:
 
 
 def _alternatives(text: str) -> list[str]:
-    """A glob with {a,b} in it as the globs that it means."""
+    """Expand the ``{a,b}`` alternatives of a glob into a list of globs without them."""
     found = re.search(r"\{([^{}]*)\}", text)
     if found is None:
         return [text]
@@ -181,13 +188,13 @@ def _kinds(ctx: Context, value: str) -> _Test:
     if unknown := letters - set(_KINDS):
         raise InvocationError(f"type must be of {', '.join(_KINDS)}, not {''.join(sorted(unknown))!r}")
     kinds = {_KINDS[letter] for letter in letters}
-    # A link is one, and also what it leads to.
+    # A symbolic link matches by its own type, and also by its target's type.
     return lambda file: (
         not kinds.isdisjoint({stat.S_IFMT(file.place.lstat().st_mode), stat.S_IFMT(file.stat().st_mode)})
     )
 
 
-def _owned(field: str, number: Callable[[Context, str], int]) -> Callable[[Context, str], _Test]:
+def _owner(field: str, number: Callable[[Context, str], int]) -> Callable[[Context, str], _Test]:
     def of(ctx: Context, value: str) -> _Test:
         try:
             numbers = {number(ctx, each) for each in value.replace(",", " ").split()}
@@ -198,7 +205,7 @@ def _owned(field: str, number: Callable[[Context, str], int]) -> Callable[[Conte
     return of
 
 
-def _sized(ctx: Context, value: str) -> _Test:
+def _size(ctx: Context, value: str) -> _Test:
     text = value.strip()
     sign, scalar = (text[0], text[1:]) if text[:1] in "+-" and text else ("", text)
     shift = _UNITS.get(scalar[-1:].lower())
@@ -210,7 +217,7 @@ def _sized(ctx: Context, value: str) -> _Test:
     return lambda file: low <= file.stat().st_size and (high is None or file.stat().st_size <= high)
 
 
-def _changed(ctx: Context, value: str) -> _Test:
+def _mtime(ctx: Context, value: str) -> _Test:
     found = _INTERVAL.fullmatch(value.strip())
     if found is None:
         raise InvocationError(f"invalid time interval: {value!r}")
@@ -221,7 +228,7 @@ def _changed(ctx: Context, value: str) -> _Test:
     return lambda file: file.stat().st_mtime <= moment
 
 
-def _held(ctx: Context, value: str) -> _Test:
+def _content_matches(ctx: Context, value: str) -> _Test:
     pattern = _compiled(value.encode(), 0)
 
     def test(file: _File) -> bool:
@@ -240,35 +247,35 @@ def _compiled(pattern: bytes, flags: int) -> re.Pattern[bytes]:
         raise InvocationError(f"invalid regular expression {pattern.decode()!r}: {error}") from error
 
 
-def _printed(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+def _print_fields(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
     words = value.replace(",", " ").split() or ["path"]
-    if unknown := [word for word in words if word not in _PRINTED]:
-        raise InvocationError(f"print knows {', '.join(_PRINTED)}, not {', '.join(unknown)}")
+    if unknown := [word for word in words if word not in _FIELDS]:
+        raise InvocationError(f"print knows {', '.join(_FIELDS)}, not {', '.join(unknown)}")
 
-    def told(file: _File) -> Any:
-        found = [_PRINTED[word](file) for word in words]
+    def fields(file: _File) -> Any:
+        found = [_FIELDS[word](file) for word in words]
         return found[0] if len(found) == 1 else found
 
-    return told
+    return fields
 
 
-def _deleted(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
-    def work(file: _File) -> str | None:
-        # What lay in a directory is gone with it.
+def _delete(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+    def act(file: _File) -> str | None:
+        # A file in a directory that was deleted before no longer exists.
         if not dry and lexists(file.place):
             managed_file.remove(file.place)
         return file.name
 
-    return work
+    return act
 
 
-def _executed(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
-    def work(file: _File) -> str:
+def _execute(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+    def act(file: _File) -> str:
         command = [word.replace("{}", file.name) for word in shlex.split(value)]
         shown = value.replace("{}", file.name)
         return f"{shown}:\n" if dry else f"{shown}:\n{ctx.host.run(command).stdout}\n"
 
-    return work
+    return act
 
 
 def _kind(file: _File) -> str:
@@ -280,7 +287,7 @@ def _md5(file: _File) -> str:
     return digests.digest_of(file.ctx.host.path(file.name), "md5") if stat.S_ISREG(file.stat().st_mode) else ""
 
 
-_PRINTED: Mapping[str, Callable[[_File], Any]] = {
+_FIELDS: Mapping[str, Callable[[_File], Any]] = {
     "group": lambda file: file.ctx.host.group_name(file.stat().st_gid),
     "md5": _md5,
     "mode": lambda file: stat.S_IMODE(file.stat().st_mode) & 0o777,
@@ -298,16 +305,16 @@ _CRITERIA: Mapping[str, Callable[[Context, str], _Test]] = {
     "regex": _regex(0),
     "iregex": _regex(re.IGNORECASE),
     "type": _kinds,
-    "owner": _owned("st_uid", lambda ctx, name: ctx.host.uid(name)),
-    "user": _owned("st_uid", lambda ctx, name: ctx.host.uid(name)),
-    "group": _owned("st_gid", lambda ctx, name: ctx.host.gid(name)),
-    "size": _sized,
-    "mtime": _changed,
-    "grep": _held,
+    "owner": _owner("st_uid", lambda ctx, name: ctx.host.uid(name)),
+    "user": _owner("st_uid", lambda ctx, name: ctx.host.uid(name)),
+    "group": _owner("st_gid", lambda ctx, name: ctx.host.gid(name)),
+    "size": _size,
+    "mtime": _mtime,
+    "grep": _content_matches,
 }
 
 _ACTIONS: Mapping[str, Callable[[Context, str, bool], Callable[[_File], Any]]] = {
-    "delete": _deleted,
-    "exec": _executed,
-    "print": _printed,
+    "delete": _delete,
+    "exec": _execute,
+    "print": _print_fields,
 }

@@ -1,8 +1,8 @@
-"""Requests over HTTP (Salt's ``http`` module): web hooks, and whether a server answers as it should."""
+"""HTTP requests: Salt's ``http`` execution module."""
 
 from __future__ import annotations
 
 from statecore.builtin.modules.http import ca_bundle, queries
 
-#: The modules whose functions make up this one.
+#: The modules whose public functions together are the execution module ``http``.
 PARTS = (queries, ca_bundle)

@@ -1,4 +1,4 @@
-"""What a request carries: its body and its headers, given as they are, in a file, or as a template."""
+"""Body and headers of an HTTP request: given directly, read from a file, or rendered from a template."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEME = "salt://"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Where a body (or headers) comes from; the file counts where there is one."""
+    """Source of a request's body or headers. If ``file`` is set, ``data`` is ignored."""
 
     data: Any
     file: str | None
@@ -26,7 +26,9 @@ class Body:
     values: Mapping[str, Any] | None = None
 
     def content(self, ctx: Context) -> Any:
-        """What is given, a file's bytes, or what a template's renderers make of them. Raises CommandError, and SlsError."""
+        """Return ``data``, the bytes of ``file``, or the data that the rendered file gives. Raises CommandError and
+        SlsError.
+        """
         if self.file is None:
             return self.data
         data = _read(ctx, str(self.file))
@@ -41,14 +43,18 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A body as bytes, and the headers that it needs."""
+    """A request's body as bytes, with the headers that this body needs."""
 
     data: bytes | None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) -> Made:
-    """The bytes of a body: fields are encoded as a form has them; ``form`` (field, file name) sends it as a file."""
+    """Return the bytes of a body. A map is encoded as form fields.
+
+    form
+        (field name, file name): send the body as a file of a multipart form
+    """
     content = given.content(ctx)
     if form is not None:
         return _multipart(_bytes("" if content is None else content), *form)
@@ -56,7 +62,9 @@ def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) 
 
 
 def headers_of(ctx: Context, named: Any, listed: Any, file: Body) -> dict[str, str]:
-    """Headers by name. A file's count more than those of its kind. Raises InvocationError."""
+    """Return a map of header name to value. Headers of the file replace ``named`` (a map) or ``listed`` (lines).
+    Raises InvocationError.
+    """
     read = file.content(ctx)
     if isinstance(read, Mapping):
         named = read

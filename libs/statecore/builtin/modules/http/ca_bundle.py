@@ -1,4 +1,4 @@
-"""The file of authorities that servers' certificates are checked against."""
+"""``http.update_ca_bundle``: replace the host's file of trusted certificate authorities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.sources import downloads
 
-#: Where systems keep it. Salt: utils/http.py.
+#: Paths where distributions keep the bundle. Salt: salt/utils/http.py.
 _PLACES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -25,9 +25,17 @@ _PLACES = (
 def update_ca_bundle(
     ctx: Context, target: str | None = None, source: str | None = None, merge_files: Any = None
 ) -> None:
-    """Puts what ``source`` gives in place of the host's bundle of authorities, ``merge_files`` behind it.
+    """Download a bundle of certificate authorities and write it, followed by the ``merge_files``, to the host's bundle
+    file.
 
-    There is no source unless you name one (or the option ``ca_bundle_url``): whom to believe is not asked of just anybody.
+    target
+        path of the bundle; default: the option ``ca_bundle``, else the first known path that exists on the host
+    source
+        https URL of the bundle; default: the option ``ca_bundle_url``. Saltern has no built-in source, unlike Salt
+    merge_files
+        a path, or a list of paths, of PEM files to append
+
+    Raises InvocationError without a source, CommandError if the download is not a certificate.
 
     CLI Example:
 

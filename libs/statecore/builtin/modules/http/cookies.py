@@ -1,4 +1,4 @@
-"""Cookies between requests: a file of the managed host, or of the minion's cache where none is named."""
+"""Cookies that are kept between requests: in a file of the managed host, or by default in the minion's cache."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ _FORMATS = ("lwp", "mozilla")
 
 @dataclass(frozen=True, slots=True)
 class CookieFile:
-    """One jar, and the files that it is kept in: that of a session keeps what ends with the session, too."""
+    """The cookie jar of one request, with the files that store it: (path, format, True if session cookies are stored
+    too).
+    """
 
     jar: CookieJar
     files: tuple[tuple[Path, str, bool], ...]
 
     def save(self) -> None:
-        """Replaces the files, for nobody else to read. Raises CommandError."""
+        """Write the cookies to the files, readable by the minion's user only. Raises CommandError."""
         for path, form, session in self.files:
             aside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
             kept = _jar(form)
@@ -37,7 +39,7 @@ class CookieFile:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with located(aside) as (name, way):
                     os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
-                # A jar writes where a name leads, so it writes where only we are.
+                # The jar's save() follows symbolic links, so it writes to a private temporary file first.
                 with tempfile.NamedTemporaryFile() as own:
                     kept.save(own.name, ignore_discard=session)
                     aside.write_bytes(Path(own.name).read_bytes())
@@ -49,7 +51,11 @@ class CookieFile:
 
 
 def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str | None) -> CookieFile | None:
-    """The jar of a request, None when it keeps none. ``kept`` is (file, format), ``session`` a file; no name: the cache's."""
+    """Return the cookie jar for a request, None if the request keeps no cookies.
+
+    ``kept`` is (file or None, format), ``session`` the file for session cookies. Without a file name, a file in the
+    minion's cache is used.
+    """
     if kept is None and session is None:
         return None
     import http.cookiejar

@@ -1,6 +1,8 @@
-"""``http.query``: one request, and of its answer what the caller wants to have. Salt: utils/http.py.
+"""``http.query``: one HTTP request, and the parts of its response that the caller wants.
 
-A server that refuses, or does not answer, is told in the return (``error``), as Salt has it; a call that makes no sense raises.
+As in Salt, a refusal or a missing response of the server is returned as ``error``. Wrong arguments raise
+InvocationError.
+Salt: salt/utils/http.py.
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ from statecore.sources.http import Answer, Exchange
 
 AGENT = "Saltern http.query()"
 
-#: What a secret is in logs and errors.
+#: Replacement for secret values in errors.
 HIDDEN = "XXXXXXXXXX"
 
-#: Seconds between two requests of ``wait_for_successful_query`` when nothing else is said.
+#: Default seconds between two requests of ``wait_for_successful_query``.
 INTERVAL = 1.0
 
 _FORMS = ("json", "xml", "yaml", "plain")
 
-#: Objects of Python that the caller would have to hand over or to take: nothing that comes over the wire.
+#: Arguments of Salt's function that need Python objects of the caller. A job cannot carry them, so they are refused.
 _OBJECTS = ("stream", "streaming_callback", "header_callback", "handle")
 
 
@@ -90,34 +92,48 @@ def query(
     decode_body: bool = True,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Asks a server. ``body`` and what is wanted of ``status``, ``headers``, ``text``, ``dict``; ``error`` where it refuses.
+    """Send an HTTP request. Return a map with ``body``, the wanted parts of the response, and ``error`` if the request
+    failed.
 
-    params, data, data_file
-        what is put behind the URL; the body as text, or as a map of fields; a file (or salt://) that holds it
+    params
+        map of query parameters to append to the URL
+    data, data_file
+        body of the request: text or a map of form fields; or a file (a path or ``salt://``) that holds the body
     header_dict, header_list, header_file
-        headers as a map, as ``Name: value``, or a file of either
-    data_render, data_renderer, header_render, header_renderer, template_dict
-        the file is a template, rendered by this pipe with these values
+        headers: a map, a list of ``Name: value``, or a file with either
+    data_render, header_render
+        True: render ``data_file`` or ``header_file`` as a template
+    data_renderer, header_renderer, template_dict
+        the template's render pipe (default: the option ``renderer``), and the map of its variables
     username, password, auth
-        a login; ``auth`` is both
-    decode, decode_type, decode_out
-        ``dict`` is the body as data: auto, json, yaml, xml or plain; a file of the host to keep the text in
-    cookies, cookie_jar, cookie_format, persist_session, session_cookie_jar
-        cookies are kept in this file (lwp or mozilla); those of a session, too, in another
-    text_out, headers_out
-        files of the host that get the text, or the headers
+        login; ``auth`` is a list of name and password
+    status, headers, text
+        True: return the status code, the headers, or the body also as ``text``
+    decode, decode_type
+        True: return the body parsed as ``dict``; the type is auto, json, yaml, xml or plain
+    cookies, cookie_jar, cookie_format
+        if ``cookies`` is given, keep cookies in the file ``cookie_jar`` (format lwp or mozilla)
+    persist_session, session_cookie_jar
+        True: keep session cookies too, in the file ``session_cookie_jar``
+    text_out, headers_out, decode_out
+        files of the host that the body, the headers or the decoded body is written to
     ca_bundle, verify_ssl, cert
-        authorities that are believed; whether they are asked; our own certificate, or [certificate, key]
+        file of trusted authorities; False: do not verify the server; client certificate, or [certificate, key]
     formdata, formdata_fieldname, formdata_filename
-        the body is sent as a file of a form
+        True: send the body as a file of a multipart form, with this field and file name
     raise_error
-        False: an answer that is an error is returned as any other
+        False: treat an error response like any other response
     hide_fields
-        fields whose values are nobody's business: not in errors, not in logs
+        names of fields whose values are hidden in errors
+    port
+        port of the server, if the URL has none
     test, test_url
-        asks nothing, or this in place of ``url``
+        with ``test``, send nothing, or request ``test_url`` instead of ``url``
     opts
-        values for options of the minion: http_connect_timeout, http_request_timeout, http_max_body, proxy_host, ...
+        map of minion options that replace the configured ones: http_connect_timeout and http_request_timeout (seconds),
+        http_max_body (bytes), proxy_host, ...
+    decode_body
+        False: return the body as bytes
 
     CLI Example:
 
@@ -166,7 +182,7 @@ def query(
         limit=int(options.get("http_max_body") or 100 * 1024**3),
         cookies=jar.jar if jar else None,
     )
-    told: dict[str, Any] = {"test": True} if test else {}
+    result: dict[str, Any] = {"test": True} if test else {}
     try:
         answer = http.exchange(asked)
     except http.TimedOut as error:
@@ -177,27 +193,32 @@ def query(
         jar.save()
     plain = _text(answer) if decode_body else answer.body
     if raise_error and not 200 <= answer.status < 300:
-        return told | {"status": answer.status, "error": f"HTTP {answer.status}: {answer.reason}", "body": plain}
-    told["body"] = plain
+        return result | {"status": answer.status, "error": f"HTTP {answer.status}: {answer.reason}", "body": plain}
+    result["body"] = plain
     _put(ctx, text_out, answer.body)
     _put(ctx, headers_out, "".join(f"{key}: {value}\n" for key, value in answer.headers.items()).encode())
     if status:
-        told["status"] = answer.status
+        result["status"] = answer.status
     if headers:
-        told["headers"] = dict(answer.headers)
+        result["headers"] = dict(answer.headers)
     if decode:
         form = _form(answer) if decode_type == "auto" else decode_type
         if form != "plain":
-            told["dict"] = _decoded(form, _text(answer), address)
+            result["dict"] = _decoded(form, _text(answer), address)
         text = text or form == "plain"
         _put(ctx, decode_out, answer.body)
-    return told | ({"text": plain} if text else {})
+    return result | ({"text": plain} if text else {})
 
 
 def wait_for_successful_query(
     ctx: Context, url: str, wait_for: float = 300, request_interval: float = INTERVAL, **kwargs: Any
 ) -> dict[str, Any]:
-    """Asks until the server answers without an error, for so many seconds; the last answer.
+    """Repeat ``http.query`` until it succeeds. Return the last result.
+
+    wait_for
+        seconds after which no further request is sent
+    request_interval
+        seconds between two requests
 
     CLI Example:
 
@@ -206,14 +227,16 @@ def wait_for_successful_query(
     end = time.monotonic() + _seconds("wait_for", wait_for)
     pause = _seconds("request_interval", request_interval)
     while True:
-        told = query(ctx, url, **kwargs)
-        if "error" not in told or time.monotonic() + pause > end:
-            return told
+        result = query(ctx, url, **kwargs)
+        if "error" not in result or time.monotonic() + pause > end:
+            return result
         time.sleep(pause)
 
 
 def _seconds(name: str, value: Any) -> float:
-    """A length of time. Raises InvocationError."""
+    """Convert a number of seconds to float. Raises InvocationError for anything that is not a finite number of at
+    least 0.
+    """
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -224,7 +247,7 @@ def _seconds(name: str, value: Any) -> float:
 
 
 def _hidden(text: str, params: Any, data: Any, fields: Sequence[str] | None) -> str:
-    """A text without the values of these fields."""
+    """Replace the values of the given fields in a text by ``HIDDEN``."""
     for field in fields or ():
         for given in (params, data):
             value = str(given.get(field) or "") if isinstance(given, Mapping) else ""
@@ -234,7 +257,7 @@ def _hidden(text: str, params: Any, data: Any, fields: Sequence[str] | None) -> 
 
 
 def _known(kwargs: Mapping[str, Any], more: Sequence[str]) -> None:
-    # Publications bring their own (__pub_jid, ...).
+    # Publications add arguments such as __pub_jid, which are ignored.
     if unknown := [name for name in kwargs if name not in more and not name.startswith("__")]:
         raise InvocationError(f"http.query takes no argument {', '.join(sorted(unknown))}")
 
@@ -287,7 +310,7 @@ def _host_file(ctx: Context, argument: str, name: Any) -> Any:
 
 
 def _proxy(options: Mapping[str, Any], address: str) -> str | None:
-    """URL of the proxy, "" for none, None for what the environment says."""
+    """Return the URL of the proxy, "" for no proxy, None to use the environment variables."""
     host, port = options.get("proxy_host"), options.get("proxy_port")
     if not (host and port):
         return None
@@ -314,7 +337,7 @@ def _form(answer: Answer) -> str:
 
 
 def _decoded(form: str, text: str, address: str) -> Any:
-    # Late: few requests want XML.
+    # Imported here because few requests need XML.
     from xml.etree import ElementTree
 
     try:
@@ -329,7 +352,9 @@ def _decoded(form: str, text: str, address: str) -> Any:
 
 
 def _element(tree: Any) -> dict[str, Any]:
-    """An element as Salt shows it: its children by their names, its text where it has none; a name that comes twice has a list."""
+    """Convert an XML element to Salt's form: {tag: text}, or children by tag. A tag that occurs several times has a
+    list.
+    """
     name = tree.tag.rpartition("}")[2]
     if not len(tree):
         return {name: tree.text}

@@ -1,8 +1,12 @@
-"""MySQL and MariaDB (Salt's ``mysql`` module), by the client program of the host: ``mariadb`` or ``mysql``.
+"""MySQL and MariaDB: Salt's ``mysql`` execution module, through the host's client program (``mariadb`` or ``mysql``).
 
-Connection arguments of every function: connection_host, connection_port, connection_user, connection_pass, connection_db,
-connection_unix_socket, connection_charset, connection_default_file, connection_default_group; else ``mysql.host`` and its kin of
-configuration and pillar. Secrets go through files that only the caller can read, never over a command line.
+Every function takes the connection arguments connection_host, connection_port, connection_user, connection_pass,
+connection_db,
+connection_unix_socket, connection_charset, connection_default_file and connection_default_group. If an argument is
+missing, the
+option ``mysql.host``, ``mysql.port`` and so on of the minion's configuration or pillar is used. Secrets are passed to
+the client
+in a temporary file with mode 0600, never on a command line.
 """
 
 from __future__ import annotations
@@ -10,12 +14,12 @@ from __future__ import annotations
 from statecore.builtin.modules.mysql import grants, queries, schemas, users
 from statecore.model.context import Context
 
-#: The modules whose functions make up this one.
+#: The modules whose public functions together are the execution module ``mysql``.
 PARTS = (queries, users, grants, schemas)
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has a client."""
+    """Return None if the host has a MySQL client, else a sentence with the reason."""
     if ctx.host.which("mariadb") or ctx.host.which("mysql"):
         return None
     return "the host has no client program of MySQL (mariadb, mysql): install mariadb-client"

@@ -1,4 +1,4 @@
-"""The client program: how it reaches the server, what it is asked, what it answers."""
+"""Calls of the MySQL client program: connection options, statements, and the rows of its XML output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.databases import mysql
 
-#: Connection argument -> (Salt's option, the client's).
+#: Connection argument -> (last part of Salt's option ``mysql.*``, option of the client program).
 _CONNECTION: Mapping[str, tuple[str, str]] = {
     "connection_host": ("host", "host"),
     "connection_port": ("port", "port"),
@@ -28,10 +28,10 @@ _CONNECTION: Mapping[str, tuple[str, str]] = {
 
 _FILE = ("connection_default_file", "connection_default_group")
 
-#: Arguments of Salt's that mean something to its driver alone.
+#: Arguments that only make sense for the Python driver that Salt uses.
 _REFUSED = ("connection_conv", "connection_use_unicode", "client_flags")
 
-#: Seconds that a statement may take.
+#: Seconds after which the client program is stopped.
 _TIMEOUT = 300.0
 
 _NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
@@ -42,7 +42,9 @@ Row = Sequence[str | None]
 
 
 def need_connection(given: Mapping[str, Any]) -> None:
-    """Raises InvocationError for what is no connection argument, or one that the client program has no use for."""
+    """Raise InvocationError for an argument that is not a connection argument, or that the client program does not
+    support.
+    """
     known = {*_CONNECTION, *_FILE}
     plain = [name for name in given if not name.startswith("__")]
     if refused := [name for name in plain if name in _REFUSED and given[name]]:
@@ -54,7 +56,10 @@ def need_connection(given: Mapping[str, Any]) -> None:
 
 
 def ask(ctx: Context, given: Mapping[str, Any], statement: str, *, secrets: Sequence[str | None] = ()) -> list[Row]:
-    """The rows that a statement returns. Literals are to be made by ``databases.mysql``. Raises CommandError."""
+    """Run one statement and return its rows. Values in the statement must be quoted by ``databases.mysql``.
+
+    ``secrets`` are values to hide in errors. Raises CommandError with the server's reason.
+    """
     tables = run(ctx, given, mysql.PREAMBLE + statement + ";\n", secrets=secrets)
     return [] if not tables else tables[-1][1]
 
@@ -62,7 +67,11 @@ def ask(ctx: Context, given: Mapping[str, Any], statement: str, *, secrets: Sequ
 def run(
     ctx: Context, given: Mapping[str, Any], text: str, *, secrets: Sequence[str | None] = ()
 ) -> list[tuple[list[str], list[Row]]]:
-    """(columns, rows) of each statement that returns some. Raises CommandError with the server's reason."""
+    """Run SQL text and return (columns, rows) of each statement that returns rows. Raises CommandError with the
+    server's reason.
+
+    ``secrets`` are values to hide in that reason.
+    """
     need_connection(given)
     program = "mariadb" if ctx.host.which("mariadb") else "mysql"
     name = f"/tmp/.saltern-mysql-{os.urandom(8).hex()}.cnf"
@@ -82,11 +91,11 @@ def run(
 
 
 def _settings(ctx: Context, given: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """(the client's options as a file, what of them is secret)."""
+    """Return (content of an option file for the client, secret values in it)."""
     file, group = (_setting(ctx, given, name, name.removeprefix("connection_")) for name in _FILE)
     lines, secret = _of_file(ctx, str(file), str(group or "client")) if file else ([], None)
     for argument, (option, client) in _CONNECTION.items():
-        # With a file of its own, a connection is not what configuration says. Salt: modules/mysql.py.
+        # If the call names an option file, the minion's configuration is ignored. Salt: salt/modules/mysql.py.
         value = given.get(argument) if file else _setting(ctx, given, argument, option)
         if value in (None, ""):
             continue
@@ -102,7 +111,7 @@ def _setting(ctx: Context, given: Mapping[str, Any], argument: str, option: str)
 
 
 def _of_file(ctx: Context, name: str, group: str) -> tuple[list[str], str | None]:
-    """(the lines of a group of an option file, its password)."""
+    """Return (lines of one group of an option file, the password in it or None)."""
     data = managed_file.read(ctx.host.path(name), name)
     if data is None:
         raise CommandError(f"connection_default_file: there is no file {name}")
@@ -119,7 +128,7 @@ def _of_file(ctx: Context, name: str, group: str) -> tuple[list[str], str | None
 
 
 def _quoted(value: str) -> str:
-    """A value of an option file: backslashes escape there, quotes keep blanks and ``#``."""
+    """Quote a value for an option file, where backslashes escape and quotes protect blanks and ``#``."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

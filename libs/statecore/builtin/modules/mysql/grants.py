@@ -1,4 +1,4 @@
-"""What accounts may do."""
+"""Functions of the ``mysql`` module for the privileges of accounts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.system.databases import mysql
 from statecore.system.databases.mysql import Grant
 
-#: Error number of an account that has no grants at all, or is not there.
+#: Error of an account that has no grants or does not exist.
 _NO_GRANTS = "MySQL Error 1141"
 
-#: Requirement -> whether it has a value.
+#: Requirement of ``ssl_option`` -> whether it takes a value.
 _SSL = {"SSL": False, "X509": False, "CIPHER": True, "ISSUER": True, "SUBJECT": True}
 
 
 def user_grants(ctx: Context, user: str, host: str = "localhost", **connection_args: Any) -> Any:
-    """Lines of SHOW GRANTS, without what they tell of passwords; False where there is no such account.
+    """Return the lines of SHOW GRANTS for an account, without passwords. Return False if the account does not exist.
 
     CLI Example:
 
@@ -43,7 +43,7 @@ def grant_exists(
     escape: bool = True,
     **connection_args: Any,
 ) -> bool:
-    """Whether an account may do all of this on that object.
+    """Return whether an account has all of these privileges on a database or table.
 
     CLI Example:
 
@@ -73,7 +73,10 @@ def grant_add(
     ssl_option: Any = False,
     **connection_args: Any,
 ) -> bool:
-    """Lets an account do this. Raises CommandError.
+    """Grant privileges to an account. Return whether the account then has them. Raises CommandError.
+
+    ssl_option
+        a list of requirements, such as ``[{SSL: True}, {CIPHER: name}]``
 
     CLI Example:
 
@@ -97,7 +100,7 @@ def grant_revoke(
     escape: bool = True,
     **connection_args: Any,
 ) -> bool:
-    """Lets an account do this no more. Raises CommandError."""
+    """Revoke privileges of an account. Return whether the account no longer has them. Raises CommandError."""
     *_, place = mysql.place(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant)) + (", GRANT OPTION" if grant_option else "")
     client.ask(ctx, connection_args, f"REVOKE {listed} ON {place} FROM {mysql.account(user, host)}")
@@ -105,7 +108,9 @@ def grant_revoke(
 
 
 def _required(options: Any) -> str:
-    """The clause REQUIRE of [{'SSL': True}, {'CIPHER': '…'}]. Raises InvocationError."""
+    """Return the REQUIRE clause for options such as ``[{'SSL': True}, {'CIPHER': '...'}]``, "" for none. Raises
+    InvocationError.
+    """
     if not options:
         return ""
     found = []

@@ -1,4 +1,4 @@
-"""Statements of the caller's own, and what the server is."""
+"""Functions of the ``mysql`` module that run the caller's statements and ask the server about itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from statecore.system.databases import mysql
 
 
 def query(ctx: Context, database: str, query: str, **connection_args: Any) -> dict[str, Any]:
-    """Runs one statement of yours: ``columns`` and ``results`` of what returns rows, else ``rows affected``; the ``query time``.
+    """Run one SQL statement. Return a map with ``query time``, and ``rows returned``, ``columns`` and ``results``.
+
+    A statement that returns no rows has ``rows affected`` instead.
 
     CLI Example:
 
@@ -25,18 +27,21 @@ def query(ctx: Context, database: str, query: str, **connection_args: Any) -> di
     started = time.monotonic()
     text = f"{str(query).strip().rstrip(';')}\n;\nSELECT ROW_COUNT() AS saltern_rows;\n"
     tables = client.run(ctx, {**connection_args, "connection_db": database}, text)
-    told: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
+    result: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
     if len(tables) > 1:
         columns, rows = tables[0]
-        return told | {"rows returned": len(rows), "columns": columns, "results": [list(row) for row in rows]}
-    return told | {"rows affected": int(tables[-1][1][0][0] or 0)}
+        return result | {"rows returned": len(rows), "columns": columns, "results": [list(row) for row in rows]}
+    return result | {"rows affected": int(tables[-1][1][0][0] or 0)}
 
 
 def file_query(
     ctx: Context, database: str, file_name: str, saltenv: str | None = None, **connection_args: Any
 ) -> dict[str, Any]:
-    """Runs the statements of a file of the host, or of the tree (``salt://``): ``columns`` and ``results`` of each that returns
-    rows, how many ``rows returned`` in all, and the ``query time``.
+    """Run the SQL statements of a file. ``file_name`` is a path of the host, or ``salt://...``.
+
+    Return a map with ``query time``, the total of ``rows returned``, and one entry of ``columns`` and ``results`` for
+    each statement
+    that returns rows. Raises CommandError if the file does not exist.
 
     CLI Example:
 
@@ -51,33 +56,33 @@ def file_query(
         raise CommandError(f"File {file_name} does not exist")
     started = time.monotonic()
     tables = client.run(ctx, {**connection_args, "connection_db": database}, data.decode("utf-8", "surrogateescape"))
-    told: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
+    result: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
     if not tables:
-        return told
+        return result
     results = [[list(row) for row in rows] for _, rows in tables]
     returned = sum(len(rows) for rows in results)
-    return told | {"rows returned": returned, "columns": [list(columns) for columns, _ in tables], "results": results}
+    return result | {"rows returned": returned, "columns": [list(columns) for columns, _ in tables], "results": results}
 
 
 def version(ctx: Context, **connection_args: Any) -> str:
-    """The server's version, as it says it."""
+    """Return the server's version as text."""
     return str(client.ask(ctx, connection_args, "SELECT VERSION()")[0][0])
 
 
 def plugin_status(ctx: Context, name: str, **connection_args: Any) -> str:
-    """ACTIVE, DISABLED, …; "" where the server has no such plugin."""
+    """Return the status of a plugin, such as ACTIVE or DISABLED; "" if the server does not have the plugin."""
     asked = f"SELECT PLUGIN_STATUS FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = {mysql.literal(name)}"
     rows = client.ask(ctx, connection_args, asked)
     return str(rows[0][0]) if rows else ""
 
 
 def verify_login(ctx: Context, user: str, password: str | None = None, **connection_args: Any) -> bool:
-    """Whether the server lets this user in."""
+    """Return whether the server accepts this user and password. Raises CommandError for any other fault."""
     login = {**connection_args, "connection_user": user, "connection_pass": password or ""}
     try:
         client.ask(ctx, login, "SELECT 1")
     except CommandError as error:
-        # Access denied; anything else says nothing about the login.
+        # Access denied. Other errors do not say whether the login is valid.
         if str(error).startswith("MySQL Error 1045"):
             return False
         raise
@@ -85,7 +90,7 @@ def verify_login(ctx: Context, user: str, password: str | None = None, **connect
 
 
 def quote_identifier(ctx: Context, identifier: str, for_grants: bool = False) -> str:
-    """A name in quotes, as statements have it."""
+    """Return a name quoted as an SQL identifier. With ``for_grants``, the wildcards ``_`` and ``%`` are escaped too."""
     return mysql.identifier(identifier, pattern=for_grants)
 
 

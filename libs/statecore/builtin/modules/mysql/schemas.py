@@ -1,4 +1,4 @@
-"""Databases."""
+"""Functions of the ``mysql`` module for databases."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.databases import mysql
 
-#: The server's own.
+#: System databases of the server.
 _OWN = ("mysql", "information_schema", "performance_schema", "sys")
 
 
 def db_list(ctx: Context, **connection_args: Any) -> list[str]:
-    """Names of all databases."""
+    """Return the names of all databases."""
     return [str(row[0]) for row in client.ask(ctx, connection_args, "SHOW DATABASES")]
 
 
 def db_get(ctx: Context, name: str, **connection_args: Any) -> dict[str, str]:
-    """``character_set`` and ``collate`` of a database, {} where there is none.
+    """Return a map with ``character_set`` and ``collate`` of a database, {} if it does not exist.
 
     CLI Example:
 
@@ -34,14 +34,14 @@ def db_get(ctx: Context, name: str, **connection_args: Any) -> dict[str, str]:
 
 
 def db_exists(ctx: Context, name: str, **connection_args: Any) -> bool:
-    """Whether there is a database."""
+    """Return whether a database exists."""
     return bool(db_get(ctx, name, **connection_args))
 
 
 def db_create(
     ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: Any
 ) -> bool:
-    """Makes a database; False where there is one. Raises CommandError.
+    """Create a database. Return False if it exists. Raises CommandError.
 
     CLI Example:
 
@@ -56,13 +56,15 @@ def db_create(
 def alter_db(
     ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: Any
 ) -> bool:
-    """Gives a database another character set, or collation. Raises CommandError."""
+    """Change the character set or the collation of a database. Raises CommandError."""
     client.ask(ctx, connection_args, f"ALTER DATABASE {mysql.identifier(name)}{_written(character_set, collate)}")
     return True
 
 
 def db_remove(ctx: Context, name: str, **connection_args: Any) -> bool:
-    """Removes a database with all that is in it; False where there is none. Raises CommandError for the server's own."""
+    """Drop a database with all its tables. Return False if it does not exist. Raises CommandError for the server's
+    system databases.
+    """
     if name in _OWN:
         raise CommandError(f"DB '{name}' may not be removed")
     if not db_exists(ctx, name, **connection_args):

@@ -1,4 +1,8 @@
-"""Accounts. A password is hashed here where the server keeps its hash: it then goes over no wire, into no log."""
+"""Functions of the ``mysql`` module for accounts.
+
+Passwords for the plugin mysql_native_password are hashed by the minion, so that the plain password is neither sent nor
+logged.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ from statecore.system.databases import mysql
 
 _NATIVE = "mysql_native_password"
 
-#: The plugin that lets in who has the name on the host: of MariaDB, of MySQL.
+#: The plugins that authenticate by the local user of a socket: MariaDB's and MySQL's.
 _SOCKET = ("unix_socket", "auth_socket")
 
 
 def user_list(ctx: Context, **connection_args: Any) -> list[dict[str, str]]:
-    """``User`` and ``Host`` of all accounts."""
+    """Return a list of maps with ``User`` and ``Host``, one for each account."""
     rows = client.ask(ctx, connection_args, "SELECT User, Host FROM mysql.user ORDER BY User, Host")
     return [{"User": str(user), "Host": str(host)} for user, host in rows]
 
@@ -34,7 +38,14 @@ def user_exists(
     auth_plugin: str = _NATIVE,
     **connection_args: Any,
 ) -> bool:
-    """Whether there is an account, with this password (or hash, or none). Of other plugins a password cannot be verified.
+    """Return whether an account exists and has this password, this password hash, or (``passwordless``) no password.
+
+    Passwords of plugins other than mysql_native_password cannot be verified: only the plugin's name is compared.
+
+    unix_socket
+        True, with ``passwordless``: the account has to authenticate by its socket
+    password_column
+        accepted, without effect
 
     CLI Example:
 
@@ -64,7 +75,12 @@ def user_create(
     auth_plugin: str = _NATIVE,
     **connection_args: Any,
 ) -> bool:
-    """Makes an account; False where there is one already. Raises CommandError.
+    """Create an account. Return False if it exists. Raises CommandError.
+
+    allow_passwordless
+        True: the account may be created without a password
+    unix_socket
+        True: the account authenticates by its socket; only for the host ``localhost``
 
     CLI Example:
 
@@ -91,7 +107,8 @@ def user_chpass(
     auth_plugin: str | None = None,
     **connection_args: Any,
 ) -> bool:
-    """Gives an account another password, or none; False where there is no account. Raises CommandError.
+    """Set, or with ``allow_passwordless`` remove, the password of an account. Return False if the account does not
+    exist. Raises CommandError.
 
     CLI Example:
 
@@ -108,7 +125,7 @@ def user_chpass(
 
 
 def user_remove(ctx: Context, user: str, host: str = "localhost", **connection_args: Any) -> bool:
-    """Removes an account; False where there is none. Raises CommandError."""
+    """Drop an account. Return False if it does not exist. Raises CommandError."""
     if not user_exists(ctx, user, host, **connection_args):
         return False
     client.ask(ctx, connection_args, f"DROP USER {mysql.account(user, host)}")
@@ -116,7 +133,7 @@ def user_remove(ctx: Context, user: str, host: str = "localhost", **connection_a
 
 
 def _found(ctx: Context, user: str, host: str, connection: dict[str, Any]) -> tuple[str, str] | None:
-    """(plugin, what it keeps of the password) of an account; None where there is none."""
+    """Return (authentication plugin, stored password hash) of an account, None if it does not exist."""
     asked = (
         "SELECT plugin, authentication_string FROM mysql.user"
         f" WHERE User = {mysql.literal(user)} AND Host = {mysql.literal(host)}"
@@ -135,7 +152,9 @@ def _identified(
     auth_plugin: str,
     connection: dict[str, Any],
 ) -> str:
-    """How a statement says by what an account is known; "" for nothing. Raises InvocationError, CommandError."""
+    """Return the IDENTIFIED clause of a CREATE USER or ALTER USER statement, "" for no password. Raises
+    InvocationError, CommandError.
+    """
     maria = "MariaDB" in str(client.ask(ctx, connection, "SELECT VERSION()")[0][0])
     if not (password or password_hash):
         if unix_socket:
@@ -169,5 +188,5 @@ def _say(
     try:
         client.ask(ctx, connection, statement, secrets=secrets)
     except CommandError as error:
-        # A statement that is not understood is shown in part.
+        # The chained error would show a part of the statement, which may hold the password.
         raise CommandError(str(error)) from None

@@ -1,6 +1,7 @@
-"""Interfaces and addresses (Salt's ``network`` module), as the kernel has them for the managed host; asked without a program.
+"""Interfaces and addresses of the managed host: Salt's ``network`` execution module, read from the kernel without a
+program.
 
-Of an interface of ours its first IPv4 address is told, as in the grains.
+As in the grains, ``interface_ip`` returns the first IPv4 address of an interface.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import kernel_network, network_files
 
-#: The modules whose functions are served with these.
+#: Modules whose public functions also belong to the execution module ``network``.
 PARTS = (routes, connections, probes)
 
-#: So many name servers' answers are waited for at once.
+#: Number of reverse DNS queries that run at the same time.
 _ASKED_AT_ONCE = 8
 
 
 def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
-    """name -> up, hwaddr, inet (address, netmask, broadcast, label), inet6 (address, prefixlen, scope).
+    """Return a map of interface name to its data: up, hwaddr, inet (address, netmask, broadcast, label) and inet6
+    (address, prefixlen, scope).
 
     CLI Example:
 
@@ -45,18 +47,22 @@ def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
 
 
 def interface(ctx: Context, iface: str) -> Any:
-    """The IPv4 addresses of an interface."""
+    """Return the IPv4 addresses of an interface: a list of maps, None if it has none. Raises CommandError for an
+    unknown interface.
+    """
     return _existing(ctx, iface).get("inet")
 
 
 def interface_ip(ctx: Context, iface: str) -> str:
-    """The first IPv4 address of an interface, "" when it has none."""
+    """Return the first IPv4 address of an interface, "" if it has none. Raises CommandError for an unknown
+    interface.
+    """
     entries = _existing(ctx, iface).get("inet") or [{"address": ""}]
     return str(entries[0]["address"])
 
 
 def hw_addr(ctx: Context, iface: str) -> str:
-    """The hardware address of an interface.
+    """Return the hardware address of an interface, "" if it has none. Raises CommandError for an unknown interface.
 
     CLI Example:
 
@@ -75,7 +81,16 @@ def ip_addrs(
     cidr: str | None = None,
     type: str | None = None,
 ) -> list[str]:
-    """IPv4 addresses, sorted; of one interface, in a network, or only "public" or "private" ones.
+    """Return the IPv4 addresses of the host, sorted.
+
+    interface
+        only addresses of this interface
+    include_loopback
+        True: include loopback addresses
+    cidr
+        only addresses in this network
+    type
+        "public" or "private": only addresses of this kind; ignored if ``cidr`` is given
 
     CLI Example:
 
@@ -93,7 +108,7 @@ ipaddrs = ip_addrs
 def ip_addrs6(
     ctx: Context, interface: str | None = None, include_loopback: bool = False, cidr: str | None = None
 ) -> list[str]:
-    """IPv6 addresses, sorted."""
+    """Return the IPv6 addresses of the host, sorted. Arguments as of ``network.ip_addrs``."""
     return _addresses(ctx, "inet6", interface, include_loopback, cidr)
 
 
@@ -101,85 +116,91 @@ ipaddrs6 = ip_addrs6
 
 
 def subnets(ctx: Context, interfaces: Any = None) -> list[str]:
-    """IPv4 networks that the host is in, but for loopback."""
+    """Return the IPv4 networks of the host's interfaces (or of ``interfaces``), without loopback and link-local
+    networks.
+    """
     return _networks(ctx, "inet", interfaces)
 
 
 def subnets6(ctx: Context) -> list[str]:
-    """IPv6 networks that the host is in, but for loopback."""
+    """Return the IPv6 networks of the host's interfaces, without loopback and link-local networks."""
     return _networks(ctx, "inet6", None)
 
 
 def ip_networks(
     ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
 ) -> Any:
-    """IPv4 networks that the host is in, sorted; with ``verbose`` their address, netmask, num_addresses and prefixlen.
+    """Return the IPv4 networks of the host's interfaces, sorted.
+
+    verbose
+        True: return a map of network to address, netmask, num_addresses and prefixlen
 
     CLI Example:
 
         salt '*' network.ip_networks interface=eth0
     """
-    return _told_networks(ctx, "inet", interface, loopback=include_loopback, verbose=verbose)
+    return _ip_networks(ctx, "inet", interface, loopback=include_loopback, verbose=verbose)
 
 
 def ip_networks6(
     ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
 ) -> Any:
-    """IPv6 networks that the host is in, as ``ip_networks`` has those of IPv4."""
-    return _told_networks(ctx, "inet6", interface, loopback=include_loopback, verbose=verbose)
+    """Return the IPv6 networks of the host's interfaces. Arguments and result as of ``network.ip_networks``."""
+    return _ip_networks(ctx, "inet6", interface, loopback=include_loopback, verbose=verbose)
 
 
 def fqdns(ctx: Context) -> dict[str, list[str]]:
-    """fqdns: the names that name servers have for the host's addresses, sorted. It is the minion's resolver that is asked.
+    """Return a map with ``fqdns``: the names that the minion's resolver finds for the host's addresses, sorted.
 
     CLI Example:
 
         salt '*' network.fqdns
     """
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-        told = list(pool.map(_name_of, [*ip_addrs(ctx), *ip_addrs6(ctx)]))
-    return {"fqdns": sorted({name for name in told if name})}
+        names = list(pool.map(_name_of, [*ip_addrs(ctx), *ip_addrs6(ctx)]))
+    return {"fqdns": sorted({name for name in names if name})}
 
 
 def in_subnet(ctx: Context, cidr: str) -> bool:
-    """Whether one of the host's addresses is in a network."""
+    """Return whether one of the host's addresses is in the network ``cidr``."""
     return bool(_addresses(ctx, "inet", None, False, cidr) or _addresses(ctx, "inet6", None, False, cidr))
 
 
 def calc_net(ctx: Context, ip_addr: str, netmask: str | None = None) -> str:
-    """The network of an address."""
+    """Return the network of an address as text, such as "10.0.0.0/8"."""
     return str(ipaddress.ip_network(f"{ip_addr}/{netmask}" if netmask else ip_addr, strict=False))
 
 
 def is_loopback(ctx: Context, ip_addr: str) -> bool:
-    """Whether an address means this machine. Raises ValueError for what is no address."""
+    """Return whether an address is a loopback address. Raises ValueError for text that is not an address."""
     return ipaddress.ip_address(ip_addr).is_loopback
 
 
 def is_private(ctx: Context, ip_addr: str) -> bool:
-    """Whether an address is of a private network. Raises ValueError for what is no address."""
+    """Return whether an address belongs to a private network. Raises ValueError for text that is not an address."""
     return ipaddress.ip_address(ip_addr).is_private
 
 
 def reverse_ip(ctx: Context, ip_addr: str) -> str:
-    """The name under which a resolver knows an address."""
+    """Return the name of an address in the reverse DNS zone, such as "1.0.0.10.in-addr.arpa"."""
     return ipaddress.ip_address(ip_addr).reverse_pointer
 
 
 def get_hostname(ctx: Context) -> str:
-    """The host's name: of a mounted host as its /etc/hostname says."""
+    """Return the host's name. The name of a mounted host is read from its /etc/hostname."""
     if ctx.host.mounted and (place := ctx.host.path("/etc/hostname")).is_file():
         return place.read_text("utf-8", "replace").strip()
     return socket.gethostname()
 
 
 def get_fqdn(ctx: Context) -> str:
-    """The host's name with its domain, as the grain has it."""
+    """Return the grain ``fqdn``, else the host's name."""
     return str(ctx.grains.get("fqdn") or get_hostname(ctx))
 
 
 def mod_hostname(ctx: Context, hostname: str) -> bool:
-    """Gives the host another name: the kernel's, in its files and in /etc/hosts. False when the kernel does not take it.
+    """Change the host's name: in the kernel, /etc/hostname, /etc/hosts and /etc/sysconfig/network. Return False if the
+    kernel refuses the name.
 
     CLI Example:
 
@@ -236,7 +257,7 @@ def _networks(ctx: Context, kind: str, names: Any) -> list[str]:
     return sorted(found)
 
 
-def _told_networks(ctx: Context, kind: str, name: str | None, *, loopback: bool, verbose: bool) -> Any:
+def _ip_networks(ctx: Context, kind: str, name: str | None, *, loopback: bool, verbose: bool) -> Any:
     chosen = [_existing(ctx, name)] if name else interfaces(ctx).values()
     found = {
         ipaddress.ip_network(f"{entry['address']}/{entry.get('netmask') or entry.get('prefixlen')}", strict=False)
@@ -263,7 +284,7 @@ def _name_of(address: str) -> str:
     try:
         return socket.getfqdn(socket.gethostbyaddr(address)[0])
     except OSError:
-        # Nobody has a name for it.
+        # No name server has a name for the address.
         return ""
 
 

@@ -1,4 +1,7 @@
-"""Sockets: of the mounted host's network where its /proc is mounted in it, else of our own."""
+"""Sockets: ``network.netstat`` and ``network.active_tcp``.
+
+The kernel's tables are read from the mounted host's /proc if it is mounted, else from the minion's own.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.system.hostfiles import processes
 
-#: Number in the kernel's tables -> its name in netstat(8).
+#: State number in the kernel's tables -> state's name in netstat(8).
 _STATES: Mapping[int, str] = {
     1: "ESTABLISHED",
     2: "SYN_SENT",
@@ -34,8 +37,11 @@ _TABLES = ("tcp", "tcp6", "udp", "udp6")
 
 
 def netstat(ctx: Context) -> list[dict[str, str]]:
-    """proto, recv-q, send-q, local-address, remote-address, user (its number), inode and program (``pid/name``, ``-`` for one that
-    may not be looked at) of each socket of TCP and UDP; of TCP its state.
+    """Return a list of maps, one for each TCP and UDP socket.
+
+    Keys: proto, recv-q, send-q, local-address, remote-address, user (id), inode, program (``pid/name``, or ``-`` if the
+    process
+    cannot be inspected), and for TCP state.
 
     CLI Example:
 
@@ -64,7 +70,8 @@ def netstat(ctx: Context) -> list[dict[str, str]]:
 
 
 def active_tcp(ctx: Context) -> dict[int, dict[str, Any]]:
-    """Number -> local_addr, local_port, remote_addr and remote_port of each established connection of TCP.
+    """Return the established TCP connections: a map of running number to local_addr, local_port, remote_addr,
+    remote_port.
 
     CLI Example:
 
@@ -84,7 +91,7 @@ def active_tcp(ctx: Context) -> dict[int, dict[str, Any]]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# --------------------------------------------------------------------------------------------- helpers
 
 
 def _rows(ctx: Context, name: str) -> Iterator[list[str]]:
@@ -93,7 +100,7 @@ def _rows(ctx: Context, name: str) -> Iterator[list[str]]:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Address and port, which the kernel writes as numbers of this machine's."""
+    """Parse (address, port) of a kernel table, which writes addresses in this machine's byte order."""
     digits, _, port = text.partition(":")
     words = (int(digits[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(digits), 8))
     family = socket.AF_INET6 if len(digits) > 8 else socket.AF_INET
@@ -106,13 +113,15 @@ def _netstat_address(text: str) -> str:
 
 
 def _unmapped(address: str) -> str:
-    """An IPv4 address that a socket of IPv6 has, as what it is."""
+    """Convert an IPv4 address in IPv6 form (``::ffff:10.0.0.1``) to plain IPv4. Return other addresses unchanged."""
     whole = ipaddress.ip_address(address)
     return str(getattr(whole, "ipv4_mapped", None) or whole)
 
 
 def _owners(ctx: Context) -> dict[str, str]:
-    """inode of a socket -> ``pid/name`` of a process that has it open, where we may look."""
+    """Return a map of socket inode to ``pid/name`` of a process that has it open. Processes that cannot be inspected
+    are missing.
+    """
     top = processes.directory(ctx.host)
     found: dict[str, str] = {}
     for process in processes.all_of(ctx.host):
@@ -123,9 +132,11 @@ def _owners(ctx: Context) -> dict[str, str]:
 
 
 def _open_files(place: Path) -> Iterator[str]:
-    """What the descriptors of a process are; nothing where it ended, or is not ours to look into."""
+    """Yield the link targets of a process's file descriptors. Yield nothing if the process has ended or cannot be
+    inspected.
+    """
     with contextlib.suppress(OSError):
         for each in place.iterdir():
-            # Some are closed meanwhile, first of all the one that this is listed by.
+            # Descriptors may be closed meanwhile, such as the one of this directory listing.
             with contextlib.suppress(OSError):
                 yield str(each.readlink())

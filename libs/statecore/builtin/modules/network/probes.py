@@ -1,4 +1,6 @@
-"""Other machines asked, and the card: ping, traceroute, dig and ethtool are the host's programs."""
+"""Functions of the ``network`` module that contact other machines, or use the host's ping, traceroute, dig and
+ethtool.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
 
-#: What a machine can be called: a name, an address, a scope behind it.
+#: A host name or an address, with an optional IPv6 scope.
 _NAME = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.:%-]*|::[0-9A-Fa-f:.%]*")
 
 #: One line of traceroute: number, then name (address), then times.
@@ -18,7 +20,7 @@ _HOP = re.compile(r"\s*(\d+)\s+(.*)")
 _WHO = re.compile(r"(\S+) \(([^)]+)\)")
 _TIME = re.compile(r"([\d.]+) ms|(\*)")
 
-#: Seconds that traceroute gets.
+#: Seconds after which traceroute is stopped.
 _TRACE = 120
 
 #: A line of ``ethtool -g``.
@@ -27,7 +29,10 @@ _RINGS = ("rx", "tx", "rx-mini", "rx-jumbo")
 
 
 def ping(ctx: Context, host: str, timeout: float | bool = False, return_boolean: bool = False) -> Any:
-    """What four pings told; with ``return_boolean`` whether one was answered. ``timeout``: seconds to wait for an answer.
+    """Ping a machine four times. Return the output of ``ping``, or with ``return_boolean`` whether a reply came.
+
+    timeout
+        seconds to wait for each reply
 
     CLI Example:
 
@@ -39,7 +44,10 @@ def ping(ctx: Context, host: str, timeout: float | bool = False, return_boolean:
 
 
 def traceroute(ctx: Context, host: str) -> list[dict[str, Any]]:
-    """count, hostname, ip and ms1, ms2, ms3 (None for no answer) of each hop; hostname ``*`` where nobody answered.
+    """Return a list of maps, one for each hop: count, hostname, ip, and ms1, ms2, ms3 (milliseconds, None without a
+    reply).
+
+    A hop without any reply has the hostname ``*``. Return [] if traceroute takes longer than 120 seconds.
 
     CLI Example:
 
@@ -55,7 +63,7 @@ def traceroute(ctx: Context, host: str) -> list[dict[str, Any]]:
 
 
 def dig(ctx: Context, host: str) -> str:
-    """What dig tells of a name. The module ``dig`` has its answers one by one.
+    """Return the output of the host's ``dig`` for a name. The module ``dig`` returns the records as lists.
 
     CLI Example:
 
@@ -65,7 +73,12 @@ def dig(ctx: Context, host: str) -> str:
 
 
 def wol(ctx: Context, mac: str, bcast: str = "255.255.255.255", destport: int = 9) -> bool:
-    """Wakes a machine: sends the packet for its hardware address (with or without separators) to a broadcast address.
+    """Send a wake-on-LAN packet.
+
+    mac
+        hardware address of the machine to wake, with or without separators
+    bcast, destport
+        broadcast address and UDP port that the packet is sent to
 
     CLI Example:
 
@@ -84,7 +97,8 @@ def wol(ctx: Context, mac: str, bcast: str = "255.255.255.255", destport: int = 
 
 
 def get_bufsize(ctx: Context, iface: str) -> dict[str, Any]:
-    """rx, tx and so on of a card's buffers, rx-max and so on what it could have; {} where the host has no ethtool.
+    """Return the buffer sizes of a network card (rx, tx, ...) and their maximums (rx-max, tx-max, ...). Return {} if
+    the host has no ethtool.
 
     CLI Example:
 
@@ -104,7 +118,8 @@ def get_bufsize(ctx: Context, iface: str) -> dict[str, Any]:
 
 
 def mod_bufsize(ctx: Context, iface: str, *args: Any, **kwargs: Any) -> Any:
-    """Sets buffers of a card: rx, tx, rx-mini, rx-jumbo. result and comment; False where the host has no ethtool.
+    """Set buffer sizes of a network card: rx, tx, rx-mini, rx-jumbo. Return a map with ``result`` and ``comment``;
+    False if the host has no ethtool.
 
     CLI Example:
 
@@ -124,7 +139,7 @@ def mod_bufsize(ctx: Context, iface: str, *args: Any, **kwargs: Any) -> Any:
     return {"result": True, "comment": " ".join(words)}
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# --------------------------------------------------------------------------------------------- helpers
 
 
 def _run(ctx: Context, program: str, *words: str, timeout: float | None = None) -> CommandResult:
@@ -134,7 +149,7 @@ def _run(ctx: Context, program: str, *words: str, timeout: float | None = None) 
 
 
 def _named(host: str) -> str:
-    """A word that no program takes for an option of its own."""
+    """Return the name or address unchanged. Raises InvocationError for text that a program could take for an option."""
     if _NAME.fullmatch(str(host)) is None:
         raise InvocationError(f"{host!r} is neither a name nor an address")
     return str(host)
@@ -145,5 +160,5 @@ def _hop(line: re.Match[str]) -> dict[str, Any]:
     if who is None:
         return {"count": int(line[1]), "hostname": "*"}
     times = [None if missed else float(ms) for ms, missed in _TIME.findall(line[2])]
-    told = {f"ms{at}": ms for at, ms in enumerate(times[:3], 1)}
-    return {"count": int(line[1]), "hostname": who[1], "ip": who[2], **told}
+    delays = {f"ms{at}": ms for at, ms in enumerate(times[:3], 1)}
+    return {"count": int(line[1]), "hostname": who[1], "ip": who[2], **delays}

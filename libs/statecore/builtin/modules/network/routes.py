@@ -1,4 +1,7 @@
-"""Routes, neighbours, connections: of the mounted host's network where its /proc is mounted in it, else of our own."""
+"""Routes, neighbours and connection tests: functions of the ``network`` module.
+
+The kernel's tables are read from the mounted host's /proc if it is mounted, else from the minion's own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.hostfiles import processes
 
-#: Bit of a route's flags -> letter (route(8)); of IPv6 those that are its own.
+#: Bit of a route's flags -> letter of route(8). IPv6 has further bits.
 _FLAGS: Mapping[int, str] = {0x2: "G", 0x4: "H", 0x8: "R", 0x10: "D", 0x20: "M"}
 _FLAGS6: Mapping[int, str] = {**_FLAGS, 0x40000: "A", 0x20000: "a", 0x400000: "e", 0x200000: "n", 0x1000000: "C"}
 _REJECT = 0x200
@@ -25,12 +28,15 @@ _FAMILIES: Mapping[str | None, socket.AddressFamily] = {
     "ipv6": socket.AF_INET6,
 }
 
-#: An answer of a kernel to a neighbour is complete.
+#: Flag of the ARP table (ATF_COM): the neighbour's hardware address is known.
 _KNOWN = 0x2
 
 
 def routes(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
-    """addr_family, destination, gateway, netmask, flags and interface of each route; of one family (inet, inet6).
+    """Return a list of maps, one for each route: addr_family, destination, gateway, netmask, flags, interface.
+
+    family
+        ``inet`` or ``inet6``: only routes of this family
 
     CLI Example:
 
@@ -42,7 +48,7 @@ def routes(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
 
 
 def default_route(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
-    """Those of the routes that lead everywhere.
+    """Return the default routes, in the form of ``network.routes``.
 
     CLI Example:
 
@@ -52,7 +58,7 @@ def default_route(ctx: Context, family: str | None = None) -> list[dict[str, str
 
 
 def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
-    """destination, gateway, interface and source of the way to an address, as the kernel chooses it.
+    """Return destination, gateway, interface and source of the route that the kernel chooses for an address.
 
     CLI Example:
 
@@ -65,17 +71,17 @@ def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
     words = result.stdout.splitlines()[0].split() if result.stdout else []
     if result.retcode or "dev" not in words:
         raise CommandError(f"there is no route to {address}: {result.stderr.strip()}")
-    told = {word: words[at + 1] for at, word in enumerate(words[:-1]) if word in ("via", "dev", "src")}
+    found = {word: words[at + 1] for at, word in enumerate(words[:-1]) if word in ("via", "dev", "src")}
     return {
         "destination": ip,
-        "gateway": told.get("via"),
-        "interface": told.get("dev"),
-        "source": told.get("src"),
+        "gateway": found.get("via"),
+        "interface": found.get("dev"),
+        "source": found.get("src"),
     }
 
 
 def arp(ctx: Context) -> dict[str, str]:
-    """Hardware address -> IPv4 address of the neighbours that have answered.
+    """Return a map of hardware address to IPv4 address of the neighbours that have answered.
 
     CLI Example:
 
@@ -89,7 +95,7 @@ ip_neighs = ipneighs = arp
 
 
 def ip_neighs6(ctx: Context) -> dict[str, str]:
-    """Hardware address -> IPv6 address of the neighbours that have answered, as the host's ip tells.
+    """Return a map of hardware address to IPv6 address of the neighbours, from the host's ``ip -6 neigh``.
 
     CLI Example:
 
@@ -107,7 +113,7 @@ ipneighs6 = ip_neighs6
 
 
 def ip_in_subnet(ctx: Context, ip_addr: str, cidr: str) -> bool:
-    """Whether an address is in a network.
+    """Return whether an address is in a network.
 
     CLI Example:
 
@@ -117,7 +123,7 @@ def ip_in_subnet(ctx: Context, ip_addr: str, cidr: str) -> bool:
 
 
 def convert_cidr(ctx: Context, cidr: str) -> dict[str, str]:
-    """network, netmask and broadcast of a network.
+    """Return a map with ``network``, ``netmask`` and ``broadcast`` of a network.
 
     CLI Example:
 
@@ -132,7 +138,7 @@ def convert_cidr(ctx: Context, cidr: str) -> dict[str, str]:
 
 
 def ifacestartswith(ctx: Context, cidr: str) -> list[str]:
-    """Names of the interfaces with an IPv4 address that begins with the text.
+    """Return the names of the interfaces that have an IPv4 address starting with the text ``cidr``.
 
     CLI Example:
 
@@ -147,7 +153,7 @@ def ifacestartswith(ctx: Context, cidr: str) -> list[str]:
 
 
 def iphexval(ctx: Context, ip: str) -> str:
-    """An IPv4 address in eight hexadecimal digits.
+    """Return an IPv4 address as eight hexadecimal digits.
 
     CLI Example:
 
@@ -157,8 +163,14 @@ def iphexval(ctx: Context, ip: str) -> str:
 
 
 def connect(ctx: Context, host: str, port: int | str | None = None, **kwargs: Any) -> dict[str, Any]:
-    """Whether a server takes a connection (``result``), and a sentence about it (``comment``). proto: tcp, or udp, which tells
-    only what the kernel knows; family: ipv4 or ipv6; timeout: 5 seconds.
+    """Try to connect to a server. Return a map with ``result`` and ``comment``.
+
+    proto
+        tcp (default) or udp; a UDP "connection" only checks that the kernel has a route
+    family
+        ipv4 or ipv6; default: either
+    timeout
+        seconds to wait; default 5
 
     CLI Example:
 
@@ -188,7 +200,7 @@ def connect(ctx: Context, host: str, port: int | str | None = None, **kwargs: An
     return {"result": True, "comment": f"Successfully connected to {where}"}
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# --------------------------------------------------------------------------------------------- helpers
 
 
 def _text(ctx: Context, name: str) -> str:
@@ -200,9 +212,9 @@ def _routes(ctx: Context) -> Iterator[dict[str, str]]:
         if len(row) > 7:
             yield {
                 "addr_family": "inet",
-                "destination": _turned(row[1]),
-                "gateway": _turned(row[2]),
-                "netmask": _turned(row[7]),
+                "destination": _address4(row[1]),
+                "gateway": _address4(row[2]),
+                "netmask": _address4(row[7]),
                 "flags": _letters(int(row[3], 16), _FLAGS),
                 "interface": row[0],
             }
@@ -221,8 +233,8 @@ def _routes6(ctx: Context) -> Iterator[dict[str, str]]:
             }
 
 
-def _turned(digits: str) -> str:
-    """The kernel writes the bytes of an IPv4 address as a number of this machine's."""
+def _address4(digits: str) -> str:
+    """Convert an IPv4 address of a kernel table, hexadecimal in this machine's byte order, to dotted form."""
     return socket.inet_ntoa(int(digits, 16).to_bytes(4, sys.byteorder))
 
 

@@ -1,7 +1,8 @@
-"""Tables, chains and rules of nftables, through the host's nft (Salt's ``nftables`` module).
+"""Tables, chains and rules of nftables, through the host's ``nft``: Salt's ``nftables`` execution module.
 
-They are those of the network namespace that the minion is in: the host's own, where the minion shares it. Most functions return
-``result`` and ``comment``.
+The functions act on the network namespace of the minion. That is the host's own, if the minion shares it. Most
+functions return a
+map with ``result`` and ``comment``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from statecore.model.errors import InvocationError
 from statecore.model.ports import CommandResult
 from statecore.system.hostfiles import network_files, nftables_rules
 
-#: Where rules are kept; a directory gets a file of this name (Salt: modules/nftables.py).
+#: Default path of saved rules. If it is a directory, rules are saved there as ``_FILE``. Salt:
+#: salt/modules/nftables.py.
 _PLACE = "/etc/nftables"
 _FILE = "salt-all-in-one.nft"
 
@@ -25,12 +27,12 @@ Answer = dict[str, Any]
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has nft."""
+    """Return None if the host has ``nft``, else a sentence with the reason."""
     return None if ctx.host.which("nft") else "the host has no nft"
 
 
 def version(ctx: Context) -> str:
-    """The version of the program.
+    """Return the version of the host's ``nft``.
 
     CLI Example:
 
@@ -49,10 +51,14 @@ def build_rule(
     family: str = "ipv4",
     **kwargs: Any,
 ) -> Answer:
-    """``rule``: the text of a rule; with ``full``, the whole command (``command``: insert, add or delete).
+    """Return a map with ``rule``: the text of a rule, or with ``full`` the whole nft command.
 
-    Options: if, of (interfaces), proto, connstate, icmp-type, icmpv6-type, pkttype, counter, source (saddr), destination (daddr),
-    dport, sport, dports, sports, jump (target), redirect-to, to-source, to-destination, reject-with.
+    command
+        insert, add or delete; used with ``full``
+
+    Parts of the rule: if, of (interfaces), proto, connstate, icmp-type, icmpv6-type, pkttype, counter, source (saddr),
+    destination
+    (daddr), dport, sport, dports, sports, jump (target), redirect-to, to-source, to-destination, reject-with.
 
     CLI Example:
 
@@ -70,13 +76,13 @@ def build_rule(
 
 
 def get_saved_rules(ctx: Context, conf_file: str | None = None) -> list[str]:
-    """The lines of the file in which rules are kept, without comments."""
+    """Return the lines of the file of saved rules, without comments and empty lines."""
     lines = network_files.text(ctx.host, conf_file or _file(ctx, None)).splitlines(keepends=True)
     return [line for line in lines if line.strip() and not line.strip().startswith("#")]
 
 
 def list_tables(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
-    """name, family and handle of the tables of a family.
+    """Return a list of maps, one for each table of a family: name, family, handle.
 
     CLI Example:
 
@@ -86,7 +92,7 @@ def list_tables(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
 
 
 def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
-    """The text of each table of a family, with numbers for names."""
+    """Return a list with the text of each table of a family. Ports, protocols and users appear as numbers."""
     at = nftables_rules.of(family)
     return [
         network_files.run(
@@ -97,12 +103,13 @@ def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
 
 
 def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
-    """All that a family has, as nft tells it to programs."""
+    """Return the whole ruleset of a family as ``nft --json`` lists it."""
     return nft.listed(ctx, "ruleset", nftables_rules.of(family))
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
-    """Writes the rules of all families to a file, or into a directory: what was written.
+    """Write the rules of all families to a file. If ``filename`` is a directory, a file in it is written. Return the
+    text written.
 
     CLI Example:
 
@@ -114,12 +121,14 @@ def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str
 
 
 def is_saved(ctx: Context, filename: str | None = None) -> bool:
-    """Whether a file holds the rules of all families; counters do not count. Not in Salt."""
+    """Return whether a file holds the current rules of all families. Counter values are ignored. Salt does not have
+    this function.
+    """
     return _COUNTED.sub("", network_files.text(ctx.host, _file(ctx, filename))) == _COUNTED.sub("", _all(ctx))
 
 
 def check_table(ctx: Context, table: str | None = None, family: str = "ipv4") -> Answer:
-    """Whether there is a table.
+    """Return whether a table exists, as ``result`` and ``comment``.
 
     CLI Example:
 
@@ -132,7 +141,7 @@ def check_table(ctx: Context, table: str | None = None, family: str = "ipv4") ->
 
 
 def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
-    """Whether a table has a chain."""
+    """Return whether a chain exists in a table, as ``result`` and ``comment``."""
     if not chain:
         return _needed("Chain")
     there = nft.chain(ctx, table, chain, family) is not None
@@ -144,7 +153,8 @@ def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, f
 def check(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> Answer:
-    """Whether a chain has a rule, in whatever form nft lists it.
+    """Return whether a chain has a rule, as ``result`` and ``comment``. Spelling variants of a rule that nft treats as
+    equal match.
 
     CLI Example:
 
@@ -160,7 +170,7 @@ def check(
 def get_rule_handle(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> Answer:
-    """``handle`` of a rule."""
+    """Return a map with ``handle``, the number by which nft identifies a rule."""
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
     found = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
@@ -168,23 +178,23 @@ def get_rule_handle(
 
 
 def new_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
-    """Makes a table."""
+    """Create a table."""
     known = check_table(ctx, table, family)
     if known["result"] or not table:
         return known
     done = nft.do(ctx, ["add", "table", nftables_rules.of(family), table])
-    return _told(
+    return _outcome(
         done, f"Table {table} in family {family} created", f"Table {table} in family {family} could not be created"
     )
 
 
 def delete_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
-    """Removes a table and what is in it."""
+    """Delete a table and all chains in it."""
     known = check_table(ctx, table, family)
     if not known["result"]:
         return known
     done = nft.do(ctx, ["delete", "table", nftables_rules.of(family), table])
-    return _told(
+    return _outcome(
         done, f"Table {table} in family {family} deleted", f"Table {table} in family {family} could not be deleted"
     )
 
@@ -198,7 +208,7 @@ def new_chain(
     priority: Any = None,
     family: str = "ipv4",
 ) -> Answer:
-    """Makes a chain; with ``table_type``, ``hook`` and ``priority`` one that packets pass through.
+    """Create a chain. With ``table_type``, ``hook`` and ``priority`` it is a base chain, which packets pass through.
 
     CLI Example:
 
@@ -218,22 +228,22 @@ def new_chain(
         if not all(given):
             return _answer(False, "Table_type, hook, and priority required.")
         words.append(f"{{ type {table_type} hook {hook} priority {priority}; }}")
-    return _told(nft.do(ctx, words), f"{about} created", f"{about} could not be created")
+    return _outcome(nft.do(ctx, words), f"{about} created", f"{about} could not be created")
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
-    """Removes a chain that is empty."""
+    """Delete an empty chain."""
     if absent := _absent(ctx, table, chain, family):
         return absent
     about = f"Chain {chain} in table {table} in family {family}"
     done = nft.do(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
-    return _told(done, f"{about} deleted", f"{about} could not be deleted")
+    return _outcome(done, f"{about} deleted", f"{about} could not be deleted")
 
 
 def append(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> Answer:
-    """Puts a rule at the end of a chain.
+    """Append a rule to a chain.
 
     CLI Example:
 
@@ -250,7 +260,7 @@ def insert(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> Answer:
-    """Puts a rule before the one whose handle is ``position``; else at the beginning of a chain.
+    """Insert a rule before the rule whose handle is ``position``, or without it at the beginning of a chain.
 
     CLI Example:
 
@@ -267,7 +277,7 @@ def delete(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> Answer:
-    """Removes a rule, by its text or by its handle (``position``)."""
+    """Delete a rule, given by its text or by its handle (``position``)."""
     if position and rule:
         return _answer(False, "Only specify a position or a rule, not both")
     if absent := _absent(ctx, table, chain, family, **({} if position else {"rule": rule})):
@@ -277,11 +287,11 @@ def delete(
     if found is None:
         return _answer(False, f"Rule {rule} in {where} does not exist")
     done = nft.do(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
-    return _told(done, f'Deleted rule "{rule}" in {where}.', f'Failed to delete rule "{rule}" in {where}')
+    return _outcome(done, f'Deleted rule "{rule}" in {where}.', f'Failed to delete rule "{rule}" in {where}')
 
 
 def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "ipv4") -> Answer:
-    """Removes the rules of a chain, or of a whole table.
+    """Delete all rules of a chain, or without ``chain`` of a table.
 
     CLI Example:
 
@@ -295,11 +305,13 @@ def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "i
     at = nftables_rules.of(family)
     where = f"from {f'chain {chain} in ' if chain else ''}table {table} in family {family}."
     done = nft.do(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
-    return _told(done, f"Flushed rules {where}", f"Failed to flush rules {where}")
+    return _outcome(done, f"Flushed rules {where}", f"Failed to flush rules {where}")
 
 
 def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> str | None:
-    """What becomes of packets of a chain that no rule decides on; None for a chain that has no policy, or is not there."""
+    """Return the policy of a chain: accept or drop, for packets that no rule matches. Return None if the chain has
+    no policy or does not exist.
+    """
     if not chain:
         raise InvocationError("Chain needs to be specified")
     found = nft.chain(ctx, table, chain, family)
@@ -309,7 +321,7 @@ def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, fa
 def set_policy(
     ctx: Context, table: str = "filter", chain: str | None = None, policy: str | None = None, family: str = "ipv4"
 ) -> bool:
-    """Sets the policy of a chain that packets pass through; False when there is none such.
+    """Set the policy of a base chain. Return False if the chain does not exist or is not a base chain.
 
     CLI Example:
 
@@ -327,11 +339,11 @@ def set_policy(
     return done.retcode == 0
 
 
-# ----------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------
 
 
 def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: Any) -> Answer | None:
-    """What is missing of table, chain and what else is needed; None when nothing is."""
+    """Return the result for a missing argument, table or chain. Return None if all exist."""
     if not chain:
         return _needed("Chain")
     for name, value in needed.items():
@@ -358,7 +370,7 @@ def _put(
     listing = nft.listing(ctx, table, chain, family)
     if nftables_rules.handle(listing, str(rule)) is not None:
         return _answer(True, f'Added rule "{rule}" {where}.')
-    # A rule that is not known again would be added with every run.
+    # A rule that nft lists in another spelling would be added again by every run, so it is removed and refused.
     new = nft.newest(listing)
     if new is None:
         return _answer(False, f'nft took the rule "{rule}" and does not list it in {where}.')
@@ -384,5 +396,5 @@ def _needed(name: str) -> Answer:
     return _answer(False, f"{name} needs to be specified")
 
 
-def _told(done: CommandResult, good: str, bad: str) -> Answer:
+def _outcome(done: CommandResult, good: str, bad: str) -> Answer:
     return _answer(True, good) if done.retcode == 0 else _answer(False, f"{bad}: {done.stderr.strip()}")

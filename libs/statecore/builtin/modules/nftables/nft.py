@@ -1,4 +1,4 @@
-"""nft: how it is run, and what it lists."""
+"""Calls of the host's ``nft`` program, and parsing of its lists."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from statecore.system.hostfiles import nftables_rules
 
 
 def do(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
-    """Runs nft."""
-    # What follows is no option of nft, whatever it begins with.
+    """Run ``nft`` and return its result, whatever its exit code."""
+    # After `--`, nft takes no word for an option.
     return ctx.host.run(["nft", *options, "--", *words])
 
 
 def listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
-    """What ``nft list`` tells, each thing a map of one entry. Raises CommandError."""
+    """Return the entries of ``nft --json list``. Each entry is a map with one key. Raises CommandError."""
     done = do(ctx, ["list", *words], "--json")
     if done.retcode:
         raise CommandError(f"nft list {' '.join(words)}: {done.stderr.strip()}")
@@ -30,7 +30,7 @@ def listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
 
 
 def chain(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | None:
-    """What is told of a chain; None where there is none."""
+    """Return the data of a chain, None if it does not exist."""
     for each in listed(ctx, "chains", nftables_rules.of(family)):
         found = each.get("chain", {})
         if (found.get("table"), found.get("name")) == (table, name):
@@ -39,7 +39,7 @@ def chain(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | 
 
 
 def listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
-    """The rules of a chain with their handles, as nft writes them. Raises CommandError."""
+    """Return the text of a chain's rules with their handles. Raises CommandError."""
     done = do(ctx, ["list", "chain", nftables_rules.of(family), table, str(chain)], "--handle")
     if done.retcode:
         raise CommandError(f"nft list chain {table} {chain}: {done.stderr.strip()}")
@@ -47,6 +47,8 @@ def listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
 
 
 def newest(listing: str) -> tuple[str, str] | None:
-    """(handle, text) of the rule that was made last."""
+    """Return (handle, text) of the rule with the highest handle, which was added last. Return None if there is no
+    rule.
+    """
     found = [(int(number), text) for text, number in nftables_rules.with_handles(listing)]
     return (str(max(found)[0]), max(found)[1]) if found else None
