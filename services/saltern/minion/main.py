@@ -49,21 +49,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         with open_probes("minion", options) as (health, _):
             health.check("master", lambda: "not signed in")
             stop = catch_signals()
-            turn = Shutdown(stop, health)
+            shutdown = Shutdown(stop, health)
             if options.random_startup_delay:
-                turn.wait(random.randint(0, options.random_startup_delay))
+                shutdown.wait(random.randint(0, options.random_startup_delay))
             try:
                 checked(options.tracing)
                 if options.master_type == DISABLE:
-                    _run_alone(options, turn)
+                    _run_masterless(options, shutdown)
                     return 0
                 if options.master_type == FUNC:
-                    options = evaluated(options, turn)
+                    options = evaluated(options, shutdown)
                     several = at_once(options)
                 if several:
-                    run_at_once(options, several, turn)
+                    run_at_once(options, several, shutdown)
                 else:
-                    _run_one_by_one(options, turn)
+                    _run_one_by_one(options, shutdown)
             except ConfigError as error:
                 hold(health, stop, _LOG, error, options.config_error_pause)
                 raise
@@ -78,45 +78,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run_alone(options: MinionOptions, turn: Shutdown) -> None:
+def _run_masterless(options: MinionOptions, shutdown: Shutdown) -> None:
     """Without a master. Raises Ended."""
-    minion = MasterlessMinion(options, turn)
+    minion = MasterlessMinion(options, shutdown)
     try:
         minion.run()
     finally:
         minion.close()
 
 
-def _run_one_by_one(options: MinionOptions, turn: Shutdown) -> None:
+def _run_one_by_one(options: MinionOptions, shutdown: Shutdown) -> None:
     """At one master, or at one after the other. Raises Rejected, Ended, ConfigError."""
     order = masters = in_order(options)
-    affairs = Leadership(options, shared=False)
+    leadership = Leadership(options, shared=False)
     pause = float(options.acceptance_wait_time)
     failback = Failback(options.master_failback_interval or options.master_alive_interval)
     try:
-        while not turn.ended():
+        while not shutdown.ended():
             for master in order:
                 try:
-                    _run_at(dataclasses.replace(options, master=master), masters, affairs, turn, failback.interval)
+                    _run_at(
+                        dataclasses.replace(options, master=master), masters, leadership, shutdown, failback.interval
+                    )
                     return
                 except NoMaster as error:
-                    _note(failback, master == masters[0])
+                    _note_loss(failback, master == masters[0])
                     _LOG.error("no sign-in at the master %s: %s", master, error)
                 except MasterLost as lost:
-                    _note(failback, master == masters[0], back=lost.back)
+                    _note_loss(failback, master == masters[0], back=lost.back)
                     _LOG.warning("leaves the master %s: %s", master, lost)
                     order = masters if lost.back else after_loss(order, master)
                     break
             else:
                 _LOG.error("no master lets this minion in; tried again in %g seconds", pause)
-                turn.wait(pause)
+                shutdown.wait(pause)
                 if options.acceptance_wait_time_max:
                     pause = min(pause * 1.5, float(options.acceptance_wait_time_max))
     finally:
-        affairs.close()
+        leadership.close()
 
 
-def _note(failback: Failback, first: bool, *, back: bool = False) -> None:
+def _note_loss(failback: Failback, first: bool, *, back: bool = False) -> None:
     if back:
         failback.went(time.monotonic())
     elif first:
@@ -124,14 +126,14 @@ def _note(failback: Failback, first: bool, *, back: bool = False) -> None:
 
 
 def _run_at(
-    options: MinionOptions, masters: Sequence[str], affairs: Leadership, turn: Shutdown, failback_interval: float
+    options: MinionOptions, masters: Sequence[str], leadership: Leadership, shutdown: Shutdown, failback_interval: float
 ) -> None:
     """Until the minion is to end, or to leave this master. Raises NoMaster, MasterLost, Rejected, Ended, ConfigError."""
     current = str(options.master)
-    lookout = None
+    failover = None
     if len(masters) > 1:
         goes_back = options.master_failback and current != masters[0]
-        lookout = Failover(
+        failover = Failover(
             current,
             endpoint(options),
             options.master_alive_interval,
@@ -139,7 +141,7 @@ def _run_at(
             failback_interval,
             options.auth_timeout,
         )
-    minion = Minion(options, Masters(current), affairs, turn, lookout)
+    minion = Minion(options, Masters(current), leadership, shutdown, failover)
     try:
         minion.run()
     finally:

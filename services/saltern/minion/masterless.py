@@ -34,89 +34,89 @@ _DRAIN_SECONDS = 5.0
 class MasterlessMinion:
     """The main process of such a minion."""
 
-    def __init__(self, options: MinionOptions, turn: Shutdown) -> None:
+    def __init__(self, options: MinionOptions, shutdown: Shutdown) -> None:
         self._options = options
-        self._turns = turn
-        self._affairs = Leadership(options, shared=False)
-        self._affairs.speak_through(_unheard)
-        self._engine = ZygoteClient(lambda: zygote.fork(options, Masters(""), LocalBackend(options)))
+        self._shutdown = shutdown
+        self._leadership = Leadership(options, shared=False)
+        self._leadership.set_sender(_log_events)
+        self._zygote = ZygoteClient(lambda: zygote.fork(options, Masters(""), LocalBackend(options)))
         self._ready = False
-        turn.health.check("master", lambda: None)
-        turn.health.check("pillar", lambda: None if self._ready else "no pillar yet")
+        shutdown.health.check("master", lambda: None)
+        shutdown.health.check("pillar", lambda: None if self._ready else "no pillar yet")
 
     def run(self) -> None:
         """Until told to end."""
         _LOG.info("has no master, as master_type says", extra={"minion": self._options.id})
-        self._engine.start()
-        while not self._turns.ended():
-            self._turn()
+        self._zygote.start()
+        while not self._shutdown.ended():
+            self._loop_once()
         self._drain()
 
     def close(self) -> None:
         """Ends what it started."""
-        self._engine.close()
-        self._affairs.close()
+        self._zygote.close()
+        self._leadership.close()
 
-    def _turn(self) -> None:
+    def _loop_once(self) -> None:
         poller = zmq.Poller()
-        engine = self._engine
-        poller.register(engine.fileno(), zmq.POLLIN | (zmq.POLLOUT if engine.pending else 0))
-        self._affairs.register(poller)
+        client = self._zygote
+        poller.register(client.fileno(), zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
+        self._leadership.register(poller)
         ready = dict(poller.poll(_TICK))
-        happened = ready.get(engine.fileno(), 0)
+        happened = ready.get(client.fileno(), 0)
         if happened & zmq.POLLOUT:
-            engine.flush()
+            client.flush()
         if happened & ~zmq.POLLOUT:
-            self._hear()
-        elif engine.ended():
-            self._begin_again()
-        self._affairs.serve(ready)
+            self._receive_from_zygote()
+        elif client.ended():
+            self._restart_zygote()
+        self._leadership.serve(ready)
         if self._ready:
             self._run_due()
 
-    def _hear(self) -> None:
-        heard = self._engine.receive()
-        duties = self._affairs.duties
+    def _receive_from_zygote(self) -> None:
+        heard = self._zygote.receive()
+        duties = self._leadership.duties
         if heard is None or duties is None:
             return
         kind, content = heard
         if kind == zygote.READY:
             known = msgpack.unpackb(content, strict_map_key=False)
-            duties.know(known["pillar"], known["grains"])
+            duties.update(known["pillar"], known["grains"])
             if not self._ready:
                 _LOG.info("is ready for its schedule", extra={"minion": self._options.id})
             self._ready = True
         elif kind == zygote.ENDED:
-            duties.ended(content.decode())
-        elif kind == zygote.UNWATCHED:
-            duties.unwatched()
+            duties.job_ended(content.decode())
+        elif kind == zygote.BEACONS_ENDED:
+            duties.beacon_process_ended()
         elif kind == GONE:
-            self._begin_again()
+            self._restart_zygote()
 
-    def _begin_again(self) -> None:
+    def _restart_zygote(self) -> None:
         _LOG.error("the preloaded process ended; a new one is started")
-        if self._affairs.duties is not None:
-            self._affairs.duties.lost()
-        self._engine.start()
+        if self._leadership.duties is not None:
+            self._leadership.duties.zygote_lost()
+        self._zygote.start()
 
     def _run_due(self) -> None:
-        duties = self._affairs.duties
+        duties = self._leadership.duties
         if duties is None:
             return
         for job in duties.due():
-            self._engine.tell({"job": {**job, "return_job": False}})
-        if duties.watch_wanted():
-            self._engine.tell({"watch": True})
+            self._zygote.send({"job": {**job, "return_job": False}})
+        if duties.beacon_process_due():
+            self._zygote.send({"watch": True})
 
     def _drain(self) -> None:
         """Lets jobs finish for a few seconds."""
-        self._engine.tell({"end": _DRAIN_SECONDS})
+        self._zygote.send({"end": _DRAIN_SECONDS})
         deadline = time.monotonic() + _DRAIN_SECONDS
-        while not self._engine.ended() and time.monotonic() < deadline:
-            self._engine.flush()
+        while not self._zygote.ended() and time.monotonic() < deadline:
+            self._zygote.flush()
             time.sleep(_TICK / 5000)
 
 
-def _unheard(events: Sequence[Mapping[str, Any]]) -> None:
+def _log_events(events: Sequence[Mapping[str, Any]]) -> None:
     for event in events:
         _LOG.debug("an event that nobody hears, as there is no master: %s %s", event.get("tag"), event.get("data"))

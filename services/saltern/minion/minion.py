@@ -21,7 +21,7 @@ from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.duties.leadership import Leadership
 from saltern.minion.engine import zygote
 from saltern.minion.engine.zygote_client import GONE, ZygoteClient
-from saltern.minion.jobs.catch_up import COMMAND as MISSED
+from saltern.minion.jobs.catch_up import COMMAND as CATCH_UP_COMMAND
 from saltern.minion.jobs.catch_up import CatchUp
 from saltern.minion.jobs.job_tracker import JobTracker
 from saltern.minion.jobs.jobber import SPOOLED
@@ -55,7 +55,7 @@ _LOG = logging.getLogger("saltern.minion")
 _TICK = 250
 
 #: Seconds between looks into the spool without being told: a jobber outlives the process that would tell of its result.
-_SPOOL_LOOK = 2.0
+_SPOOL_CHECK = 2.0
 
 #: Seconds that jobs in hand have to finish when the minion is told to end.
 _DRAIN_SECONDS = 5.0
@@ -71,55 +71,55 @@ class Minion:
         self,
         options: MinionOptions,
         masters: Masters,
-        affairs: Leadership,
-        turn: Shutdown,
-        lookout: Failover | None = None,
+        leadership: Leadership,
+        shutdown: Shutdown,
+        failover: Failover | None = None,
     ) -> None:
         """``options`` name the one master. ``lookout`` tells when to leave it for another one."""
         self._options = options
         self._masters = masters
-        self._affairs = affairs
-        self._turns = turn
-        self._lookout = lookout
+        self._leadership = leadership
+        self._shutdown = shutdown
+        self._failover = failover
         self._identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         several = bool(masters.at_once)
         self._requests = RequestSocket(self._context, endpoint(options), watched=several)
         state = masters.state(options.cachedir)
         self._spool = Spool(state / "spool")
-        self._absence = AwayFlag(state, several=several)
-        self._others = OtherMasters(masters, options)
-        self._admission = SignInLoop(self._requests, options, self._identity, turn, patient=lookout is None)
+        self._away_flag = AwayFlag(state, shared=several)
+        self._other_masters = OtherMasters(masters, options)
+        self._sign_in_loop = SignInLoop(self._requests, options, self._identity, shutdown, patient=failover is None)
         self._outbox = Outbox(self._spool, float(options.return_retry_timer), float(options.return_retry_timer_max))
         self._journal = Journal(state, options.minion_jid_queue_hwm)
         self._jobs = JobTracker(options, self._journal, self._spool)
-        self._missed = CatchUp(options.replay_delay, options.replay_interval, known_until=self._journal.asked_until())
+        self._catch_up = CatchUp(options.replay_delay, options.replay_interval, known_until=self._journal.asked_until())
         self._connection: Connection | None = None
         self._connected = 0
-        affairs.speak_through(self._send_events)
+        leadership.set_sender(self._send_events)
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
-        self._engine = ZygoteClient(lambda: zygote.start(options, masters, self._identity, self._credentials))
+        self._zygote = ZygoteClient(lambda: zygote.start(options, masters, self._identity, self._credentials))
         self._nonce = ""
         self._looked = 0.0
-        turn.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
+        shutdown.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
 
     def run(self) -> None:
         """Until told to end. Raises Rejected, NoMaster, MasterLost, Ended, ConfigError."""
-        self._take(self._admission.sign_in())
-        self._engine.start()
+        self._use_credentials(self._sign_in_loop.sign_in())
+        self._zygote.start()
         self._resume()
-        while not self._turns.ended():
-            self._turn()
-            if self._lookout is not None:
-                self._lookout.look(time.monotonic())
+        while not self._shutdown.ended():
+            self._loop_once()
+            if self._failover is not None:
+                self._failover.check(time.monotonic())
         self._drain()
 
     def close(self) -> None:
         """Ends the sockets; jobs that still run finish by themselves and leave their results in the spool."""
-        self._engine.close()
-        if self._lookout is not None:
-            self._lookout.close()
+        self._zygote.close()
+        if self._failover is not None:
+            self._failover.close()
         if self._connection is not None:
             self._connection.close()
         if self._sub is not None:
@@ -127,7 +127,7 @@ class Minion:
         self._requests.close()
         self._context.term()
 
-    def _take(self, credentials: Credentials) -> None:
+    def _use_credentials(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self._session: ClientSession = session_of(self._options, self._identity, credentials)
         self._aes = Crypticle(credentials.aes)
@@ -142,51 +142,51 @@ class Minion:
                 recon_default=self._options.recon_default,
                 recon_max=self._options.recon_max,
                 randomize=self._options.recon_randomize,
-                before=self._watch,
+                before=self._monitor_subscription,
             )
-        self._missed.deaf(time.monotonic())
-        if self._engine.started:
-            self._engine.tell({"credentials": dataclasses.asdict(credentials)})
+        self._catch_up.may_have_missed(time.monotonic())
+        if self._zygote.started:
+            self._zygote.send({"credentials": dataclasses.asdict(credentials)})
 
-    def _watch(self, subscription: zmq.Socket[bytes]) -> None:
+    def _monitor_subscription(self, subscription: zmq.Socket[bytes]) -> None:
         self._connection = Connection(subscription)
-        if self._lookout is not None:
-            self._lookout.begin(self._context, self._connection, time.monotonic())
+        if self._failover is not None:
+            self._failover.begin(self._context, self._connection, time.monotonic())
 
     def _sign_in_again(self) -> None:
         _LOG.info("the master's keys have changed; signing in again")
-        self._turns.wait(random.uniform(0, self._options.random_reauth_delay))
-        self._take(self._admission.sign_in())
+        self._shutdown.wait(random.uniform(0, self._options.random_reauth_delay))
+        self._use_credentials(self._sign_in_loop.sign_in())
 
     # -------------------------------------------------------------------------------------------------------------- the loop
 
-    def _turn(self) -> None:
+    def _loop_once(self) -> None:
         poller = zmq.Poller()
         poller.register(self._requests.socket, zmq.POLLIN)
-        engine = self._engine
-        poller.register(engine.fileno(), zmq.POLLIN | (zmq.POLLOUT if engine.pending else 0))
+        client = self._zygote
+        poller.register(client.fileno(), zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
         # Jobs are taken only when the state engine has its pillar.
         if self._subject is not None and self._sub is not None:
             poller.register(self._sub, zmq.POLLIN)
-        self._affairs.register(poller)
+        self._leadership.register(poller)
         ready = dict(poller.poll(_TICK))
-        happened = ready.get(engine.fileno(), 0)
+        happened = ready.get(client.fileno(), 0)
         if happened & zmq.POLLOUT:
-            engine.flush()
+            client.flush()
         if happened & ~zmq.POLLOUT:
-            self._hear_engine()
-        elif engine.ended():
-            self._engine_gone(b"")
+            self._receive_from_zygote()
+        elif client.ended():
+            self._zygote_gone(b"")
         if self._requests.socket in ready:
-            self._hear_master()
+            self._receive_reply()
         if self._sub is not None and self._sub in ready:
-            self._hear_publication()
-        self._affairs.serve(ready)
+            self._receive_publication()
+        self._leadership.serve(ready)
         self._run_due()
-        self._look_after_jobs(time.monotonic())
+        self._check_jobs(time.monotonic())
         self._send_outbox()
 
-    def _hear_publication(self) -> None:
+    def _receive_publication(self) -> None:
         assert self._sub is not None
         frames = self._sub.recv_multipart()
         # A filtering master puts a topic before the payload.
@@ -200,64 +200,64 @@ class Minion:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
             if (told := job_started(job, self._identity.id)) is not None:
                 self._outbox.events.append(told)
-            self._engine.tell(message)
+            self._zygote.send(message)
 
-    def _look_after_jobs(self, now: float) -> None:
+    def _check_jobs(self, now: float) -> None:
         """Those in hand, and those that it may have missed."""
-        signs = self._jobs.look(now)
+        signs = self._jobs.check(now)
         ours = self._credentials.own > 0
         if signs and ours:
             self._outbox.events.append({"cmd": "_job_signs", "signs": signs})
         if self._connection is not None and (times := self._connection.times()) != self._connected:
             self._connected = times
-            self._missed.deaf(now)
-        if ours and self._subject is not None and self._missed.wants(now):
-            self._outbox.events.append(self._missed.question())
+            self._catch_up.may_have_missed(now)
+        if ours and self._subject is not None and self._catch_up.is_due(now):
+            self._outbox.events.append(self._catch_up.request())
 
-    def _take_missed(self, answer: Any) -> None:
-        for job in self._missed.answered(answer, time.monotonic()):
+    def _take_missed_jobs(self, answer: Any) -> None:
+        for job in self._catch_up.take_answer(answer, time.monotonic()):
             if str(job["jid"]) not in self._jobs:
                 _LOG.info("missed a job: %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
                 self._take_job(job)
-        self._journal.keep_asked_until(self._missed.known_until)
+        self._journal.keep_asked_until(self._catch_up.known_until)
 
     def _run_due(self) -> None:
         """Jobs of the minion's own, which need its pillar like all others."""
         if self._subject is None:
             return
         # Both: of a master whose requests go nowhere publications may still come.
-        hears = self._requests.connected() and (self._connection is None or self._connection.up())
+        connected = self._requests.connected() and (self._connection is None or self._connection.up())
         now = time.monotonic()
-        self._absence.look(hears=hears, now=now)
-        if self._affairs.give_up(hears=hears, now=now):
+        self._away_flag.check(connected=connected, now=now)
+        if self._leadership.release(connected=connected, now=now):
             _LOG.warning("the master is away; the schedule and the beacons are another one's turn")
-            self._engine.tell({"watch": False})
-        elif self._affairs.claim():
-            self._know()
-        duties = self._affairs.duties
+            self._zygote.send({"watch": False})
+        elif self._leadership.claim():
+            self._update_duties()
+        duties = self._leadership.duties
         if duties is None:
             return
         for job in duties.due():
-            if self._jobs.room(str(job["jid"])):
-                self._engine.tell({"job": job})
+            if self._jobs.has_room(str(job["jid"])):
+                self._zygote.send({"job": job})
             else:
-                duties.ended(str(job["jid"]))
-        if duties.watch_wanted():
-            self._engine.tell({"watch": True})
+                duties.job_ended(str(job["jid"]))
+        if duties.beacon_process_due():
+            self._zygote.send({"watch": True})
 
-    def _know(self) -> None:
-        if self._affairs.duties is not None and self._subject is not None:
-            self._affairs.duties.know(self._subject.pillar, self._subject.grains)
+    def _update_duties(self) -> None:
+        if self._leadership.duties is not None and self._subject is not None:
+            self._leadership.duties.update(self._subject.pillar, self._subject.grains)
 
     def _send_events(self, events: Sequence[Mapping[str, Any]]) -> None:
         waiting = self._outbox.events
         if len(waiting) >= _MOST_EVENTS:
             _LOG.error("%d batches of events wait for the master; the oldest is dropped", len(waiting))
             # The first may be on its way; what the minion asks is answered.
-            del waiting[1 if waiting[1]["cmd"] != MISSED else 2]
+            del waiting[1 if waiting[1]["cmd"] != CATCH_UP_COMMAND else 2]
         load = {"cmd": "_minion_event", "events": list(events), "pretag": None}
         waiting.append(load)
-        self._others.send(load)
+        self._other_masters.send(load)
 
     def _opened(self, payload: bytes) -> dict[str, Any] | None:
         for last in (False, True):
@@ -280,7 +280,7 @@ class Minion:
             return False
         return is_for(job, self._subject, self._options.nodegroups)
 
-    def _hear_master(self) -> None:
+    def _receive_reply(self) -> None:
         reply = self._requests.receive(0.001)
         if reply is None or self._outbox.in_flight is None:
             return
@@ -305,14 +305,14 @@ class Minion:
             return
         asked = self._outbox.in_flight
         self._outbox.answered()
-        if isinstance(asked, Mapping) and asked.get("cmd") == MISSED:
-            self._take_missed(answer)
+        if isinstance(asked, Mapping) and asked.get("cmd") == CATCH_UP_COMMAND:
+            self._take_missed_jobs(answer)
         elif answer is False:
             _LOG.error("the master dropped a return as malformed")
 
     def _send_outbox(self) -> None:
         now = time.monotonic()
-        if now - self._looked > _SPOOL_LOOK:
+        if now - self._looked > _SPOOL_CHECK:
             self._looked = now
             self._outbox.spooled()
         if self._outbox.overdue(now):
@@ -325,67 +325,67 @@ class Minion:
 
     # ------------------------------------------------------------------------------------------------- the preloaded process
 
-    def _hear_engine(self) -> None:
+    def _receive_from_zygote(self) -> None:
         handlers: Mapping[bytes, Callable[[bytes], None]] = {
             SPOOLED: lambda _: self._outbox.spooled(),
-            zygote.DIED: self._job_died,
+            zygote.JOB_DIED: self._job_died,
             zygote.ENDED: self._own_job_ended,
-            zygote.UNWATCHED: self._unwatched,
-            zygote.READY: self._engine_ready,
-            GONE: self._engine_gone,
+            zygote.BEACONS_ENDED: self._beacon_process_ended,
+            zygote.READY: self._zygote_ready,
+            GONE: self._zygote_gone,
         }
-        heard = self._engine.receive()
+        heard = self._zygote.receive()
         if heard is not None:
             kind, content = heard
             handlers[kind](content)
 
     def _job_died(self, content: bytes) -> None:
         code, _, jid = content.decode().partition(" ")
-        self._jobs.ended_badly(jid, int(code))
+        self._jobs.job_died(jid, int(code))
 
     def _own_job_ended(self, content: bytes) -> None:
-        if self._affairs.duties is not None:
-            self._affairs.duties.ended(content.decode())
+        if self._leadership.duties is not None:
+            self._leadership.duties.job_ended(content.decode())
 
-    def _unwatched(self, _: bytes) -> None:
-        if self._affairs.duties is not None:
-            self._affairs.duties.unwatched()
+    def _beacon_process_ended(self, _: bytes) -> None:
+        if self._leadership.duties is not None:
+            self._leadership.duties.beacon_process_ended()
 
-    def _engine_ready(self, content: bytes) -> None:
+    def _zygote_ready(self, content: bytes) -> None:
         known = msgpack.unpackb(content, strict_map_key=False)
         first = self._subject is None
         self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
-        self._know()
+        self._update_duties()
         if first:
             self._outbox.events.extend(start_events(self._options, self._identity.id, self._subject.grains))
             _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
 
-    def _engine_gone(self, _: bytes) -> None:
+    def _zygote_gone(self, _: bytes) -> None:
         _LOG.error("the preloaded process ended; a new one is started")
-        if self._affairs.duties is not None:
-            self._affairs.duties.lost()
-        self._engine.start()
+        if self._leadership.duties is not None:
+            self._leadership.duties.zygote_lost()
+        self._zygote.start()
         self._resume()
 
     def _resume(self) -> None:
         for message in self._jobs.resume():
-            self._engine.tell(message)
+            self._zygote.send(message)
 
     def _drain(self) -> None:
         """Lets jobs in hand finish and sends what they return, for a few seconds."""
         self._subject = None
-        self._engine.tell({"end": _DRAIN_SECONDS})
+        self._zygote.send({"end": _DRAIN_SECONDS})
         deadline = time.monotonic() + _DRAIN_SECONDS
         poller = zmq.Poller()
         poller.register(self._requests.socket, zmq.POLLIN)
         while time.monotonic() < deadline:
-            self._engine.flush()
+            self._zygote.flush()
             self._outbox.spooled()
             self._send_outbox()
-            if self._engine.ended() and self._outbox.in_flight is None and not self._spool.waiting():
+            if self._zygote.ended() and self._outbox.in_flight is None and not self._spool.waiting():
                 break
             if dict(poller.poll(_TICK // 5)):
-                self._hear_master()
+                self._receive_reply()
         if waiting := len(self._spool.waiting()):
             _LOG.warning("%d returns stay in the spool until the next start", waiting)
 

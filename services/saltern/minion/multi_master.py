@@ -80,16 +80,16 @@ class _BoardHealth(Health):
         self._board.put(self._index, 0 if self.unready() else _READY)
 
 
-def run_at_once(options: MinionOptions, masters: Sequence[str], turn: Shutdown) -> None:
+def run_at_once(options: MinionOptions, masters: Sequence[str], shutdown: Shutdown) -> None:
     """Until told to end. Raises Rejected when no master wants this minion; ConfigError."""
     # Before there are several that would each make a key pair.
     Identity.load(options.id, Path(options.pki_dir), options.keysize)
     board, start = _Board(len(masters)), os.urandom(8).hex()
-    turn.health.check("master", lambda: _unready(board, masters))
+    shutdown.health.check("master", lambda: _unready(board, masters))
     running: dict[int, int] = {}
     due = dict.fromkeys(range(len(masters)), 0.0)
     try:
-        while not turn.ended():
+        while not shutdown.ended():
             now = time.monotonic()
             for index in [one for one, when in due.items() if when <= now]:
                 del due[index]
@@ -158,13 +158,13 @@ def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _B
 
 
 def _child(
-    options: MinionOptions, masters: Sequence[str], index: int, board: _Board, parent: int, affairs: Leadership
+    options: MinionOptions, masters: Sequence[str], index: int, board: _Board, parent: int, leadership: Leadership
 ) -> int:
     stop = Stop()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop.request)
-    turn = _ChildShutdown(stop, _BoardHealth(board, index), parent)
-    minion = Minion(options, Masters(masters[index], tuple(masters)), affairs, turn)
+    shutdown = _ChildShutdown(stop, _BoardHealth(board, index), parent)
+    minion = Minion(options, Masters(masters[index], tuple(masters)), leadership, shutdown)
     try:
         minion.run()
     except Ended:
@@ -177,5 +177,5 @@ def _child(
         return EX_CONFIG
     finally:
         minion.close()
-        affairs.close()
+        leadership.close()
     return 0

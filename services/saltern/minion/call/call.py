@@ -198,7 +198,7 @@ def _manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, 
 
 def _refreshed(cachedir: Path, what: str) -> bool:
     """Tells the minion that runs on this host, if one does."""
-    told: bool = importlib.import_module(_MINION).leave_refresh([cachedir], what)
+    told: bool = importlib.import_module(_MINION).request_refresh([cachedir], what)
     return told
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from saltern.minion.ipc.control import NobodyThere, ask
+from saltern.minion.ipc.control import MinionNotRunning, ask
 from statecore.runtime.beacon_runs import BeaconRuns
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
@@ -33,10 +33,10 @@ def watch(runtime: Runtime, cachedir: Path, parent: int) -> None:
     """Looks until there is no beacon any more, or the minion that it looks for is gone."""
     runs = BeaconRuns(runtime.loader, runtime.context)
     procs = ProcDirectory(cachedir / "proc")
-    turn(runs, lambda request: ask(cachedir, request, _PATIENCE), lambda: _states_run(procs), parent)
+    run_loop(runs, lambda request: ask(cachedir, request, _PATIENCE), lambda: _states_run(procs), parent)
 
 
-def turn(
+def run_loop(
     runs: BeaconRuns,
     ask_minion: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     states_run: Callable[[], bool],
@@ -48,7 +48,7 @@ def turn(
     while os.getppid() == parent:
         try:
             beacons = ask_minion({"area": "beacons", "verb": "look", "events": events, "done": done})["beacons"]
-        except NobodyThere as error:
+        except MinionNotRunning as error:
             _LOG.info("beacons end: %s", error)
             return
         if not any(name != "enabled" for name in beacons):

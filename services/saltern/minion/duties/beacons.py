@@ -18,20 +18,20 @@ from statecore.system.scheduling.saved import SavedError, save
 _LOG = logging.getLogger("saltern.minion")
 
 #: (events as ``_minion_event`` takes them) -> nothing.
-Tell = Callable[[list[dict[str, Any]]], None]
+SendEvents = Callable[[list[dict[str, Any]]], None]
 
 
 class Beacons:
     """All beacons, by name."""
 
-    def __init__(self, configured: Mapping[str, Any], file: Path, tell: Tell) -> None:
+    def __init__(self, configured: Mapping[str, Any], file: Path, send_events: SendEvents) -> None:
         """``configured``: the option ``beacons``. ``tell`` sends events to the master."""
         self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
         self._pillar: dict[str, Any] = {}
         self._file = file
-        self._tell = tell
+        self._send_events = send_events
 
-    def know(self, pillar: Mapping[str, Any]) -> None:
+    def update(self, pillar: Mapping[str, Any]) -> None:
         """Pillar was read anew."""
         beacons = pillar.get("beacons") or {}
         if not isinstance(beacons, Mapping):
@@ -53,15 +53,17 @@ class Beacons:
         """Answers ``{"verb": ..., ...}``. Raises ValueError for a request that is none."""
         verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "list": self._list,
-            "add": lambda asked: self._put(asked, "Cannot update beacon item {}, because it is configured in pillar."),
-            "modify": lambda asked: self._put(asked, "Cannot modify beacon item {}, it is configured in pillar."),
+            "add": lambda request: self._put(
+                request, "Cannot update beacon item {}, because it is configured in pillar."
+            ),
+            "modify": lambda request: self._put(request, "Cannot modify beacon item {}, it is configured in pillar."),
             "delete": self._delete,
-            "enable": lambda asked: self._switch_all(on=True),
-            "disable": lambda asked: self._switch_all(on=False),
-            "enable_beacon": lambda asked: self._switch(asked, on=True),
-            "disable_beacon": lambda asked: self._switch(asked, on=False),
-            "reset": lambda asked: self._reset(),
-            "save": lambda asked: self._save(),
+            "enable": lambda request: self._switch_all(on=True),
+            "disable": lambda request: self._switch_all(on=False),
+            "enable_beacon": lambda request: self._switch(request, on=True),
+            "disable_beacon": lambda request: self._switch(request, on=False),
+            "reset": lambda request: self._reset(),
+            "save": lambda request: self._save(),
             "look": self._looked,
         }
         verb = str(request.get("verb"))
@@ -69,55 +71,55 @@ class Beacons:
             raise ValueError(f"beacons cannot {verb}; they can {', '.join(verbs)}")
         return verbs[verb](request)
 
-    def _list(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        pillar = self._pillar if asked.get("include_pillar", True) else {}
-        configured = self._configured if asked.get("include_opts", True) else {}
+    def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        pillar = self._pillar if request.get("include_pillar", True) else {}
+        configured = self._configured if request.get("include_opts", True) else {}
         return {"beacons": {**pillar, **configured}}
 
-    def _looked(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _looked(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The looking process brings what it saw, and learns what to look at."""
-        events = asked.get("events")
+        events = request.get("events")
         if isinstance(events, list) and events:
-            self._tell(events)
-        for name in asked.get("done") or ():
+            self._send_events(events)
+        for name in request.get("done") or ():
             if name in self._configured:
                 self._switch({"name": name}, on=False)
         return {"beacons": self.whole}
 
-    def _put(self, asked: Mapping[str, Any], refusal: str) -> dict[str, Any]:
-        name, config = str(asked.get("name")), asked.get("beacon_data")
+    def _put(self, request: Mapping[str, Any], refusal: str) -> dict[str, Any]:
+        name, config = str(request.get("name")), request.get("beacon_data")
         if name in self._pillar:
-            return self._told(refusal.format(name), complete=False)
+            return self._answer(refusal.format(name), complete=False)
         known = name in self._configured
         self._configured[name] = config
-        return self._told(f"Updating settings for beacon item: {name}" if known else f"Added new beacon item: {name}")
+        return self._answer(f"Updating settings for beacon item: {name}" if known else f"Added new beacon item: {name}")
 
-    def _delete(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        name = str(asked.get("name"))
+    def _delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(request.get("name"))
         if name in self._pillar:
-            return self._told(f"Cannot delete beacon item {name}, it is configured in pillar.", complete=False)
+            return self._answer(f"Cannot delete beacon item {name}, it is configured in pillar.", complete=False)
         if self._configured.pop(name, None) is None:
-            return self._told(f"Beacon item {name} not found.")
-        return self._told(f"Deleting beacon item: {name}")
+            return self._answer(f"Beacon item {name} not found.")
+        return self._answer(f"Deleting beacon item: {name}")
 
-    def _switch(self, asked: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
-        name, able = str(asked.get("name")), "enable" if on else "disable"
+    def _switch(self, request: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+        name, able = str(request.get("name")), "enable" if on else "disable"
         if name in self._pillar:
-            return self._told(f"Cannot {able} beacon item {name}, it is configured in pillar.", complete=False)
+            return self._answer(f"Cannot {able} beacon item {name}, it is configured in pillar.", complete=False)
         config = self._configured.get(name)
         if not isinstance(config, list):
-            return self._told(f"Beacon item {name} not found.", complete=False)
+            return self._answer(f"Beacon item {name} not found.", complete=False)
         rest = [entry for entry in config if not (isinstance(entry, Mapping) and "enabled" in entry)]
         self._configured[name] = [*rest, {"enabled": on}]
-        return self._told(f"{able[:-1].capitalize()}ing beacon item {name}")
+        return self._answer(f"{able[:-1].capitalize()}ing beacon item {name}")
 
     def _switch_all(self, *, on: bool) -> dict[str, Any]:
         self._configured["enabled"] = on
-        return self._told("")
+        return self._answer("")
 
     def _reset(self) -> dict[str, Any]:
         self._configured = {}
-        return self._told("Beacons have been reset")
+        return self._answer("Beacons have been reset")
 
     def _save(self) -> dict[str, Any]:
         try:
@@ -127,5 +129,5 @@ class Beacons:
             return {"unsaved": str(error), "file": str(self._file)}
         return {"unsaved": "", "file": str(self._file)}
 
-    def _told(self, comment: str, *, complete: bool = True) -> dict[str, Any]:
+    def _answer(self, comment: str, *, complete: bool = True) -> dict[str, Any]:
         return {"complete": complete, "comment": comment, "beacons": self._configured}

@@ -29,14 +29,14 @@ _PAUSE = 5.0
 class Duties:
     """Belongs to the main process."""
 
-    def __init__(self, options: MinionOptions, tell: Callable[[list[dict[str, Any]]], None]) -> None:
+    def __init__(self, options: MinionOptions, send_events: Callable[[list[dict[str, Any]]], None]) -> None:
         """``tell`` sends events to the master."""
         self._options = options
-        self._event_sender = tell
+        self._send_events = send_events
         self._beacons: Beacons | None = None
-        self._watched = False
+        self._beacon_process_runs = False
         self._started = False
-        self._goes_on = False
+        self._resumed = False
         self._next_ping = 0.0
         self._not_before = 0.0
         self._procs = ProcDirectory(Path(options.cachedir) / "proc")
@@ -44,37 +44,42 @@ class Duties:
         self._grains: Mapping[str, Any] = {}
         self._schedule: Schedule | None = None
         #: Scheduled jobs from when they are handed out until their process ended: jid -> name of the job.
-        self._in_hand: dict[str, str] = {}
+        self._running_jobs: dict[str, str] = {}
 
-    def know(self, pillar: Mapping[str, Any], grains: Mapping[str, Any]) -> None:
+    def update(self, pillar: Mapping[str, Any], grains: Mapping[str, Any]) -> None:
         """Pillar and grains, at the start and whenever they were read anew."""
         self._pillar, self._grains = pillar, grains
         if self._schedule is not None:
-            self._schedule.know(pillar, grains, self._own_jobs())
+            self._schedule.update(pillar, grains, self._own_jobs())
         elif self._options.schedule or pillar.get("schedule") or self._own_jobs() or self._saved_elsewhere():
             self._make_schedule()
-        if self._goes_on and self._schedule is not None:
-            self._schedule.go_on()
-        self._goes_on = False
+        if self._resumed and self._schedule is not None:
+            self._schedule.resume()
+        self._resumed = False
         if self._beacons is not None:
-            self._beacons.know(pillar)
+            self._beacons.update(pillar)
         elif self._options.beacons or pillar.get("beacons"):
             self._make_beacons()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Another process had these before: what is done at the start was done, and jobs may have been changed there."""
-        self._started = self._goes_on = True
+        self._started = self._resumed = True
 
-    def watch_wanted(self) -> bool:
+    def beacon_process_due(self) -> bool:
         """Whether a process for the beacons is to be started now. Who asks starts it."""
-        if self._beacons is None or self._watched or not self._beacons.any or time.monotonic() < self._not_before:
+        if (
+            self._beacons is None
+            or self._beacon_process_runs
+            or not self._beacons.any
+            or time.monotonic() < self._not_before
+        ):
             return False
-        self._watched = True
+        self._beacon_process_runs = True
         return True
 
-    def unwatched(self) -> None:
+    def beacon_process_ended(self) -> None:
         """The process of the beacons has ended."""
-        self._watched = False
+        self._beacon_process_runs = False
         self._not_before = time.monotonic() + _PAUSE
 
     def due(self) -> Iterator[dict[str, Any]]:
@@ -86,7 +91,7 @@ class Duties:
         if self._schedule is None:
             return
         for load in self._schedule.due(self._running):
-            self._in_hand[load["jid"]] = load["schedule"]
+            self._running_jobs[load["jid"]] = load["schedule"]
             yield load
 
     def _ping(self) -> None:
@@ -94,17 +99,17 @@ class Duties:
         if not self._options.ping_interval or time.monotonic() < self._next_ping:
             return
         if self._next_ping:
-            self._event_sender([{"tag": "minion_ping", "data": {"data": "ping", "id": self._options.id}}])
+            self._send_events([{"tag": "minion_ping", "data": {"data": "ping", "id": self._options.id}}])
         self._next_ping = time.monotonic() + 60 * self._options.ping_interval
 
-    def ended(self, jid: str) -> None:
+    def job_ended(self, jid: str) -> None:
         """A job's process is gone."""
-        self._in_hand.pop(jid, None)
+        self._running_jobs.pop(jid, None)
 
-    def lost(self) -> None:
+    def zygote_lost(self) -> None:
         """Who would tell of the end of jobs has died; those that still run have files of their own."""
-        self._in_hand.clear()
-        self._watched = False
+        self._running_jobs.clear()
+        self._beacon_process_runs = False
 
     def answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """To a request of a job or of salt-call. Raises ValueError for one that is none."""
@@ -116,7 +121,7 @@ class Duties:
         raise ValueError(f"the minion has no {area}")
 
     def _saved_elsewhere(self) -> bool:
-        return self._goes_on and Path(self._options.schedule_file).is_file()
+        return self._resumed and Path(self._options.schedule_file).is_file()
 
     def _make_schedule(self) -> Schedule:
         options = self._options
@@ -127,7 +132,7 @@ class Duties:
             returners=options.schedule_returner,
         )
         self._schedule = made
-        made.know(self._pillar, self._grains, self._own_jobs())
+        made.update(self._pillar, self._grains, self._own_jobs())
         return made
 
     def _own_jobs(self) -> dict[str, Any]:
@@ -164,13 +169,13 @@ class Duties:
     def _make_beacons(self) -> Beacons:
         options = self._options
         made: Beacons = importlib.import_module(_BEACONS).Beacons(
-            options.beacons, Path(options.beacons_file), self._event_sender
+            options.beacons, Path(options.beacons_file), self._send_events
         )
         self._beacons = made
-        made.know(self._pillar)
+        made.update(self._pillar)
         return made
 
     def _running(self, name: str) -> int:
         """How many jobs of this name run: those of an earlier start of the minion too."""
         found = {str(job["jid"]) for job in self._procs.running() if job.get("schedule") == name}
-        return len(found.union(jid for jid, job in self._in_hand.items() if job == name))
+        return len(found.union(jid for jid, job in self._running_jobs.items() if job == name))

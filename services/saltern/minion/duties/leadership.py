@@ -43,22 +43,22 @@ class Leadership:
         self._options = options
         self._start = start
         self._patience = PATIENCE
-        self._deaf_since: float | None = None
+        self._disconnected_since: float | None = None
         #: What this process had of them before: a schedule goes on where it was.
         self._former: Duties | None = None
         self._lock = -1
         self._next_try = 0.0 if shared else None
-        self._send: Send = _nobody
+        self._send: Send = _log_lost_events
         self._control: ControlSocket | None = None
         self.duties: Duties | None = None
         if not shared:
-            self._take()
+            self._take_lead()
 
-    def speak_through(self, send: Send) -> None:
+    def set_sender(self, send: Send) -> None:
         """Events go this way from now on. Who says so has a preloaded process of its own: that of the master before is gone."""
         self._send = send
         if self.duties is not None:
-            self.duties.lost()
+            self.duties.zygote_lost()
 
     def claim(self) -> bool:
         """Takes them if nobody has them; True when they became ours just now."""
@@ -67,26 +67,26 @@ class Leadership:
         self._next_try = time.monotonic() + _EVERY
         if not self._locked():
             return False
-        self._take()
+        self._take_lead()
         return True
 
-    def give_up(self, *, hears: bool, now: float) -> bool:
+    def release(self, *, connected: bool, now: float) -> bool:
         """Leaves them to others where the master has been away for a while; True when it did so just now.
 
         ``hears``: whether there is a connection to the master. ``now``: monotonic seconds.
         """
         if self.duties is None or self._next_try is None:
             return False
-        if hears:
-            self._deaf_since, self._patience = None, PATIENCE
+        if connected:
+            self._disconnected_since, self._patience = None, PATIENCE
             return False
-        if self._deaf_since is None:
-            self._deaf_since = now
-        if now - self._deaf_since < self._patience:
+        if self._disconnected_since is None:
+            self._disconnected_since = now
+        if now - self._disconnected_since < self._patience:
             return False
         self._patience = min(2 * self._patience, _MOST_PATIENCE)
-        self._deaf_since, self._next_try = None, now + _OTHERS_TURN
-        self.duties.lost()
+        self._disconnected_since, self._next_try = None, now + _OTHERS_TURN
+        self.duties.zygote_lost()
         self.duties = None
         if self._control is not None:
             self._control.close()
@@ -131,12 +131,12 @@ class Leadership:
         os.pwrite(self._lock, mark, 0)
         return bool(mark) and known == mark
 
-    def _take(self) -> None:
+    def _take_lead(self) -> None:
         led = self._led_before()
         if self._former is None:
             self._former = Duties(self._options, lambda events: self._send(events))
         if led:
-            self._former.go_on()
+            self._former.resume()
         self.duties = self._former
         directory = Path(self._options.cachedir)
         try:
@@ -150,5 +150,5 @@ class Leadership:
             )
 
 
-def _nobody(events: Sequence[Mapping[str, Any]]) -> None:
+def _log_lost_events(events: Sequence[Mapping[str, Any]]) -> None:
     _LOG.warning("%d events are lost: no master is spoken to", len(events))

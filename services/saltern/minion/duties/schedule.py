@@ -71,7 +71,7 @@ class Schedule:
         self._named_dates: dict[str, Any] = {}
         self._entries: dict[str, ScheduleEntry] = {}
         #: Jobs that somebody asked for by name.
-        self._asked: list[str] = []
+        self._requested: list[str] = []
         self._last_jid = ""
         #: What was said of jobs that are left out: pillar is read often.
         self._said: dict[str, str] = {}
@@ -79,7 +79,9 @@ class Schedule:
 
     # ----------------------------------------------------------------------------------------------------------- its sources
 
-    def know(self, pillar: Mapping[str, Any], grains: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> None:
+    def update(
+        self, pillar: Mapping[str, Any], grains: Mapping[str, Any], own: Mapping[str, Any] | None = None
+    ) -> None:
         """Pillar and grains were read anew. Jobs that are as they were go on where they are."""
         jobs = pillar.get("schedule") or {}
         if not isinstance(jobs, Mapping):
@@ -97,7 +99,7 @@ class Schedule:
                 _LOG.error("whens of the %s is no map of dates, and is left out: %r", place, named)
         self._rebuild()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Another process of the minion had the schedule: what was changed there counts, and its start is over."""
         try:
             self._configured = load(self._file) or self._configured
@@ -144,8 +146,8 @@ class Schedule:
         world = World(
             enabled=bool(self.whole.get("enabled", True)), skip_function=str(self.whole.get("skip_function") or "")
         )
-        asked, self._asked = self._asked, []
-        for entry in [self._entries[name] for name in asked if name in self._entries]:
+        request, self._requested = self._requested, []
+        for entry in [self._entries[name] for name in request if name in self._entries]:
             if entry.job is not None:
                 entry.progress, wanted = _unless_running(entry.job, entry.progress, clock, running)
                 if wanted:
@@ -205,14 +207,14 @@ class Schedule:
             "add": self._put,
             "modify": self._put,
             "delete": self._delete,
-            "enable_job": lambda asked: self._set_in_job(asked, {"enabled": True}),
-            "disable_job": lambda asked: self._set_in_job(asked, {"enabled": False}),
-            "enable": lambda asked: self._set_global(asked, {"enabled": True}),
-            "disable": lambda asked: self._set_global(asked, {"enabled": False}),
+            "enable_job": lambda request: self._set_in_job(request, {"enabled": True}),
+            "disable_job": lambda request: self._set_in_job(request, {"enabled": False}),
+            "enable": lambda request: self._set_global(request, {"enabled": True}),
+            "disable": lambda request: self._set_global(request, {"enabled": False}),
             "postpone_job": self._postpone,
             "skip_job": self._skip,
-            "run_job": self._ask_for,
-            "save": lambda asked: self._changed(persist=True),
+            "run_job": self._run_job,
+            "save": lambda request: self._changed(persist=True),
             "reload": self._reload,
             "next_fire_time": self._next_fire_time,
             "job_status": self._job_status,
@@ -222,65 +224,67 @@ class Schedule:
             raise ValueError(f"a schedule cannot {verb}; it can {', '.join(verbs)}")
         return verbs[verb](request)
 
-    def _list(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:
         sources = {"pillar": self._pillar, "opts": {**self._own, **self._configured}}
-        return {"schedule": sources.get(str(asked.get("where")), self.whole)}
+        return {"schedule": sources.get(str(request.get("where")), self.whole)}
 
-    def _put(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        name, data = str(asked.get("name")), asked.get("schedule")
+    def _put(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        name, data = str(request.get("name")), request.get("schedule")
         Job.of(name, data, self.whole, self._named_dates, self._clock().wall)
         if name in self._pillar:
             raise ValueError(f"Cannot modify job {name}, it's in the pillar!")
         self._configured[name] = data
         # It begins anew, also where it is what it was.
         self._entries.pop(name, None)
-        return self._changed(persist=bool(asked.get("persist", True)))
+        return self._changed(persist=bool(request.get("persist", True)))
 
-    def _delete(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        name = str(asked.get("name"))
+    def _delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(request.get("name"))
         if self._configured.pop(name, None) is None and name in self._pillar:
             _LOG.warning("Cannot delete job %s, it's in the pillar!", name)
-        return self._changed(persist=bool(asked.get("persist", True)))
+        return self._changed(persist=bool(request.get("persist", True)))
 
-    def _set_in_job(self, asked: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        name = str(asked.get("name"))
+    def _set_in_job(self, request: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(request.get("name"))
         if isinstance(self._configured.get(name), Mapping):
             self._configured[name] = {**self._configured[name], **values}
         elif name in self._pillar:
             _LOG.warning("Cannot modify job %s, it's in the pillar!", name)
-        return self._changed(persist=bool(asked.get("persist", True)))
+        return self._changed(persist=bool(request.get("persist", True)))
 
-    def _set_global(self, asked: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    def _set_global(self, request: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
         self._configured |= values
-        return self._changed(persist=bool(asked.get("persist", True)))
+        return self._changed(persist=bool(request.get("persist", True)))
 
-    def _skip(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return self._with_times(asked, {"skip_explicit": asked.get("time")})
+    def _skip(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self._with_times(request, {"skip_explicit": request.get("time")})
 
-    def _postpone(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return self._with_times(asked, {"skip_explicit": asked.get("time"), "run_explicit": asked.get("new_time")})
+    def _postpone(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self._with_times(
+            request, {"skip_explicit": request.get("time"), "run_explicit": request.get("new_time")}
+        )
 
-    def _with_times(self, asked: Mapping[str, Any], times: Mapping[str, Any]) -> dict[str, Any]:
-        data = self._configured.get(str(asked.get("name")))
+    def _with_times(self, request: Mapping[str, Any], times: Mapping[str, Any]) -> dict[str, Any]:
+        data = self._configured.get(str(request.get("name")))
         if not isinstance(data, Mapping):
-            return self._set_in_job({**asked, "persist": False}, {})
-        form = asked.get("time_fmt") or TIME_FORMAT
+            return self._set_in_job({**request, "persist": False}, {})
+        form = request.get("time_fmt") or TIME_FORMAT
         values = {option: [*(data.get(option) or ()), {"time": at, "time_fmt": form}] for option, at in times.items()}
         # As in Salt, it is not saved: it is about one day.
-        return self._set_in_job({**asked, "persist": False}, values)
+        return self._set_in_job({**request, "persist": False}, values)
 
-    def _ask_for(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        name = str(asked.get("name"))
+    def _run_job(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(request.get("name"))
         entry = self._entries.get(name)
         if entry is None:
             raise ValueError(f"Job {name} does not exist.")
         if entry.job is None:
             raise ValueError(entry.error)
-        self._asked.append(name)
+        self._requested.append(name)
         return {"schedule": self.whole}
 
-    def _reload(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        jobs = asked.get("schedule")
+    def _reload(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        jobs = request.get("schedule")
         if not isinstance(jobs, Mapping):
             raise ValueError("a schedule is a map of jobs")
         self._configured |= jobs
@@ -301,17 +305,17 @@ class Schedule:
 
     # --------------------------------------------------------------------------------------------------------------- answers
 
-    def _next_fire_time(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        entry = self._entries.get(str(asked.get("name")))
+    def _next_fire_time(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        entry = self._entries.get(str(request.get("name")))
         moment = entry.progress.next_fire if entry is not None else None
         return {"next_fire_time": moment.strftime(TIME_FORMAT) if moment is not None else None}
 
-    def _job_status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        entry = self._entries.get(str(asked.get("name")))
+    def _job_status(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        entry = self._entries.get(str(request.get("name")))
         if entry is None:
             return {"data": {}}
-        form = str(asked.get("time_fmt") or TIME_FORMAT)
-        return {"data": {**entry.data, **_noted(str(asked.get("name")), entry, form)}}
+        form = str(request.get("time_fmt") or TIME_FORMAT)
+        return {"data": {**entry.data, **_noted(str(request.get("name")), entry, form)}}
 
 
 def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, Any]:

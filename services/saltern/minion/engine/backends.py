@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from saltern.kit.config.minion_options import MinionOptions, extension_directory
 from saltern.kit.config.reading import as_opts
-from saltern.minion.master.away_flag import long_away
+from saltern.minion.master.away_flag import is_away
 from saltern.minion.master.channel import Channel
 from saltern.minion.master.identity import Identity
-from saltern.minion.master.master_ports import RemoteFiles, RemoteMinion, leave_refresh, manage
+from saltern.minion.master.master_ports import RemoteFiles, RemoteMinion, manage, request_refresh
 from saltern.minion.master.masters import Masters
 from saltwire.handshake import Credentials
 from statecore.runtime.runtime import Runtime, local_runtime
@@ -39,7 +39,7 @@ class Backend(Protocol):
         """The pillar as it is now. Raises ChannelError."""
         ...
 
-    def before_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
+    def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
         """This job is about to run, in a process of its own."""
         ...
 
@@ -47,7 +47,7 @@ class Backend(Protocol):
         """Hands over what could not be spooled. Raises ChannelError."""
         ...
 
-    def take(self, credentials: Credentials) -> None:
+    def set_credentials(self, credentials: Credentials) -> None:
         """From now on these."""
         ...
 
@@ -92,20 +92,20 @@ class MasterBackend:
         with Channel(options, self._identity, self._credentials) as channel:
             return channel.pillar(runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache)
 
-    def before_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
+    def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
         """It has its pillar."""
         self._own = bool(load.get("own"))
 
     def _given_up(self) -> bool:
         """What a master asked for waits for that master; what the minion began itself does not: another process has its turn."""
-        return self._own and long_away(self._masters.state(self._options.cachedir))
+        return self._own and is_away(self._masters.state(self._options.cachedir))
 
     def send(self, load: Mapping[str, Any]) -> None:
         """By a connection of its own."""
         with Channel(self._options, self._identity, self._credentials) as channel:
             channel.ask(load)
 
-    def take(self, credentials: Credentials) -> None:
+    def set_credentials(self, credentials: Credentials) -> None:
         """After a new sign-in, which may have been with a new pair: jobs that are forked from here begin with that."""
         self._identity.reread()
         self._credentials = credentials
@@ -132,7 +132,7 @@ class LocalBackend:
             jobs=procs,
             manage=partial(manage, cachedir),
             fetches=True,
-            refreshed=partial(leave_refresh, [cachedir]),
+            refreshed=partial(request_refresh, [cachedir]),
         )
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
@@ -140,12 +140,12 @@ class LocalBackend:
         runtime.forget(pillar=True)
         return dict(runtime.pillar)
 
-    def before_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
+    def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
         """It sees the pillar as it is then: nobody tells this minion that a file was changed."""
         runtime.forget(pillar=True)
 
     def send(self, load: Mapping[str, Any]) -> None:
         """Nobody is told."""
 
-    def take(self, credentials: Credentials) -> None:
+    def set_credentials(self, credentials: Credentials) -> None:
         """There are none."""

@@ -32,25 +32,25 @@ class ForkEnded(Exception):
 class ForkedCalls:
     """Calls of one process, which has a single thread."""
 
-    def __init__(self, foreseen: type[Exception], pair: FramedSocket) -> None:
+    def __init__(self, expected: type[Exception], socket: FramedSocket) -> None:
         """``foreseen``: what a call may raise, made of words alone, and raises here too. ``pair``: when its other end is gone,
         nobody waits for a value any more."""
-        self._foreseen = foreseen
-        self._pair = pair
-        self._travels = True
+        self._expected = expected
+        self._socket = socket
+        self._marshallable = True
 
     def call(self, work: Callable[[], Any]) -> Any:
         """The value of ``work()``. Raises what was foreseen; ForkEnded.
 
         Plain data travels. After the first value that is none (a user's grain may be anything) calls are made here.
         """
-        if self._travels:
-            said = self._forked(work)
-            if said[:1] == _VALUE:
-                return marshal.loads(said[1:])
-            if said[:1] == _ERROR:
-                raise self._foreseen(said[1:].decode())
-            self._travels = False
+        if self._marshallable:
+            reply = self._forked(work)
+            if reply[:1] == _VALUE:
+                return marshal.loads(reply[1:])
+            if reply[:1] == _ERROR:
+                raise self._expected(reply[1:].decode())
+            self._marshallable = False
         return work()
 
     def _forked(self, work: Callable[[], Any]) -> bytes:
@@ -58,25 +58,25 @@ class ForkedCalls:
         pid = os.fork()
         if not pid:
             os.close(reader)
-            self._say(work, writer)
+            self._write_reply(work, writer)
         os.close(writer)
-        said = self._heard(reader)
+        reply = self._read_reply(reader)
         os.close(reader)
-        if said is None:
+        if reply is None:
             os.kill(pid, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        if said is None:
+        if reply is None:
             raise ForkEnded("nobody waits for it")
         if code:
             raise ForkEnded(f"its process ended with {code}; see the log")
-        return said
+        return reply
 
-    def _heard(self, reader: int) -> bytes | None:
+    def _read_reply(self, reader: int) -> bytes | None:
         """All that it says; None when the other end of the pair goes first."""
         poll = select.poll()
         poll.register(reader, select.POLLIN)
         # No event is asked for: that it was closed is told all the same, and messages wait.
-        poll.register(self._pair, 0)
+        poll.register(self._socket, 0)
         blocks: list[bytes] = []
         while True:
             happened = dict(poll.poll())
@@ -87,13 +87,13 @@ class ForkedCalls:
                 return b"".join(blocks)
             blocks.append(block)
 
-    def _say(self, work: Callable[[], Any], writer: int) -> None:
+    def _write_reply(self, work: Callable[[], Any], writer: int) -> None:
         code = 1
         try:
-            self._pair.close()
+            self._socket.close()
             # Whoever asked may have been killed meanwhile.
             with contextlib.suppress(BrokenPipeError), open(writer, "wb") as end:
-                end.write(self._said(work))
+                end.write(self._reply_of(work))
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
             _LOG.exception("a fork of the preloaded process failed")
@@ -101,10 +101,10 @@ class ForkedCalls:
             logging.shutdown()
             os._exit(code)
 
-    def _said(self, work: Callable[[], Any]) -> bytes:
+    def _reply_of(self, work: Callable[[], Any]) -> bytes:
         try:
             value = work()
-        except self._foreseen as error:
+        except self._expected as error:
             return _ERROR + str(error).encode("utf-8", "replace")
         try:
             return _VALUE + marshal.dumps(value)

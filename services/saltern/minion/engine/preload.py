@@ -31,7 +31,7 @@ class Preload:
         # Neither end ever waits: a lesson that is lost comes again with the next job.
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
-        self.remember()
+        self.mark_loaded()
         self._waiting: deque[str] = deque()
         self._rest = b""
 
@@ -39,22 +39,22 @@ class Preload:
         """Readable when a jobber has told something."""
         return self._reader
 
-    def remember(self) -> None:
+    def mark_loaded(self) -> None:
         """What is loaded now is no news. To be called before a fork."""
         self._known = len(sys.modules)
 
-    def _news(self) -> list[str]:
+    def _loaded_since_fork(self) -> list[str]:
         """Parts of the engine that were loaded since: the last names. To look at all would copy the pages that names are in."""
         since = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - self._known))
         return sorted(name for name in since if name.startswith(_ENGINE))
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """In a jobber: names of what was loaded since the fork."""
         with contextlib.suppress(BlockingIOError):
-            for piece in _pieces(self._news()):
+            for piece in _pieces(self._loaded_since_fork()):
                 os.write(self._writer, piece)
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Takes in what jobbers told."""
         with contextlib.suppress(BlockingIOError):
             while block := os.read(self._reader, 65536):

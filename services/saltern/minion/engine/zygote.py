@@ -59,7 +59,7 @@ _WATCH = "saltern.minion.duties.beacon_watch"
 READY = b"ready"
 
 #: Marks a message with how a jobber ended, other than well, and the JID of its job.
-DIED = b"died"
+JOB_DIED = b"died"
 
 #: Marks a message with the JID of a job of the minion's own whose process is gone.
 ENDED = b"ended"
@@ -70,7 +70,7 @@ _NEVER_WAIT = frozenset(
 )
 
 #: Says that the process of the beacons ended.
-UNWATCHED = b"unwatched"
+BEACONS_ENDED = b"unwatched"
 
 #: Seconds between tries to get what a minion needs before it takes jobs.
 _RETRY = 5.0
@@ -98,29 +98,29 @@ class Refreshes:
 class Zygote:
     """The loop of the preloaded process."""
 
-    def __init__(self, options: MinionOptions, masters: Masters, home: Backend, pair: FramedSocket) -> None:
+    def __init__(self, options: MinionOptions, masters: Masters, backend: Backend, main_socket: FramedSocket) -> None:
         self._options = options
-        self._home = home
-        self._pair = pair
+        self._backend = backend
+        self._socket = main_socket
         cachedir = Path(options.cachedir)
         self._procs = ProcDirectory(cachedir / "proc")
         state = masters.state(options.cachedir)
         self._spool = Spool(state / "spool", options.max_return_bytes)
-        self._others = OtherMasters(masters, options)
+        self._other_masters = OtherMasters(masters, options)
         self._refreshes = Refreshes(state)
-        self._learned = Preload()
+        self._preload = Preload()
         self._tracing = Tracing(options.tracing, "saltern-minion")
         self._steps = JobSteps(state)
-        self._calls = ForkedCalls(ChannelError, pair)
+        self._calls = ForkedCalls(ChannelError, main_socket)
         self._grains: Mapping[str, Any] | None = None
         self._pillar: Mapping[str, Any] = {}
-        self._runtime = self._made_runtime(None)
+        self._runtime = self._new_runtime(None)
         #: Process -> load of its job.
         self._jobbers: dict[int, Mapping[str, Any]] = {}
         #: Jobs for which there is no place yet.
         self._waiting: deque[tuple[Mapping[str, Any], JobSteps | None]] = deque()
         #: The process that beacons look in; 0: there is none.
-        self._watcher = 0
+        self._beacon_process = 0
         self._ending = 0.0
 
     def run(self) -> None:
@@ -129,23 +129,23 @@ class Zygote:
         self._refresh_grains()
         if self._grains is not None:
             self._refresh_pillar()
-        ends: list[FramedSocket | Preload] = [self._pair, self._learned]
+        ends: list[FramedSocket | Preload] = [self._socket, self._preload]
         while not self._ending:
-            readable, _, _ = select.select(ends, [], [], 0 if self._learned.waiting else 0.5)
-            if self._learned in readable:
-                self._learned.hear()
-            elif self._learned.waiting and not readable:
-                self._learned.load_one()
-            if self._pair in readable:
+            readable, _, _ = select.select(ends, [], [], 0 if self._preload.waiting else 0.5)
+            if self._preload in readable:
+                self._preload.receive()
+            elif self._preload.waiting and not readable:
+                self._preload.load_one()
+            if self._socket in readable:
                 message = self._received()
                 if message == b"":
-                    self._stop_watcher()
+                    self._stop_beacon_process()
                     return
                 if message:
                     self._handle(msgpack.unpackb(message, strict_map_key=False))
             self._reap()
             self._refresh()
-        self._stop_watcher()
+        self._stop_beacon_process()
         deadline = time.monotonic() + self._ending
         while self._jobbers and time.monotonic() < deadline:
             self._reap()
@@ -154,22 +154,22 @@ class Zygote:
     def _received(self) -> bytes | None:
         """A message of the main process, None when only a part of one came; empty when that is gone."""
         try:
-            return self._pair.receive()
+            return self._socket.receive()
         except ConnectionResetError:
             # It was killed with messages of ours unread; what it sent before is still there.
-            return self._pair.receive()
+            return self._socket.receive()
 
-    def _say(self, message: bytes) -> None:
+    def _send(self, message: bytes) -> None:
         """Tells the main process; one that is gone is noticed by the loop."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._pair.send(message)
+            self._socket.send(message)
 
     def _handle(self, message: Mapping[str, Any]) -> None:
         handlers: Mapping[str, Callable[[Any], None]] = {
             "job": self._fork,
             "journalled": lambda load: self._fork(load, self._steps),
             "credentials": self._take_credentials,
-            "watch": self._watch,
+            "watch": self._set_beacon_process,
             "end": self._end,
         }
         for name, value in message.items():
@@ -182,7 +182,7 @@ class Zygote:
             self._waiting.append((load, steps))
             return
         self._refresh()
-        self._learned.remember()
+        self._preload.mark_loaded()
         pid = os.fork()
         if pid:
             # Its arguments may be large, and are the jobber's now.
@@ -190,10 +190,10 @@ class Zygote:
             return
         code = 1
         try:
-            self._home.before_job(self._runtime, load)
-            ways = (self._others.send, steps, self._home.send, self._tracing)
-            jobber.work(self._runtime, load, self._procs, self._spool, self._pair, *ways)
-            self._learned.tell()
+            self._backend.prepare_job(self._runtime, load)
+            ways = (self._other_masters.send, steps, self._backend.send, self._tracing)
+            jobber.work(self._runtime, load, self._procs, self._spool, self._socket, *ways)
+            self._preload.report()
             self._tracing.close()
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
@@ -202,18 +202,18 @@ class Zygote:
             logging.shutdown()
             os._exit(code)
 
-    def _watch(self, wanted: bool) -> None:
+    def _set_beacon_process(self, wanted: bool) -> None:
         if not wanted:
-            self._stop_watcher()
-        if not wanted or self._watcher:
+            self._stop_beacon_process()
+        if not wanted or self._beacon_process:
             return
         parent = os.getpid()
-        self._watcher = os.fork()
-        if self._watcher:
+        self._beacon_process = os.fork()
+        if self._beacon_process:
             return
         code = 1
         try:
-            self._pair.close()
+            self._socket.close()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             watch = importlib.import_module(_WATCH).watch
             watch(self._runtime, Path(self._options.cachedir), parent)
@@ -224,33 +224,33 @@ class Zygote:
             logging.shutdown()
             os._exit(code)
 
-    def _stop_watcher(self) -> bool:
+    def _stop_beacon_process(self) -> bool:
         """Whether there was one."""
-        if not self._watcher:
+        if not self._beacon_process:
             return False
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._watcher, signal.SIGTERM)
-        os.waitpid(self._watcher, 0)
-        self._watcher = 0
+            os.kill(self._beacon_process, signal.SIGTERM)
+        os.waitpid(self._beacon_process, 0)
+        self._beacon_process = 0
         return True
 
     def _reap(self) -> None:
-        if self._watcher and os.waitpid(self._watcher, os.WNOHANG)[0]:
-            self._watcher = 0
-            self._say(UNWATCHED)
+        if self._beacon_process and os.waitpid(self._beacon_process, os.WNOHANG)[0]:
+            self._beacon_process = 0
+            self._send(BEACONS_ENDED)
         for pid in list(self._jobbers):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 job = self._jobbers.pop(pid)
                 if job["own"]:
-                    self._say(ENDED + job["jid"].encode())
+                    self._send(ENDED + job["jid"].encode())
                 elif code := os.waitstatus_to_exitcode(status):
-                    self._say(DIED + f"{code} {job['jid']}".encode())
+                    self._send(JOB_DIED + f"{code} {job['jid']}".encode())
         while self._waiting and len(self._jobbers) < self._options.process_count_max and not self._ending:
             self._fork(*self._waiting.popleft())
 
     def _take_credentials(self, value: Mapping[str, Any]) -> None:
-        self._home.take(Credentials(**value))
+        self._backend.set_credentials(Credentials(**value))
         self._renew_runtime(self._grains)
 
     def _end(self, seconds: float) -> None:
@@ -268,38 +268,38 @@ class Zygote:
         if "pillar" in wanted:
             self._refresh_pillar(tries=1, clean_cache=True)
         # Beacons see what jobs see, and forget what they saw, as in Salt.
-        if self._stop_watcher():
-            self._watch(wanted=True)
+        if self._stop_beacon_process():
+            self._set_beacon_process(wanted=True)
 
     def _refresh_grains(self, tries: int = 0) -> None:
         """Has the grains gathered: without them each job would gather its own, which takes longer than most."""
         self._renew_runtime(None)
-        grains = self._obtained("grains", lambda: dict(self._runtime.grains), tries)
+        grains = self._retry("grains", lambda: dict(self._runtime.grains), tries)
         if grains is not None:
             self._grains = grains
         self._renew_runtime(self._grains)
 
     def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
         """Has the pillar compiled and announces it."""
-        pillar = self._obtained("pillar", lambda: self._home.pillar(self._runtime, clean_cache=clean_cache), tries)
+        pillar = self._retry("pillar", lambda: self._backend.pillar(self._runtime, clean_cache=clean_cache), tries)
         if pillar is not None:
             self._pillar = pillar
             # First: the master chooses by this pillar from now on.
             self._announce()
             self._renew_runtime(self._grains)
 
-    def _obtained(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
+    def _retry(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
         """The value of ``work()``, tried until it succeeds, or at most ``tries`` times; None when there is none."""
         for attempt in itertools.count(1):
             try:
                 return self._calls.call(work)
             except (ChannelError, ForkEnded) as error:
                 _LOG.error("no %s: %s", what, error)
-            if attempt == tries or (select.select([self._pair], [], [], _RETRY)[0] and self._told_to_end()):
+            if attempt == tries or (select.select([self._socket], [], [], _RETRY)[0] and self._ended_meanwhile()):
                 break
         return None
 
-    def _told_to_end(self) -> bool:
+    def _ended_meanwhile(self) -> bool:
         message = self._received()
         if message:
             self._handle(msgpack.unpackb(message, strict_map_key=False))
@@ -307,19 +307,19 @@ class Zygote:
 
     def _renew_runtime(self, grains: Mapping[str, Any] | None) -> None:
         """Credentials, grains, pillar or modules are others. ``grains`` None: it gathers its own."""
-        old, self._runtime = self._runtime, self._made_runtime(grains)
+        old, self._runtime = self._runtime, self._new_runtime(grains)
         # What is frozen is never collected.
         old.close()
 
-    def _made_runtime(self, grains: Mapping[str, Any] | None) -> Runtime:
-        runtime = self._home.runtime(self._pillar, self._procs, lambda: self._runtime.grains, grains)
+    def _new_runtime(self, grains: Mapping[str, Any] | None) -> Runtime:
+        runtime = self._backend.runtime(self._pillar, self._procs, lambda: self._runtime.grains, grains)
         share()
         return runtime
 
     def _announce(self) -> None:
         """Tells the main process what targets are matched with."""
         message = msgpack.packb({"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}, default=str)
-        self._say(READY + message)
+        self._send(READY + message)
 
 
 def _may_wait(fun: str | list[str]) -> bool:
@@ -353,7 +353,7 @@ def start(
     return fork(options, masters, MasterBackend(options, masters, identity, credentials))
 
 
-def fork(options: MinionOptions, masters: Masters, home: Backend) -> tuple[int, FramedSocket]:
+def fork(options: MinionOptions, masters: Masters, backend: Backend) -> tuple[int, FramedSocket]:
     """The same, wherever it has files and pillar from."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     share()
@@ -367,7 +367,7 @@ def fork(options: MinionOptions, masters: Masters, home: Backend) -> tuple[int, 
         # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        Zygote(options, masters, home, FramedSocket(theirs)).run()
+        Zygote(options, masters, backend, FramedSocket(theirs)).run()
         code = 0
     except Exception:  # noqa: BLE001 - as above
         _LOG.exception("the preloaded process failed")

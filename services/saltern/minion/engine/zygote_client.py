@@ -20,7 +20,7 @@ _LOG = logging.getLogger("saltern.minion")
 GONE = b"gone"
 
 #: How the messages begin that it sends.
-_KINDS = (SPOOLED, zygote.DIED, zygote.UNWATCHED, zygote.ENDED, zygote.READY)
+_KINDS = (SPOOLED, zygote.JOB_DIED, zygote.BEACONS_ENDED, zygote.ENDED, zygote.READY)
 
 
 class ZygoteClient:
@@ -29,7 +29,7 @@ class ZygoteClient:
     def __init__(self, fork: Callable[[], tuple[int, FramedSocket]]) -> None:
         """``fork`` starts one: its pid, and our end of the pair."""
         self._fork = fork
-        self._pair: FramedSocket | None = None
+        self._socket: FramedSocket | None = None
         #: 0: it ended, and is not started again.
         self._pid = 0
 
@@ -38,42 +38,42 @@ class ZygoteClient:
         if self._pid:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._pid, 0)
-        if self._pair is not None:
-            self._pair.close()
-        self._pid, self._pair = self._fork()
+        if self._socket is not None:
+            self._socket.close()
+        self._pid, self._socket = self._fork()
 
     @property
     def started(self) -> bool:
         """Whether it was."""
-        return self._pair is not None
+        return self._socket is not None
 
     @property
     def pending(self) -> bool:
         """Whether something waits for ``flush``."""
-        return self._here.pending
+        return self._connected.pending
 
     def fileno(self) -> int:
         """The number of our end."""
-        return self._here.fileno()
+        return self._connected.fileno()
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         """Sends one of its messages. Never waits: it may be waiting for us to read."""
         try:
-            self._here.put(msgpack.packb(message, default=str))
+            self._connected.put(msgpack.packb(message, default=str))
         except OSError as error:
             _LOG.error("the preloaded process does not take a message: %s", error)
 
     def flush(self) -> None:
         """Sends on what waited."""
         try:
-            self._here.flush()
+            self._connected.flush()
         except OSError as error:
             _LOG.error("the preloaded process does not take what waited for it: %s", error)
 
     def receive(self) -> tuple[bytes, bytes] | None:
         """(kind, content) of a message: one of the constants of ``zygote``, SPOOLED or GONE; None when it is not whole."""
         try:
-            message = self._here.receive()
+            message = self._connected.receive()
         except OSError:
             message = b""
         if message is None:
@@ -89,12 +89,12 @@ class ZygoteClient:
 
     def close(self) -> None:
         """Ends it, if it was started."""
-        if self._pair is not None:
-            self._pair.close()
+        if self._socket is not None:
+            self._socket.close()
         if self._pid:
             zygote.end_zygote(self._pid)
 
     @property
-    def _here(self) -> FramedSocket:
-        assert self._pair is not None, "it is told something before it was started"
-        return self._pair
+    def _connected(self) -> FramedSocket:
+        assert self._socket is not None, "it is told something before it was started"
+        return self._socket

@@ -31,10 +31,10 @@ _BACKLOG = 32
 #: Seconds that a running minion has to answer; it may be signing in.
 _PATIENCE = 30.0
 
-Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-class NobodyThere(Exception):
+class MinionNotRunning(Exception):
     """No minion answers. str() says where it was looked for, and why."""
 
 
@@ -56,20 +56,20 @@ class ControlSocket:
         finally:
             os.umask(before)
         self._listener.listen(_BACKLOG)
-        self._file = _file(self._path)
+        self._inode = _inode(self._path)
 
     def register(self, poller: zmq.Poller) -> None:
         """What ``serve`` wants to know of."""
         poller.register(self._listener.fileno(), zmq.POLLIN)
-        for number, pair in self._open.items():
-            poller.register(number, zmq.POLLIN | (zmq.POLLOUT if pair.pending else 0))
+        for number, client in self._open.items():
+            poller.register(number, zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
 
-    def serve(self, ready: Mapping[Any, int], answer: Answer) -> None:
+    def serve(self, ready: Mapping[Any, int], handler: Handler) -> None:
         """Takes what came, answers what is whole."""
-        for number, pair in list(self._open.items()):
-            if number in ready and not self._served(pair, ready[number], answer):
+        for number, client in list(self._open.items()):
+            if number in ready and not self._serve_client(client, ready[number], handler):
                 del self._open[number]
-                pair.close()
+                client.close()
         if self._listener.fileno() in ready:
             with contextlib.suppress(BlockingIOError):
                 connection, _ = self._listener.accept()
@@ -78,29 +78,29 @@ class ControlSocket:
                 else:
                     self._open[connection.fileno()] = FramedSocket(connection)
 
-    def _served(self, pair: FramedSocket, happened: int, answer: Answer) -> bool:
+    def _serve_client(self, client: FramedSocket, happened: int, handler: Handler) -> bool:
         """False when the conversation is over."""
         try:
             if happened & zmq.POLLOUT:
-                pair.flush()
+                client.flush()
             if not happened & ~zmq.POLLOUT:
                 return True
-            message = pair.receive()
+            message = client.receive()
             if message == b"":
                 return False
             if message is not None:
-                pair.put(msgpack.packb(_answered(message, answer), default=str))
+                client.put(msgpack.packb(_reply_to(message, handler), default=str))
         except OSError:
             return False
         return True
 
     def close(self) -> None:
         """Nobody is there any more."""
-        for pair in self._open.values():
-            pair.close()
+        for client in self._open.values():
+            client.close()
         # One that lets its last jobs finish may see its successor begin, whose socket it is by then. The number of a file
         # is given to no other one while the socket is open.
-        if _file(self._path) == self._file:
+        if _inode(self._path) == self._inode:
             self._path.unlink(missing_ok=True)
         self._listener.close()
 
@@ -109,28 +109,30 @@ def ask(directory: Path, request: Mapping[str, Any], patience: float = _PATIENCE
     """The answer of the minion whose cache directory this is. Raises NobodyThere."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end.settimeout(patience)
-    pair = FramedSocket(end)
+    client = FramedSocket(end)
     deadline = time.monotonic() + patience
     try:
         with _address(directory) as address:
             end.connect(address)
-        pair.send(msgpack.packb(dict(request), default=str))
-        while (message := pair.receive()) is None:
+        client.send(msgpack.packb(dict(request), default=str))
+        while (message := client.receive()) is None:
             if time.monotonic() > deadline:
                 raise TimeoutError
         if not message:
-            raise NobodyThere(f"the minion of {directory} ended before it answered")
+            raise MinionNotRunning(f"the minion of {directory} ended before it answered")
     except TimeoutError as error:
-        raise NobodyThere(f"the minion of {directory} does not answer within {patience:g} seconds") from error
+        raise MinionNotRunning(f"the minion of {directory} does not answer within {patience:g} seconds") from error
     except OSError as error:
-        raise NobodyThere(f"no minion runs with the cache directory {directory}: {error.strerror or error}") from error
+        raise MinionNotRunning(
+            f"no minion runs with the cache directory {directory}: {error.strerror or error}"
+        ) from error
     finally:
-        pair.close()
-    answer = msgpack.unpackb(message, strict_map_key=False)
-    return dict(answer)
+        client.close()
+    handler = msgpack.unpackb(message, strict_map_key=False)
+    return dict(handler)
 
 
-def _answered(message: bytes, answer: Answer) -> Mapping[str, Any]:
+def _reply_to(message: bytes, handler: Handler) -> Mapping[str, Any]:
     try:
         request = msgpack.unpackb(message, strict_map_key=False)
     except (ValueError, msgpack.UnpackException) as error:
@@ -138,12 +140,12 @@ def _answered(message: bytes, answer: Answer) -> Mapping[str, Any]:
     if not isinstance(request, dict):
         return {"error": "the request is no map"}
     try:
-        return answer(request)
+        return handler(request)
     except ValueError as error:
         return {"error": str(error)}
 
 
-def _file(path: Path) -> tuple[int, int] | None:
+def _inode(path: Path) -> tuple[int, int] | None:
     """What tells a file from others of its name."""
     with contextlib.suppress(OSError):
         status = path.lstat()

@@ -37,7 +37,7 @@ class CatchUp:
     every: float = 0.0
     draw: Callable[[float, float], float] = random.uniform
     _due: float | None = None
-    _asked: bool = False
+    _in_flight: bool = False
     #: Milliseconds since 1970 by the master's clock: what was published before, an earlier answer had. Outlives the process.
     known_until: int = 0
     #: What is asked for next is the rest of an answer: from where, and when its first part was given.
@@ -45,34 +45,34 @@ class CatchUp:
     _first: int = 0
     _again: float | None = None
 
-    def deaf(self, now: float) -> None:
+    def may_have_missed(self, now: float) -> None:
         """The minion may have missed something until now."""
         if self._again is None:
             self._put_off(now)
         if self._due is None:
             self._due = now + _SETTLED + self.draw(0, self.spread)
 
-    def wants(self, now: float) -> bool:
+    def is_due(self, now: float) -> bool:
         """Whether to ask now; then it has asked, and waits for the answer."""
-        if self._asked or not (_is_over(self._due, now) or _is_over(self._again, now)):
+        if self._in_flight or not (_is_over(self._due, now) or _is_over(self._again, now)):
             return False
-        self._due, self._asked = None, True
+        self._due, self._in_flight = None, True
         self._put_off(now)
         return True
 
     def _put_off(self, now: float) -> None:
         self._again = now + self.every * self.draw(0.75, 1.0) if self.every else None
 
-    def question(self) -> dict[str, Any]:
+    def request(self) -> dict[str, Any]:
         """The request."""
         return {"cmd": COMMAND, "after": self._from or self.known_until}
 
-    def answered(self, answer: Any, now: float) -> list[dict[str, Any]]:
+    def take_answer(self, answer: Any, now: float) -> list[dict[str, Any]]:
         """The jobs of an answer ``{"jobs": [...], "next": ms, "now": ms}``. ``next``: from there are more, asked for at once.
 
         With the last part ``known_until`` moves: to be kept once the jobs are in hand.
         """
-        self._asked = False
+        self._in_flight = False
         asked_from, self._from = self._from or self.known_until, 0
         if not isinstance(answer, Mapping):
             self._first = 0

@@ -18,10 +18,10 @@ from saltern.minion.jobs.spool import Spool
 _LOG = logging.getLogger("saltern.minion")
 
 #: Milliseconds after which a job that runs is one that the master is told about. A shorter one tells by its return.
-_WORTH_A_SIGN = 1000
+_REPORT_AFTER = 1000
 
 #: Milliseconds after which a job that still works is told of again: a minion that falls silent over a job is taken for lost.
-_SIGN_AGAIN = 120_000
+_REPORT_AGAIN = 120_000
 
 #: Seconds between two looks at jobs in hand.
 _EVERY = 0.5
@@ -39,11 +39,11 @@ class JobTracker:
         self._spool = spool
         self._next_look = 0.0
         #: JID -> when the master was told last that the job works, milliseconds since 1970.
-        self._told: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
         #: Jobs whose jobber was gone at the last look: between its death and the word of it there is a moment.
         self._gone: set[str] = set()
         #: jid -> how its process ended, as far as the preloaded process saw it.
-        self._how: dict[str, str] = {}
+        self._exit_texts: dict[str, str] = {}
 
     def __contains__(self, jid: str) -> bool:
         return jid in self._journal
@@ -51,15 +51,15 @@ class JobTracker:
     def take(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
         """What to tell the preloaded process, so that it runs this publication; None: it is refused, and returns that."""
         jid = str(job["jid"])
-        if not self.room(jid):
+        if not self.has_room(jid):
             self._journal.remember(jid)
             waiting = self._spool.size()
             if waiting <= self._options.spool_max_bytes + _FOR_REFUSALS:
-                self._put(ending(job, jid, refused(waiting, self._options.spool_max_bytes)))
+                self._put(failed_return(job, jid, refused_text(waiting, self._options.spool_max_bytes)))
             return None
         return {"journalled" if self._journal.receive(job) else "job": dict(job)}
 
-    def room(self, jid: str) -> bool:
+    def has_room(self, jid: str) -> bool:
         """Whether a job may begin: with ``spool_policy: drop_oldest`` room is made for what it will return."""
         most = self._options.spool_max_bytes
         if self._spool.size() <= most:
@@ -72,7 +72,7 @@ class JobTracker:
 
     def resume(self) -> Iterator[dict[str, Any]]:
         """What to tell a new preloaded process: jobs that nobody has begun. Those whose time is over end."""
-        for entry in self._journal.look():
+        for entry in self._journal.entries():
             if entry.step is not JournalStep.RECEIVED:
                 continue
             load, received = self._journal.load(entry), entry.since_ms()
@@ -81,15 +81,15 @@ class JobTracker:
             if may_still_run(load, received, int(time.time() * 1000), self._options.replay_window):
                 _LOG.info("goes on with %s, which nobody has begun", load["fun"], extra={"jid": entry.jid})
                 yield {"journalled": load}
-            elif self._put(ending(load, entry.jid, too_late(received))):
+            elif self._put(failed_return(load, entry.jid, expired_text(received))):
                 self._journal.end(entry)
 
-    def ended_badly(self, jid: str, code: int) -> None:
+    def job_died(self, jid: str, code: int) -> None:
         """The preloaded process saw a jobber end with this code, other than 0."""
-        self._how[jid] = how_it_ended(code)
+        self._exit_texts[jid] = exit_text(code)
         self._next_look = 0.0
 
-    def look(self, now: float) -> list[dict[str, Any]]:
+    def check(self, now: float) -> list[dict[str, Any]]:
         """Gives jobs an end whose jobber is gone; signs for the master of those that still run. ``now``: monotonic seconds."""
         if now < self._next_look:
             return []
@@ -98,24 +98,24 @@ class JobTracker:
             self._spool.shed(self._options.spool_max_bytes)
         if not self._journal:
             return []
-        running = [entry for entry in self._journal.look() if entry.step is JournalStep.BEGAN]
+        running = [entry for entry in self._journal.entries() if entry.step is JournalStep.BEGAN]
         gone = {entry.jid for entry in running if not entry.alive()}
         for entry in running:
-            if entry.jid in gone and (entry.jid in self._gone or entry.jid in self._how):
-                self._bury(entry)
+            if entry.jid in gone and (entry.jid in self._gone or entry.jid in self._exit_texts):
+                self._end_lost_job(entry)
         self._gone = gone
-        self._how = {jid: how for jid, how in self._how.items() if jid in gone}
+        self._exit_texts = {jid: how for jid, how in self._exit_texts.items() if jid in gone}
         alive = [entry for entry in running if entry.jid not in gone]
-        self._told = {entry.jid: self._told[entry.jid] for entry in alive if entry.jid in self._told}
+        self._reported = {entry.jid: self._reported[entry.jid] for entry in alive if entry.jid in self._reported}
         return list(self._signs(alive))
 
-    def _bury(self, entry: JournalEntry) -> None:
+    def _end_lost_job(self, entry: JournalEntry) -> None:
         """The job ends with a failed return, unless its result came to the spool after all."""
-        how = self._how.pop(entry.jid, "")
+        how = self._exit_texts.pop(entry.jid, "")
         if not self._spool.holds(entry.jid):
             load = self._journal.load(entry) or {}
             _LOG.error("a job has no result: its process is gone", extra={"jid": entry.jid})
-            if not self._put(ending(load, entry.jid, killed(entry.since_ms(), how))):
+            if not self._put(failed_return(load, entry.jid, killed_text(entry.since_ms(), how))):
                 return
         self._journal.end(entry)
 
@@ -123,9 +123,9 @@ class JobTracker:
         now_ms = int(time.time() * 1000)
         for entry in running:
             began = entry.since_ms()
-            told = self._told.get(entry.jid)
-            if began and (now_ms - told >= _SIGN_AGAIN if told else now_ms - began >= _WORTH_A_SIGN):
-                self._told[entry.jid] = now_ms
+            told = self._reported.get(entry.jid)
+            if began and (now_ms - told >= _REPORT_AGAIN if told else now_ms - began >= _REPORT_AFTER):
+                self._reported[entry.jid] = now_ms
                 yield {"jid": entry.jid, "sign": "started", "ms": began}
 
     def _put(self, ret: Mapping[str, Any]) -> bool:
@@ -141,14 +141,14 @@ class JobTracker:
 _KEPT = ("user", "metadata", "ret_config", "ret_kwargs")
 
 
-def ending(load: Mapping[str, Any], jid: str, why: str) -> dict[str, Any]:
+def failed_return(load: Mapping[str, Any], jid: str, why: str) -> dict[str, Any]:
     """The failed ``_return`` of a job. ``load`` may be empty: what was published is lost."""
     base = {"cmd": "_return", "jid": jid, "fun": load.get("fun", "unknown"), "fun_args": list(load.get("arg") or ())}
     base |= {name: load[name] for name in _KEPT if name in load}
     return base | {"return": why, "retcode": 1, "success": False, "out": "nested"}
 
 
-def killed(began_ms: int, how: str = "") -> str:
+def killed_text(began_ms: int, how: str = "") -> str:
     """The jobber is gone and left no result. ``how``: what became of its process, where that is known."""
     what = f"the process of this job {how}" if how else "the minion was killed while it ran this job"
     return (
@@ -157,7 +157,7 @@ def killed(began_ms: int, how: str = "") -> str:
     )
 
 
-def too_late(received_ms: int) -> str:
+def expired_text(received_ms: int) -> str:
     """The job was received, and could not begin in its time."""
     return (
         f"JobExpired: the minion was killed or stopped before it began this job, which it received at {_moment(received_ms)}, "
@@ -165,7 +165,7 @@ def too_late(received_ms: int) -> str:
     )
 
 
-def refused(waiting: int, most: int) -> str:
+def refused_text(waiting: int, most: int) -> str:
     """There is no room for what it would return."""
     return (
         f"JobRefused: {waiting} bytes of results wait on the minion for the master, more than spool_max_bytes ({most}), and its "
@@ -173,7 +173,7 @@ def refused(waiting: int, most: int) -> str:
     )
 
 
-def how_it_ended(code: int) -> str:
+def exit_text(code: int) -> str:
     """The words for an exit code as ``os.waitstatus_to_exitcode`` gives it."""
     if code >= 0:
         return f"ended with exit code {code} and left no result (the minion's log says why)"

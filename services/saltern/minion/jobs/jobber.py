@@ -37,8 +37,8 @@ _KEYWORD = re.compile(r"([^\d\W]\w*)=(?!=)(.*)\Z", re.DOTALL)
 _PUBLICATION = "__pub_"
 
 #: What they know of it. Source: salt/minion.py (load_args_and_kwargs); of jobs of the schedule, salt/utils/schedule.py.
-_TOLD = ("arg", "fun", "id", "jid", "metadata", "ret", "tgt", "tgt_type", "user")
-_TOLD_OF_OWN = ("fun", "jid", "metadata", "schedule")
+_PUBLICATION_FIELDS = ("arg", "fun", "id", "jid", "metadata", "ret", "tgt", "tgt_type", "user")
+_OWN_JOB_FIELDS = ("fun", "jid", "metadata", "schedule")
 
 #: Ends of a minion's messages to its main process: a result is in the spool.
 SPOOLED = b"spooled"
@@ -50,9 +50,9 @@ def work(
     procs: ProcDirectory,
     spool: Spool,
     notify: FramedSocket,
-    others: Callable[[Mapping[str, Any]], None],
+    send_to_other_masters: Callable[[Mapping[str, Any]], None],
     steps: JobSteps | None = None,
-    at_once: Callable[[Mapping[str, Any]], None] | None = None,
+    send_unspooled: Callable[[Mapping[str, Any]], None] | None = None,
     tracing: Tracing | None = None,
 ) -> None:
     """Runs the job of a publication and spools its return. To be called in the jobber's process.
@@ -73,11 +73,11 @@ def work(
     with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
         result = _traced(runtime, load, tracing)
         if load.get("return_job", True):
-            _leave(result, spool, at_once)
+            _spool_return(result, spool, send_unspooled)
             if steps and begun:
                 steps.end(begun, load["jid"])
             if load.get("own"):
-                others(result)
+                send_to_other_masters(result)
             # Without a main process to tell, the result waits for the next one's look into the spool.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 notify.send(SPOOLED)
@@ -87,7 +87,7 @@ def work(
             "jid": load["jid"],
         }
         if runtime.opts.get("cache_jobs"):
-            _keep(runtime, load["jid"], told)
+            _cache_return(runtime, load["jid"], told)
         # After the master's: a returner may take long, or fail.
         if names := named(load.get("ret"), [] if load.get("own") else runtime.opts.get("return_")):
             runtime.deliver(names, told)
@@ -105,17 +105,19 @@ def _traced(runtime: Runtime, load: Mapping[str, Any], tracing: Tracing | None) 
         return span.marked(result)
 
 
-def _leave(result: Mapping[str, Any], spool: Spool, at_once: Callable[[Mapping[str, Any]], None] | None) -> None:
+def _spool_return(
+    result: Mapping[str, Any], spool: Spool, send_unspooled: Callable[[Mapping[str, Any]], None] | None
+) -> None:
     try:
         spool.put(result)
     except OSError as error:
-        if at_once is None:
+        if send_unspooled is None:
             raise
         _LOG.error("the return is sent without having been spooled: %s", error, extra={"jid": result.get("jid")})
-        at_once(msgpack.unpackb(spool.packed(result), strict_map_key=False))
+        send_unspooled(msgpack.unpackb(spool.packed(result), strict_map_key=False))
 
 
-def _keep(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
+def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
     """What saltutil.find_cached_job tells. A full disk must not end the job."""
     try:
         kept_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
@@ -150,7 +152,7 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     keywords = {
         name: value for one in load["arg"] if _is_keywords(one) for name, value in one.items() if name != "__kwarg__"
     }
-    told = _publication(load, _TOLD_OF_OWN) | _publication({"fun_args": positional, "pid": os.getpid()})
+    told = _publication(load, _OWN_JOB_FIELDS) | _publication({"fun_args": positional, "pid": os.getpid()})
     # Salt's rule: what the schedule holds by names that begin so is the minion's own wish.
     own = str(load.get("schedule", "")).startswith("__")
     returned = _guarded(runtime, load["fun"], positional, {**keywords, **told}, load, trusted=own)
@@ -173,7 +175,7 @@ def _call(runtime: Runtime, fun: str, args: Sequence[Any], load: Mapping[str, An
     positional, keywords = split_arguments(args)
     # Only the master can say it: who signs certificates goes by the id.
     keywords = {name: value for name, value in keywords.items() if not name.startswith(_PUBLICATION)}
-    return _guarded(runtime, fun, positional, {**keywords, **_publication(load, _TOLD)}, load)
+    return _guarded(runtime, fun, positional, {**keywords, **_publication(load, _PUBLICATION_FIELDS)}, load)
 
 
 def _publication(load: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:

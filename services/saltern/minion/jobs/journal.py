@@ -101,15 +101,15 @@ class Journal:
             if not writer.isdecimal() or not is_alive(int(writer)):
                 path.unlink(missing_ok=True)
         self._seen = SeenJobs(state / "jids", max(remembered, _AT_LEAST))
-        self._in_hand: set[str] = set()
-        self.look()
+        self._in_progress: set[str] = set()
+        self.entries()
 
     def __contains__(self, jid: str) -> bool:
-        return jid in self._in_hand or jid in self._seen
+        return jid in self._in_progress or jid in self._seen
 
     def __bool__(self) -> bool:
         """Whether a job is in hand."""
-        return bool(self._in_hand)
+        return bool(self._in_progress)
 
     def asked_until(self) -> int:
         """Until when it is known what was published, milliseconds since 1970 by the master's clock; 0: not at all."""
@@ -145,7 +145,7 @@ class Journal:
                     "%s: %s; the job runs without a journal", self._directory, error.strerror, extra={"jid": jid}
                 )
             else:
-                self._in_hand.add(jid)
+                self._in_progress.add(jid)
                 return True
         self._seen.add(jid)
         return False
@@ -154,7 +154,7 @@ class Journal:
         """The job is over without ever having been in hand."""
         self._seen.add(jid)
 
-    def look(self) -> list[JournalEntry]:
+    def entries(self) -> list[JournalEntry]:
         """Jobs in hand, in order of their JIDs. Those that ended are only remembered from now on."""
         found = []
         for path in sorted(self._directory.iterdir()):
@@ -165,12 +165,12 @@ class Journal:
                 self.end(entry)
             else:
                 found.append(entry)
-        self._in_hand = {entry.jid for entry in found}
+        self._in_progress = {entry.jid for entry in found}
         return found
 
     def end(self, entry: JournalEntry) -> None:
         """The job is over: its result is in the spool. Where no line can be written about it, its file is kept."""
-        self._in_hand.discard(entry.jid)
+        self._in_progress.discard(entry.jid)
         if self._seen.add(entry.jid):
             entry.path.unlink(missing_ok=True)
         elif entry.step is not JournalStep.ENDED:

@@ -57,7 +57,7 @@ class Spool:
             _LOG.error(
                 "the return of %s is %d bytes, %s", load.get("fun"), len(packed), why, extra={"jid": load.get("jid")}
             )
-            packed = _packed(unsent(load, len(packed), why))
+            packed = _packed(too_large_return(load, len(packed), why))
         return packed
 
     def give_up(self, path: Path, why: str) -> None:
@@ -66,7 +66,7 @@ class Spool:
         if load is not None:
             size = path.stat().st_size
             _LOG.error("the return of %s is %d bytes, %s", load.get("fun"), size, why, extra={"jid": load.get("jid")})
-            self._write(path, _packed(unsent(load, size, why)))
+            self._write(path, _packed(too_large_return(load, size, why)))
 
     def _write(self, path: Path, packed: bytes) -> None:
         temporary = self._directory / f".{path.name}.{os.getpid()}"
@@ -130,7 +130,7 @@ class Spool:
                     _LOG.error(
                         "the result in %s (%d bytes) is dropped for newer ones: spool_max_bytes", path.name, size
                     )
-                    self._write(path, _packed(shed_note(load, size)))
+                    self._write(path, _packed(dropped_return(load, size)))
                 total += _size(path) - size
 
     def size(self) -> int:
@@ -138,7 +138,7 @@ class Spool:
         return sum(_sizes(self._directory))
 
 
-def shed_note(load: Mapping[str, Any], size: int) -> dict[str, Any]:
+def dropped_return(load: Mapping[str, Any], size: int) -> dict[str, Any]:
     """What is returned where a result was given up for newer ones."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (
@@ -148,7 +148,7 @@ def shed_note(load: Mapping[str, Any], size: int) -> dict[str, Any]:
     return kept | {"return": told, "retcode": 1, "success": False}
 
 
-def unsent(load: Mapping[str, Any], size: int, why: str) -> dict[str, Any]:
+def too_large_return(load: Mapping[str, Any], size: int, why: str) -> dict[str, Any]:
     """What is returned where a return is too large for the way to the master."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (

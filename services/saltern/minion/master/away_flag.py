@@ -20,26 +20,26 @@ PATIENCE = 25.0
 class AwayFlag:
     """Belongs to the main process. Times are monotonic seconds."""
 
-    def __init__(self, state: Path, *, several: bool) -> None:
+    def __init__(self, state: Path, *, shared: bool) -> None:
         """``state``: where what belongs to this master is kept. ``several``: other processes have other masters."""
         self._file = state / _NAME
-        self._several = several
+        self._shared = shared
         self._since: float | None = None
-        self._told = False
-        self._tell(False)
+        self._written = False
+        self._write(False)
 
-    def look(self, *, hears: bool, now: float) -> None:
+    def check(self, *, connected: bool, now: float) -> None:
         """``hears``: whether there is a connection to the master."""
-        if hears:
+        if connected:
             self._since = None
         elif self._since is None:
             self._since = now
-        away = self._several and self._since is not None and now - self._since >= PATIENCE
-        if away != self._told:
-            self._tell(away)
+        away = self._shared and self._since is not None and now - self._since >= PATIENCE
+        if away != self._written:
+            self._write(away)
 
-    def _tell(self, away: bool) -> None:
-        self._told = away
+    def _write(self, away: bool) -> None:
+        self._written = away
         try:
             if away:
                 self._file.touch()
@@ -49,6 +49,6 @@ class AwayFlag:
             _LOG.error("jobs cannot be told whether the master is away: %s: %s", self._file, error.strerror)
 
 
-def long_away(state: Path) -> bool:
+def is_away(state: Path) -> bool:
     """What a job asks while it waits."""
     return (state / _NAME).exists()

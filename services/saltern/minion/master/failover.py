@@ -124,7 +124,7 @@ class Failover:
         self._next_look = now + self.alive_interval
         self._next_ping = now + self.failback_interval
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """``now``: monotonic seconds. Raises MasterLost."""
         if self._connection is None or self._context is None:
             return

@@ -30,7 +30,7 @@ _PATIENCE = 60.0
 _TICK = 0.25
 
 
-def evaluated(options: MinionOptions, turn: Shutdown | None = None) -> MinionOptions:
+def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> MinionOptions:
     """The options with the master, or masters, that the function names; as they are with another ``master_type``.
 
     Raises ConfigError where there is no such function, it fails, or returns neither text nor a list of texts; Ended where
@@ -41,7 +41,7 @@ def evaluated(options: MinionOptions, turn: Shutdown | None = None) -> MinionOpt
     name = options.master
     if not isinstance(name, str) or name.count(".") != 1:
         raise ConfigError(f"master: {name!r}: with master_type func it must name a function: module.function")
-    answer = _called(options, name, turn)
+    answer = _called(options, name, shutdown)
     if not answer["success"]:
         raise ConfigError(f"master: the function {name} of master_type func failed: {answer['value']}")
     found = answer["value"]
@@ -55,7 +55,7 @@ def evaluated(options: MinionOptions, turn: Shutdown | None = None) -> MinionOpt
     return dataclasses.replace(options, master=found, master_type="str")
 
 
-def _called(options: MinionOptions, name: str, turn: Shutdown | None) -> dict[str, Any]:
+def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dict[str, Any]:
     """What a process of its own returns: modules that it loads cost the minion nothing."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -67,7 +67,7 @@ def _called(options: MinionOptions, name: str, turn: Shutdown | None) -> dict[st
     told = b""
     try:
         while True:
-            if turn is not None and turn.ended():
+            if shutdown is not None and shutdown.ended():
                 raise Ended
             if time.monotonic() > deadline:
                 raise ConfigError(f"master: the function {name} did not return within {_PATIENCE:g} seconds")

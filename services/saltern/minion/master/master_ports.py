@@ -14,7 +14,7 @@ from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import as_opts
-from saltern.minion.ipc.control import NobodyThere, ask
+from saltern.minion.ipc.control import MinionNotRunning, ask
 from saltern.minion.master.channel import Channel, ChannelError
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters, address
@@ -34,7 +34,7 @@ _BLOCK = 1024 * 1024
 #: Events of a state run: their loads name its job.
 _OF_JOB = re.compile(r"salt/(?:job|state_result)/(?P<jid>[^/]+)/(?!ret/)")
 
-Give = Callable[[], Credentials | None]
+GetCredentials = Callable[[], Credentials | None]
 
 
 class _Master:
@@ -44,7 +44,7 @@ class _Master:
         self,
         options: MinionOptions,
         identity: Identity,
-        credentials: Give,
+        credentials: GetCredentials,
         given_up: Callable[[], bool] = lambda: False,
     ) -> None:
         self._options, self._identity, self._credentials, self._given_up = options, identity, credentials, given_up
@@ -85,7 +85,7 @@ class RemoteFiles(_Master):
         self,
         options: MinionOptions,
         identity: Identity,
-        credentials: Give,
+        credentials: GetCredentials,
         given_up: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(options, identity, credentials, given_up)
@@ -195,7 +195,7 @@ class RemoteMinion(_Master):
         options: MinionOptions,
         masters: Masters,
         identity: Identity,
-        credentials: Give,
+        credentials: GetCredentials,
         grains: Callable[[], Mapping[str, Any]],
         given_up: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -205,15 +205,15 @@ class RemoteMinion(_Master):
 
     def refresh_pillar(self) -> bool:
         """The next job sees freshly compiled pillar."""
-        return self._leave("pillar")
+        return self._request_refresh("pillar")
 
     def refresh_modules(self) -> bool:
         """The next job sees the modules that are on disk now."""
-        return self._leave("modules")
+        return self._request_refresh("modules")
 
     def refresh_grains(self) -> bool:
         """The next job sees freshly gathered grains."""
-        return self._leave("grains")
+        return self._request_refresh("grains")
 
     def compile_pillar(
         self,
@@ -277,12 +277,12 @@ class RemoteMinion(_Master):
         OtherMasters(self._masters, self._options).send(load)
         return True
 
-    def _leave(self, what: str) -> bool:
+    def _request_refresh(self, what: str) -> bool:
         cachedir = self._options.cachedir
-        return leave_refresh([self._masters.state(cachedir), *self._masters.other_states(cachedir)], what)
+        return request_refresh([self._masters.state(cachedir), *self._masters.other_states(cachedir)], what)
 
 
-def leave_refresh(states: Sequence[Path], what: str) -> bool:
+def request_refresh(states: Sequence[Path], what: str) -> bool:
     """Tells the preloaded processes with these directories to read pillar, modules or grains anew. True. Raises CommandError."""
     try:
         for directory in states:
@@ -297,7 +297,7 @@ def manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, A
     """The answer of the minion with this cache directory. Raises CommandError."""
     try:
         answer = ask(cachedir, {**request, "area": area})
-    except NobodyThere as error:
+    except MinionNotRunning as error:
         raise CommandError(str(error)) from error
     if "error" in answer:
         raise CommandError(str(answer["error"]))

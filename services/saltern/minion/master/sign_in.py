@@ -60,13 +60,13 @@ class SignInLoop:
     """Signs in at one master."""
 
     def __init__(
-        self, requests: RequestSocket, options: MinionOptions, identity: Identity, turn: Shutdown, *, patient: bool
+        self, requests: RequestSocket, options: MinionOptions, identity: Identity, shutdown: Shutdown, *, patient: bool
     ) -> None:
         """``patient``: there is no other master, so this one is waited for."""
         self._requests = requests
         self._options = options
         self._identity = identity
-        self._turn = turn
+        self._shutdown = shutdown
         self._patient = patient
 
     def sign_in(self) -> Credentials:
@@ -77,7 +77,7 @@ class SignInLoop:
         while True:
             self._identity.renew()
             answer = sign_in_once(
-                self._requests, self._options, self._identity, self._options.grains, self._waits(), self._turn.wait
+                self._requests, self._options, self._identity, self._options.grains, self._waits(), self._shutdown.wait
             )
             if answer.credentials is not None:
                 _LOG.info("signed in at %s", self._requests.endpoint, extra={"minion": self._identity.id})
@@ -86,7 +86,7 @@ class SignInLoop:
             if told != answer.outcome:
                 told = answer.outcome
                 _LOG.log(_severity(answer), "no sign-in yet: %s", answer.reason, extra={"minion": self._identity.id})
-            self._turn.wait(pause)
+            self._shutdown.wait(pause)
             if self._options.acceptance_wait_time_max:
                 pause = min(pause * 1.5, float(self._options.acceptance_wait_time_max))
 
@@ -101,7 +101,7 @@ class SignInLoop:
     def _waits(self) -> Iterator[float]:
         """Seconds before a sign-in is sent again. The minion is asked to end, and is known to live, between two of them too."""
         for _ in range(self._options.auth_tries if self._patient else 1):
-            if self._turn.ended():
+            if self._shutdown.ended():
                 raise Ended
             yield float(self._options.auth_timeout)
 
@@ -117,7 +117,7 @@ class SignInLoop:
             if not self._options.retry_dns or tries == self._options.retry_dns_count:
                 raise Rejected(f"{said}; set master in the minion's configuration")
             _LOG.error("%s; looked for again in %g seconds", said, self._options.retry_dns)
-            self._turn.wait(float(self._options.retry_dns))
+            self._shutdown.wait(float(self._options.retry_dns))
 
 
 def _unknown(host: str) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from saltern.minion.duties import beacon_watch
 from saltern.minion.duties.beacons import Beacons
-from saltern.minion.ipc.control import NobodyThere
+from saltern.minion.ipc.control import MinionNotRunning
 
 PS = [{"processes": {"nginx": "running"}}]
 
@@ -32,16 +32,16 @@ def manage(beacons: Beacons, verb: str, **request: Any) -> dict[str, Any]:
 
 
 def test_the_configuration_stands_in_for_the_pillar(beacons: Beacons) -> None:
-    beacons.know({"beacons": {"ps": [], "load": []}})
+    beacons.update({"beacons": {"ps": [], "load": []}})
     assert manage(beacons, "list")["beacons"] == {"ps": PS, "load": []}
     assert manage(beacons, "list", include_pillar=False)["beacons"] == {"ps": PS}
     assert manage(beacons, "list", include_opts=False)["beacons"] == {"ps": [], "load": []}
-    beacons.know({"beacons": ["no map"]})
+    beacons.update({"beacons": ["no map"]})
     assert manage(beacons, "list")["beacons"] == {"ps": PS}
 
 
 def test_changes(beacons: Beacons) -> None:
-    beacons.know({"beacons": {"load": []}})
+    beacons.update({"beacons": {"load": []}})
     for verb in ("add", "modify", "delete", "enable_beacon", "disable_beacon"):
         refused = manage(beacons, verb, name="load", beacon_data=[])
         assert refused["complete"] is False
@@ -54,7 +54,7 @@ def test_changes(beacons: Beacons) -> None:
     assert manage(beacons, "disable")["beacons"] == {"log": [], "enabled": False}
     assert beacons.any
     assert manage(beacons, "reset")["beacons"] == {}
-    beacons.know({})
+    beacons.update({})
     assert not beacons.any
     with pytest.raises(ValueError, match="beacons cannot dance"):
         manage(beacons, "dance")
@@ -92,7 +92,7 @@ def test_the_process_brings_what_it_saw_and_ends_when_there_is_nothing_to_look_a
         asked.append(request)
         return answers.pop(0)
 
-    beacon_watch.turn(runs, ask, lambda: False, os.getppid())
+    beacon_watch.run_loop(runs, ask, lambda: False, os.getppid())
     assert [(one["events"], one["done"]) for one in asked] == [
         ([], []),
         ([{"tag": "1"}], ["1"]),
@@ -102,9 +102,9 @@ def test_the_process_brings_what_it_saw_and_ends_when_there_is_nothing_to_look_a
 
 def test_the_process_ends_with_the_minion() -> None:
     def nobody(request: Mapping[str, Any]) -> Mapping[str, Any]:
-        raise NobodyThere("gone")
+        raise MinionNotRunning("gone")
 
     runs: Any = Runs()
-    beacon_watch.turn(runs, nobody, lambda: False, os.getppid())
-    beacon_watch.turn(runs, nobody, lambda: False, -1)
+    beacon_watch.run_loop(runs, nobody, lambda: False, os.getppid())
+    beacon_watch.run_loop(runs, nobody, lambda: False, -1)
     assert runs.looks == 0

@@ -56,10 +56,10 @@ def test_an_idle_minion_loads_nothing(tmp_path: Path) -> None:
 def test_a_schedule_begins_with_its_first_job(make: Callable[..., Made]) -> None:
     made = make(schedule={"configured": PING})
     assert made.due() == []
-    made.duties.know({"schedule": {"of_pillar": PING}}, {})
+    made.duties.update({"schedule": {"of_pillar": PING}}, {})
     assert sorted(made.due()) == ["configured", "of_pillar"]
     later = make()
-    later.duties.know({}, {})
+    later.duties.update({}, {})
     later.duties.answer({"area": "schedule", "verb": "add", "name": "added", "schedule": PING})
     assert later.due() == ["added"]
     with pytest.raises(ValueError, match="the minion has no dance"):
@@ -68,7 +68,7 @@ def test_a_schedule_begins_with_its_first_job(make: Callable[..., Made]) -> None
 
 def test_a_job_counts_as_running_until_its_process_ended(make: Callable[..., Made]) -> None:
     made = make(schedule={"j": PING})
-    made.duties.know({}, {})
+    made.duties.update({}, {})
     (load,) = made.duties.due()
 
     def runs_again() -> bool:
@@ -76,10 +76,10 @@ def test_a_job_counts_as_running_until_its_process_ended(make: Callable[..., Mad
         return made.due() == ["j"]
 
     assert not runs_again()
-    made.duties.ended(load["jid"])
+    made.duties.job_ended(load["jid"])
     assert runs_again()
     assert not runs_again()
-    made.duties.lost()
+    made.duties.zygote_lost()
     assert runs_again()
 
 
@@ -97,10 +97,10 @@ def test_jobs_of_the_minion_itself(
     make: Callable[..., Made], options: dict[str, Any], pillar: dict[str, Any], own: dict[str, str]
 ) -> None:
     made = make(**options)
-    made.duties.know(pillar, {})
+    made.duties.update(pillar, {})
     assert {name: job["function"] for name, job in made.listed().items()} == own
     assert made.due() == (["__mine_interval"] if "__mine_interval" in own else [])
-    made.duties.know({}, {})
+    made.duties.update({}, {})
     assert ("__mine_interval" in made.listed()) == (bool(own) and bool(options.get("mine_functions")))
 
 
@@ -114,7 +114,7 @@ def test_jobs_of_the_minion_itself(
 )
 def test_states_at_the_start(make: Callable[..., Made], options: dict[str, Any], fun: str, arg: list[Any]) -> None:
     made = make(**options)
-    made.duties.know({}, {})
+    made.duties.update({}, {})
     (load,) = made.duties.due()
     assert (load["fun"], load["arg"], load["own"]) == (fun, arg, True)
     assert made.due() == []
@@ -125,7 +125,7 @@ def test_the_minion_tells_that_it_is_there(make: Callable[..., Made], monkeypatc
     clock = type("Clock", (), {"monotonic": staticmethod(lambda: now[0]), "time": staticmethod(time.time)})
     monkeypatch.setattr(module, "time", clock)
     made = make(ping_interval=2)
-    made.duties.know({}, {})
+    made.duties.update({}, {})
     for passed in (0, 119, 1, 60, 60):
         now[0] += passed
         made.due()
@@ -138,18 +138,18 @@ def test_the_process_of_beacons_is_wanted_while_there_is_one(
     now = [1000.0]
     monkeypatch.setattr(module, "time", type("Clock", (), {"monotonic": staticmethod(lambda: now[0])}))
     made = make()
-    made.duties.know({}, {})
-    assert not made.duties.watch_wanted()
-    made.duties.know({"beacons": {"load": []}}, {})
-    assert made.duties.watch_wanted()
-    assert not made.duties.watch_wanted()
-    made.duties.unwatched()
-    assert not made.duties.watch_wanted()
+    made.duties.update({}, {})
+    assert not made.duties.beacon_process_due()
+    made.duties.update({"beacons": {"load": []}}, {})
+    assert made.duties.beacon_process_due()
+    assert not made.duties.beacon_process_due()
+    made.duties.beacon_process_ended()
+    assert not made.duties.beacon_process_due()
     now[0] += 6
-    assert made.duties.watch_wanted()
-    made.duties.lost()
-    assert made.duties.watch_wanted()
-    made.duties.know({}, {})
-    made.duties.unwatched()
+    assert made.duties.beacon_process_due()
+    made.duties.zygote_lost()
+    assert made.duties.beacon_process_due()
+    made.duties.update({}, {})
+    made.duties.beacon_process_ended()
     now[0] += 6
-    assert not made.duties.watch_wanted()
+    assert not made.duties.beacon_process_due()

@@ -38,23 +38,23 @@ def test_whose_master_is_away_leaves_them_to_the_next(tmp_path: Path) -> None:
     )
     first, second = (Leadership(options, shared=True, start="today") for _ in range(2))
 
-    def due(affairs: Leadership) -> list[str]:
-        assert affairs.duties is not None
-        affairs.duties.know({}, {})
-        return [load["fun"] for load in affairs.duties.due()]
+    def due(leadership: Leadership) -> list[str]:
+        assert leadership.duties is not None
+        leadership.duties.update({}, {})
+        return [load["fun"] for load in leadership.duties.due()]
 
     now = time.monotonic()
     assert first.claim()
     assert due(first) == ["state.highstate", "test.ping"]
     assert first.duties is not None
     first.duties.answer({"area": "schedule", "verb": "add", "name": "k", "schedule": {**every, "run_on_start": False}})
-    assert not first.give_up(hears=True, now=now)
-    assert not first.give_up(hears=False, now=now)
-    assert not first.give_up(hears=False, now=now + PATIENCE - 0.1)
-    assert not second.give_up(hears=False, now=now + PATIENCE)
+    assert not first.release(connected=True, now=now)
+    assert not first.release(connected=False, now=now)
+    assert not first.release(connected=False, now=now + PATIENCE - 0.1)
+    assert not second.release(connected=False, now=now + PATIENCE)
     second._next_try = 0.0
     assert not second.claim()
-    assert first.give_up(hears=False, now=now + PATIENCE)
+    assert first.release(connected=False, now=now + PATIENCE)
     # It has its turn later.
     assert not first.claim()
     second._next_try = 0.0
@@ -77,41 +77,41 @@ def test_whose_master_is_away_leaves_them_to_the_next(tmp_path: Path) -> None:
 
 
 def test_one_alone_needs_no_lock(tmp_path: Path) -> None:
-    affairs = Leadership(MinionOptions(id="m", cachedir=str(tmp_path)), shared=False)
-    assert affairs.duties is not None
-    assert affairs.claim() is False
+    leadership = Leadership(MinionOptions(id="m", cachedir=str(tmp_path)), shared=False)
+    assert leadership.duties is not None
+    assert leadership.claim() is False
     assert sorted(path.name for path in tmp_path.iterdir()) == ["minion.sock", "proc"]
-    affairs.close()
+    leadership.close()
 
 
 def test_events_go_to_whomever_is_spoken_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    affairs = Leadership(MinionOptions(id="m", cachedir=str(tmp_path), ping_interval=1), shared=False)
-    duties = affairs.duties
+    leadership = Leadership(MinionOptions(id="m", cachedir=str(tmp_path), ping_interval=1), shared=False)
+    duties = leadership.duties
     assert duties is not None
     heard: list[Any] = []
-    affairs.speak_through(heard.extend)
+    leadership.set_sender(heard.extend)
     duties._next_ping = 1e-9
     list(duties.due())
     assert [event["tag"] for event in heard] == ["minion_ping"]
-    affairs.close()
+    leadership.close()
 
 
 def test_at_the_next_master_beacons_look_and_the_schedule_runs_again(tmp_path: Path) -> None:
     job = {"function": "test.ping", "hours": 1}
     options = MinionOptions(id="m", cachedir=str(tmp_path), beacons={"load": [{"interval": 1}]}, schedule={"j": job})
-    affairs = Leadership(options, shared=False)
-    duties = affairs.duties
+    leadership = Leadership(options, shared=False)
+    duties = leadership.duties
     assert duties is not None
-    affairs.speak_through(lambda events: None)
-    duties.know({}, {})
+    leadership.set_sender(lambda events: None)
+    duties.update({}, {})
     assert [load["schedule"] for load in duties.due()] == ["j"]
-    assert (duties.watch_wanted(), duties.watch_wanted()) == (True, False)
+    assert (duties.beacon_process_due(), duties.beacon_process_due()) == (True, False)
     # The preloaded process of the first master ends with it, and tells nobody of its jobs any more.
-    affairs.speak_through(lambda events: None)
-    assert duties.watch_wanted() is True
+    leadership.set_sender(lambda events: None)
+    assert duties.beacon_process_due() is True
     duties.answer({"area": "schedule", "verb": "run_job", "name": "j"})
     assert [load["schedule"] for load in duties.due()] == ["j"]
-    affairs.close()
+    leadership.close()
 
 
 def test_what_others_are_to_hear_waits_for_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -108,21 +108,21 @@ def test_a_dry_run_runs_nothing(file: Path) -> None:
 
 def test_the_configuration_stands_in_for_the_pillar(file: Path) -> None:
     made = Made(file, {"both": {"function": "test.version", "seconds": 20}})
-    made.schedule.know({"schedule": {"both": PING, "own": PING}}, {})
+    made.schedule.update({"schedule": {"both": PING, "own": PING}}, {})
     assert {load["schedule"]: load["fun"] for load in made.due()} == {"both": "test.version", "own": "test.ping"}
     assert sorted(made.manage("list", where="pillar")["schedule"]) == ["both", "own"]
     assert sorted(made.manage("list", where="opts")["schedule"]) == ["both"]
-    made.schedule.know({}, {})
+    made.schedule.update({}, {})
     assert made.names(20) == ["both"]
 
 
 def test_a_job_goes_on_when_pillar_is_read_anew_and_begins_anew_when_it_changed(file: Path) -> None:
     made = Made(file)
-    made.schedule.know({"schedule": {"j": PING}}, {})
+    made.schedule.update({"schedule": {"j": PING}}, {})
     assert made.names() == ["j"]
-    made.schedule.know({"schedule": {"j": dict(PING)}}, {})
+    made.schedule.update({"schedule": {"j": dict(PING)}}, {})
     assert made.names(5) == []
-    made.schedule.know({"schedule": {"j": {**PING, "seconds": 30}}}, {})
+    made.schedule.update({"schedule": {"j": {**PING, "seconds": 30}}}, {})
     assert made.names() == ["j"]
 
 
@@ -131,7 +131,7 @@ def test_dates_have_names_in_pillar_and_grains(file: Path, source: str) -> None:
     made = Made(file, {"j": {"function": "test.ping", "when": "tea"}})
     assert "is not understood" in made.status("j")["_error"]
     whens = {"whens": {"tea": "12:00:30"}}
-    made.schedule.know(whens if source == "pillar" else {}, whens if source == "grains" else {})
+    made.schedule.update(whens if source == "pillar" else {}, whens if source == "grains" else {})
     assert made.names() == []
     assert made.names(30) == ["j"]
 
@@ -145,7 +145,7 @@ def test_what_is_wrong_is_left_out_by_name(file: Path, caplog: pytest.LogCapture
     assert made.status("bad")["_error"] == (
         "'secnds' is no option of a job; the nearest is 'seconds'. Ignoring job bad."
     )
-    made.schedule.know({"schedule": ["x"], "whens": "x"}, {})
+    made.schedule.update({"schedule": ["x"], "whens": "x"}, {})
     assert "the schedule of the pillar is no map of jobs" in caplog.text
     assert "whens of the pillar is no map of dates" in caplog.text
     # Pillar is read often.
@@ -197,7 +197,7 @@ def test_a_job_that_is_none_is_not_added(file: Path) -> None:
 
 def test_jobs_of_pillar_are_not_for_the_minion_to_change(file: Path) -> None:
     made = Made(file)
-    made.schedule.know({"schedule": {"j": PING}}, {})
+    made.schedule.update({"schedule": {"j": PING}}, {})
     with pytest.raises(ValueError, match="Cannot modify job j, it's in the pillar!"):
         made.manage("modify", name="j", schedule=PING)
     for verb in ("delete", "disable_job", "skip_job"):

@@ -20,5 +20,5 @@ def test_after_a_sign_in_with_a_new_pair_jobs_begin_with_that(tmp_path: Path) ->
     home = MasterBackend(MinionOptions(id="web1"), Masters("m"), identity, before)
     (tmp_path / "pki" / "minion.pem").unlink()
     (tmp_path / "new" / "minion.pem").rename(tmp_path / "pki" / "minion.pem")
-    home.take(Credentials(generate_key_string(), "", 4505, ""))
+    home.set_credentials(Credentials(generate_key_string(), "", 4505, ""))
     assert identity.private.to_pem() == (tmp_path / "pki" / "minion.pem").read_bytes()

@@ -23,7 +23,7 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> Preload:
     for name in PARTS:
         monkeypatch.delitem(sys.modules, name, raising=False)
     made = Preload()
-    made.remember()
+    made.mark_loaded()
     return made
 
 
@@ -32,7 +32,7 @@ def _in_a_jobber(learned: Preload, does: Callable[[], object]) -> None:
     if not pid:
         try:
             does()
-            learned.tell()
+            learned.report()
         finally:
             os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
@@ -41,7 +41,7 @@ def _in_a_jobber(learned: Preload, does: Callable[[], object]) -> None:
 def _heard(learned: Preload) -> bool:
     if not select.select([learned], [], [], 0)[0]:
         return False
-    learned.hear()
+    learned.receive()
     return learned.waiting
 
 
@@ -57,7 +57,7 @@ def test_what_a_jobber_loaded_is_loaded_one_part_after_the_other(learned: Preloa
 
 def test_what_was_loaded_before_is_no_news(learned: Preload) -> None:
     importlib.import_module(PARTS[0])
-    learned.remember()
+    learned.mark_loaded()
     _in_a_jobber(learned, lambda: importlib.import_module(PARTS[0]))
     assert not _heard(learned)
 

@@ -20,7 +20,7 @@ import pytest
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.engine.backends import MasterBackend
-from saltern.minion.engine.zygote import DIED, READY, Refreshes, start
+from saltern.minion.engine.zygote import JOB_DIED, READY, Refreshes, start
 from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.jobs.jobber import SPOOLED
 from saltern.minion.jobs.journal import Journal
@@ -280,7 +280,7 @@ def test_a_killed_jobber_takes_nobody_along_and_is_told_of(live: Live) -> None:
     live.tell(job={"jid": jid, "fun": "test.sleep", "arg": [60], "tgt": "*"})
     live.await_running(jid)
     os.kill(msgpack.unpackb((live.cachedir / "proc" / jid).read_bytes())["pid"], signal.SIGKILL)
-    assert live.hear(lambda one: one.startswith(DIED)) == DIED + f"-9 {jid}".encode()
+    assert live.hear(lambda one: one.startswith(JOB_DIED)) == JOB_DIED + f"-9 {jid}".encode()
     assert live.run("test.ping", number=2)["return"] is True
 
 
@@ -294,7 +294,7 @@ def test_a_job_of_the_journal_runs_once(live: Live) -> None:
     live.hear(lambda one: one == SPOOLED)
     live.run("test.ping", number=2)
     assert [path.name.partition("-")[2] for path in live.spool.waiting()] == [f"{jid}.ret", f"{JID.format(2)}.ret"]
-    assert journal.look() == []
+    assert journal.entries() == []
     assert jid in journal
 
 

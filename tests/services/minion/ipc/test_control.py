@@ -15,7 +15,7 @@ import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.duties import leadership
-from saltern.minion.ipc.control import ControlSocket, NobodyThere, ask
+from saltern.minion.ipc.control import ControlSocket, MinionNotRunning, ask
 
 
 def answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -117,16 +117,16 @@ def test_nobody_else_may_open_it(place: Path) -> None:
 
 
 def test_where_no_minion_runs(place: Path) -> None:
-    with pytest.raises(NobodyThere, match=f"no minion runs with the cache directory {place}: No such file"):
+    with pytest.raises(MinionNotRunning, match=f"no minion runs with the cache directory {place}: No such file"):
         ask(place, {}, 1)
     Serving(place).close()
-    with pytest.raises(NobodyThere, match="no minion runs"):
+    with pytest.raises(MinionNotRunning, match="no minion runs"):
         ask(place, {}, 1)
 
 
 def test_a_minion_that_does_not_answer(place: Path) -> None:
     silent = ControlSocket(place)
-    with pytest.raises(NobodyThere, match=r"does not answer within 0\.1 seconds"):
+    with pytest.raises(MinionNotRunning, match=r"does not answer within 0\.1 seconds"):
         ask(place, {}, 0.1)
     silent.close()
 

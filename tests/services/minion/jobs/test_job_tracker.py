@@ -54,9 +54,9 @@ class Place:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
-    def look(self, hand: JobTracker) -> list[dict[str, Any]]:
+    def check(self, hand: JobTracker) -> list[dict[str, Any]]:
         self.now += 1
-        return hand.look(self.now)
+        return hand.check(self.now)
 
     def returns(self) -> list[dict[str, Any]]:
         return [load for path in self.spool.waiting() if (load := self.spool.read(path))]
@@ -114,11 +114,11 @@ def test_a_job_whose_minion_was_killed_has_an_end(place: Place) -> None:
     place.start().take(JOB)
     pid = place.jobber()
     hand = place.start()
-    place.look(hand)
+    place.check(hand)
     assert place.returns() == []
     place.kill(pid)
     for _ in range(5):
-        place.look(hand)
+        place.check(hand)
     (ret,) = place.returns()
     assert ret["return"].startswith("JobKilled: the minion was killed while it ran this job; it began at 2")
     assert JID in hand
@@ -130,8 +130,8 @@ def test_how_a_process_ended_is_told_where_it_was_seen(place: Place) -> None:
     hand = place.start()
     hand.take(JOB)
     place.kill(place.jobber())
-    hand.ended_badly(JID, -9)
-    place.look(hand)
+    hand.job_died(JID, -9)
+    place.check(hand)
     (ret,) = place.returns()
     assert "the process of this job was killed by signal 9 (Killed)" in ret["return"]
 
@@ -143,7 +143,7 @@ def test_a_result_that_was_spooled_before_the_kill_is_the_only_end(place: Place)
     place.spool.put({"cmd": "_return", "jid": JID, "fun": "cmd.run", "return": "made"})
     place.kill(pid)
     for _ in range(3):
-        place.look(hand)
+        place.check(hand)
     assert [ret["return"] for ret in place.returns()] == ["made"]
 
 
@@ -158,9 +158,9 @@ def test_the_end_of_a_job_waits_for_a_place_on_the_disk(place: Place, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(place.spool, "put", full)
         for _ in range(3):
-            place.look(hand)
+            place.check(hand)
     assert place.returns() == []
-    place.look(hand)
+    place.check(hand)
     assert len(place.returns()) == 1
 
 
@@ -168,13 +168,13 @@ def test_a_job_that_runs_for_a_second_is_told_of_once(place: Place) -> None:
     hand = place.start()
     hand.take(JOB)
     place.jobber()
-    assert place.look(hand) == [], "it may end in its first second"
-    (entry,) = [entry for entry in Journal(place.path, 10).look() if entry.step is JournalStep.BEGAN]
+    assert place.check(hand) == [], "it may end in its first second"
+    (entry,) = [entry for entry in Journal(place.path, 10).check() if entry.step is JournalStep.BEGAN]
     began = time.time() - 1.5
     os.utime(entry.path, (began, began))
-    assert place.look(hand) == [{"jid": JID, "sign": "started", "ms": int(began * 1000)}]
-    assert place.look(hand) == []
-    assert place.look(place.start()) == [{"jid": JID, "sign": "started", "ms": int(began * 1000)}], (
+    assert place.check(hand) == [{"jid": JID, "sign": "started", "ms": int(began * 1000)}]
+    assert place.check(hand) == []
+    assert place.check(place.start()) == [{"jid": JID, "sign": "started", "ms": int(began * 1000)}], (
         "after a restart again"
     )
 
@@ -183,27 +183,27 @@ def test_a_job_that_goes_on_is_told_of_again(place: Place, monkeypatch: pytest.M
     hand = place.start()
     hand.take(JOB)
     place.jobber()
-    (entry,) = [entry for entry in Journal(place.path, 10).look() if entry.step is JournalStep.BEGAN]
+    (entry,) = [entry for entry in Journal(place.path, 10).check() if entry.step is JournalStep.BEGAN]
     began = time.time() - 1.5
     os.utime(entry.path, (began, began))
     sign = {"jid": JID, "sign": "started", "ms": int(began * 1000)}
-    assert place.look(hand) == [sign]
+    assert place.check(hand) == [sign]
     now = time.time()
     monkeypatch.setattr("saltern.minion.jobs.job_tracker.time.time", lambda: now + 119)
-    assert place.look(hand) == []
+    assert place.check(hand) == []
     monkeypatch.setattr("saltern.minion.jobs.job_tracker.time.time", lambda: now + 121)
-    assert place.look(hand) == [sign], "a minion that is silent over a job is taken for lost"
+    assert place.check(hand) == [sign], "a minion that is silent over a job is taken for lost"
 
 
 def test_the_directory_is_not_looked_at_all_the_time(place: Place) -> None:
     hand = place.start()
     hand.take(JOB)
     place.jobber()
-    hand.look(1.0)
-    (entry,) = Journal(place.path, 10).look()
+    hand.check(1.0)
+    (entry,) = Journal(place.path, 10).check()
     os.utime(entry.path, (1, 1))
-    assert hand.look(1.1) == []
-    assert len(hand.look(1.6)) == 1
+    assert hand.check(1.1) == []
+    assert len(hand.check(1.6)) == 1
 
 
 def test_a_full_spool_refuses_and_says_so(place: Place) -> None:
@@ -231,7 +231,7 @@ def test_results_of_jobs_that_ran_are_dropped_too(place: Place) -> None:
     hand = place.start(spool_max_bytes=6000, spool_policy="drop_oldest")
     for number in range(3):
         place.spool.put({"cmd": "_return", "jid": str(number), "fun": "a.b", "return": "x" * 5000})
-    place.look(hand)
+    place.check(hand)
     assert place.spool.size() <= 6000
     assert len(place.returns()) == 3
 

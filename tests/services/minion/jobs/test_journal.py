@@ -34,7 +34,7 @@ def in_child(work: Callable[[], None]) -> int:
 
 
 def steps(journal: Journal) -> list[tuple[str, JournalStep]]:
-    return [(entry.jid, entry.step) for entry in journal.look()]
+    return [(entry.jid, entry.step) for entry in journal.entries()]
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,15 @@ def test_the_life_of_a_job(tmp_path: Path) -> None:
     assert not journal
     assert journal.receive(job(arg=[b"\xff", {"a": 1}]))
     assert JID in journal
-    (entry,) = journal.look()
+    (entry,) = journal.entries()
     assert entry.step is JournalStep.RECEIVED
     assert journal.load(entry) == job(arg=[b"\xff", {"a": 1}])
     begun = jobber.begin(JID)
     assert begun is not None
-    (entry,) = journal.look()
+    (entry,) = journal.entries()
     assert (entry.step, entry.pid, entry.alive()) == (JournalStep.BEGAN, os.getpid(), True)
     jobber.end(begun, JID)
-    assert journal.look() == []
+    assert journal.entries() == []
     assert JID in journal
     assert not journal
     assert list((tmp_path / "journal").iterdir()) == [], "what is over takes no place"
@@ -97,7 +97,7 @@ def test_a_killed_process_leaves_the_step_that_it_took(
     in_child(lambda: done(tmp_path))
     journal = Journal(tmp_path, 10)
     assert steps(journal) == left
-    assert [entry.alive() for entry in journal.look() if entry.step is JournalStep.BEGAN] in ([], [False])
+    assert [entry.alive() for entry in journal.entries() if entry.step is JournalStep.BEGAN] in ([], [False])
     (tmp_path / "jids").touch()
     assert (JID in journal) is (bool(left) or JID in (tmp_path / "jids").read_text())
 
@@ -120,7 +120,7 @@ def test_a_file_that_was_not_written_to_its_end_is_gone_at_the_next_start(tmp_pa
 def test_a_damaged_load_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     journal = Journal(tmp_path, 10)
     (tmp_path / "journal" / f"{JID}.received").write_bytes(b"")
-    (entry,) = journal.look()
+    (entry,) = journal.entries()
     with caplog.at_level(logging.ERROR):
         assert journal.load(entry) is None
     assert str(entry.path) in caplog.text
@@ -153,7 +153,7 @@ def test_what_ended_on_a_full_disk_is_known_after_a_restart(tmp_path: Path) -> N
     assert begun is not None
     jobber.end(begun, JID)
     (tmp_path / "jids").mkdir()
-    (other,) = journal.look()
+    (other,) = journal.entries()
     journal.end(other)
     assert sorted(path.name for path in (tmp_path / "journal").iterdir()) == [f"{JID}.ended", f"{OTHER}.ended"]
     again = Journal(tmp_path, 10)
@@ -215,6 +215,6 @@ def test_whatever_happens_a_job_begins_once(tmp_path_factory: pytest.TempPathFac
         elif happening == "restart":
             journal = Journal(place, 10)
         elif happening == "look":
-            journal.look()
+            journal.entries()
         assert len(begun) <= 1
         assert (JID in journal) is received

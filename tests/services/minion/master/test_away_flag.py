@@ -9,7 +9,7 @@ import zmq
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.engine.backends import MasterBackend
-from saltern.minion.master.away_flag import PATIENCE, AwayFlag, long_away
+from saltern.minion.master.away_flag import PATIENCE, AwayFlag, is_away
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.master_ports import RemoteFiles
 from saltern.minion.master.masters import Masters
@@ -20,8 +20,8 @@ from statecore.model.errors import CommandError
 
 
 def test_it_is_told_after_a_while_and_until_the_master_is_back(tmp_path: Path) -> None:
-    absence = AwayFlag(tmp_path, several=True)
-    for hears, now, told in (
+    absence = AwayFlag(tmp_path, shared=True)
+    for connected, now, told in (
         (True, 100.0, False),
         (False, 101.0, False),
         (False, 100.0 + PATIENCE, False),
@@ -31,24 +31,24 @@ def test_it_is_told_after_a_while_and_until_the_master_is_back(tmp_path: Path) -
         (False, 502.0, False),
         (False, 502.0 + PATIENCE, True),
     ):
-        absence.look(hears=hears, now=now)
-        assert long_away(tmp_path) is told, now
+        absence.check(connected=connected, now=now)
+        assert is_away(tmp_path) is told, now
     # The next start knows nothing of it.
-    AwayFlag(tmp_path, several=True)
-    assert not long_away(tmp_path)
+    AwayFlag(tmp_path, shared=True)
+    assert not is_away(tmp_path)
 
 
 def test_the_only_master_is_waited_for(tmp_path: Path) -> None:
-    absence = AwayFlag(tmp_path, several=False)
+    absence = AwayFlag(tmp_path, shared=False)
     for now in (0.0, PATIENCE, 2 * PATIENCE):
-        absence.look(hears=False, now=now)
-        assert not long_away(tmp_path)
+        absence.check(connected=False, now=now)
+        assert not is_away(tmp_path)
 
 
 def test_a_place_that_cannot_be_written_is_a_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    absence = AwayFlag(tmp_path / "none", several=True)
-    absence.look(hears=False, now=0.0)
-    absence.look(hears=False, now=PATIENCE)
+    absence = AwayFlag(tmp_path / "none", shared=True)
+    absence.check(connected=False, now=0.0)
+    absence.check(connected=False, now=PATIENCE)
     assert f"{tmp_path / 'none' / 'master-away'}: No such file or directory" in caplog.text
 
 
@@ -74,7 +74,7 @@ def test_jobs_of_the_minion_itself_give_up(tmp_path: Path, own: bool) -> None:
     state.mkdir(parents=True)
     (state / "master-away").touch()
     runtime = home.runtime({}, None, dict, {})  # type: ignore[arg-type]
-    home.before_job(runtime, {"fun": "state.apply", "own": own})
+    home.prepare_job(runtime, {"fun": "state.apply", "own": own})
     files = runtime.context.files
     assert isinstance(files, RemoteFiles)
     with pytest.raises(CommandError, match="is away" if own else "no answer from the master"):

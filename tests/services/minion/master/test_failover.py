@@ -28,9 +28,9 @@ def bound(context: zmq.Context[Any], kind: int) -> tuple[zmq.Socket[bytes], str]
     return socket, f"tcp://127.0.0.1:{port}"
 
 
-def lost(lookout: Failover, now: float | None = None) -> MasterLost | None:
+def lost(failover: Failover, now: float | None = None) -> MasterLost | None:
     try:
-        lookout.look(time.monotonic() if now is None else now)
+        failover.check(time.monotonic() if now is None else now)
     except MasterLost as error:
         return error
     return None
@@ -41,18 +41,18 @@ def test_a_master_that_is_gone_is_left(context: zmq.Context[Any], eventually: An
     subscription = context.socket(zmq.SUB)
     subscription.setsockopt(zmq.LINGER, 0)
     subscription.setsockopt(zmq.SUBSCRIBE, b"")
-    lookout = Failover("m", endpoint, 0.01)
+    failover = Failover("m", endpoint, 0.01)
     connection = Connection(subscription)
-    lookout.begin(context, connection, time.monotonic())
+    failover.begin(context, connection, time.monotonic())
     subscription.connect(endpoint)
     # The subscription has arrived: so there is a connection.
     assert publisher.poll(20_000)
-    eventually(lambda: lookout._connection is not None and lookout._connection.up())
-    assert lost(lookout) is None
+    eventually(lambda: failover._connection is not None and failover._connection.up())
+    assert lost(failover) is None
     publisher.close()
-    error = eventually(lambda: lost(lookout))
+    error = eventually(lambda: lost(failover))
     assert (str(error), error.back) == ("the connection to the master m is lost", False)
-    lookout.close()
+    failover.close()
     connection.close()
     subscription.close()
 
@@ -78,64 +78,64 @@ def test_a_master_that_owes_an_answer_for_long_is_left(
     context: zmq.Context[Any], connected: tuple[Connection, zmq.Socket[bytes]]
 ) -> None:
     connection, requests = connected
-    lookout = Failover("m", requests.last_endpoint.decode(), 1.0)
-    lookout.begin(context, connection, 0.0)
+    failover = Failover("m", requests.last_endpoint.decode(), 1.0)
+    failover.begin(context, connection, 0.0)
     # It is asked at the first look, which is after one second.
-    looks = itertools.takewhile(lambda now: lost(lookout, now) is None, itertools.count(0.0, 0.5))
+    looks = itertools.takewhile(lambda now: lost(failover, now) is None, itertools.count(0.0, 0.5))
     assert list(looks)[-1] == ANSWER_WITHIN + 0.5
-    error = lost(lookout, ANSWER_WITHIN + 2.0)
+    error = lost(failover, ANSWER_WITHIN + 2.0)
     assert (str(error), error is not None and error.back) == ("the master m has not answered for 21 s", False)
     # And again and again meanwhile: a master that was restarted would not know of the first question.
     asked = [requests.recv_multipart()[-1] for _ in itertools.takewhile(lambda _: requests.poll(1000), range(4))]
     assert len(asked) == 4
     assert all(b"ping" in payload for payload in asked)
-    lookout.close()
+    failover.close()
 
 
 def test_a_master_that_answers_late_is_kept_and_asked_again(
     context: zmq.Context[Any], connected: tuple[Connection, zmq.Socket[bytes]], eventually: Any
 ) -> None:
     connection, requests = connected
-    lookout = Failover("m", requests.last_endpoint.decode(), 1.0)
-    lookout.begin(context, connection, 0.0)
+    failover = Failover("m", requests.last_endpoint.decode(), 1.0)
+    failover.begin(context, connection, 0.0)
     for start in (0.0, 100.0):
         for now in range(int(ANSWER_WITHIN)):
-            assert lost(lookout, start + now) is None
+            assert lost(failover, start + now) is None
         assert requests.poll(20_000)
         frames = requests.recv_multipart()
-        assert lookout._own is not None
+        assert failover._own is not None
         requests.send_multipart([*frames[:-1], b"any answer"])
-        eventually(lambda now=start + ANSWER_WITHIN - 1: lost(lookout, now) is None and lookout._own is None)
+        eventually(lambda now=start + ANSWER_WITHIN - 1: lost(failover, now) is None and failover._own is None)
         while requests.poll(0):
             requests.recv_multipart()
-    lookout.close()
+    failover.close()
 
 
 def test_a_minion_that_stood_still_itself_leaves_nobody_for_it(
     context: zmq.Context[Any], connected: tuple[Connection, zmq.Socket[bytes]]
 ) -> None:
     connection, requests = connected
-    lookout = Failover("m", requests.last_endpoint.decode(), 1.0)
-    lookout.begin(context, connection, 0.0)
+    failover = Failover("m", requests.last_endpoint.decode(), 1.0)
+    failover.begin(context, connection, 0.0)
     for now in (1.0, 2.0, 3602.0, 7202.0):
-        assert lost(lookout, now) is None
-    lookout.close()
+        assert lost(failover, now) is None
+    failover.close()
 
 
 def test_the_first_master_is_asked_until_it_answers(context: zmq.Context[Any], eventually: Any) -> None:
     first, endpoint = bound(context, zmq.ROUTER)
     subscription = context.socket(zmq.SUB)
-    lookout = Failover("m", "tcp://127.0.0.1:1", 0, endpoint, failback_interval=0.01, ping_timeout=0.05)
+    failover = Failover("m", "tcp://127.0.0.1:1", 0, endpoint, failback_interval=0.01, ping_timeout=0.05)
     connection = Connection(subscription)
-    lookout.begin(context, connection, time.monotonic())
+    failover.begin(context, connection, time.monotonic())
     # Not at once, and again when no answer comes.
     for _ in range(2):
-        frames = eventually(lambda: lost(lookout) is None and first.poll(1) and first.recv_multipart())
+        frames = eventually(lambda: lost(failover) is None and first.poll(1) and first.recv_multipart())
         assert b"ping" in frames[-1]
     first.send_multipart([*frames[:-1], b"any answer"])
-    error = eventually(lambda: lost(lookout))
+    error = eventually(lambda: lost(failover))
     assert error.back
-    lookout.close()
+    failover.close()
     connection.close()
     subscription.close()
     first.close()
@@ -159,10 +159,10 @@ def test_a_first_master_that_does_not_last_is_asked_later_and_later() -> None:
 
 def test_nothing_is_looked_for_unless_it_is_wanted(context: zmq.Context[Any]) -> None:
     subscription = context.socket(zmq.SUB)
-    lookout = Failover("m", "tcp://127.0.0.1:1", 0)
+    failover = Failover("m", "tcp://127.0.0.1:1", 0)
     connection = Connection(subscription)
-    lookout.begin(context, connection, time.monotonic())
-    assert lost(lookout) is None
-    lookout.close()
+    failover.begin(context, connection, time.monotonic())
+    assert lost(failover) is None
+    failover.close()
     connection.close()
     subscription.close()
