@@ -106,7 +106,7 @@ def _unused(function: Callable[..., Any]) -> Iterator[str]:
         # By a table of names, in the function's file or in those that it hands them to.
         package = Path(inspect.getsourcefile(function) or "").parent
         files = package.glob("*.py") if package.name == "file" else [Path(inspect.getsourcefile(function) or "")]
-        edits = Path(file_state.__file__).parents[4] / "edits"
+        edits = Path(file_state.__file__).parents[3] / "host" / "content" / "edits"
         for file in (*files, *edits.glob("*.py")):
             nodes = ast.walk(ast.parse(file.read_text("utf-8")))
             whole |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}

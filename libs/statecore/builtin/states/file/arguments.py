@@ -1,4 +1,4 @@
-"""What every file state asks first: where a name lies on the host, whose it is to be, what other states have below it."""
+"""Checks of the arguments that all ``file`` states share: the path, Windows arguments, and the owner and mode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statecore.host.content.write_plan import parent_attributes as parent_attrib
 from statecore.host.content.write_plan import step as step
 from statecore.model.context import Context
 
-#: Arguments that mean something on Windows alone -> what leaves them out.
+#: Windows-only arguments -> default value.
 WINDOWS = {
     "win_owner": None,
     "win_perms": None,
@@ -25,10 +25,14 @@ WINDOWS = {
 
 
 class Refused(Exception):
-    """A plan that cannot be made; str() is the state's comment."""
+    """Raised when the arguments allow no plan. Its text is the comment of the failed state."""
 
 
 def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
+    """Return this process's path of the file ``name`` of the managed host.
+
+    ``follow=False`` returns the path of a symbolic link itself. Raises Refused if the name is empty or not absolute.
+    """
     if not name:
         raise Refused("Destination file name is missing")
     if not str(name).startswith("/"):
@@ -37,7 +41,7 @@ def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
 
 
 def refuse_windows(given: Mapping[str, Any]) -> None:
-    """Raises Refused for what of the arguments is given and means something on Windows alone."""
+    """Raise Refused if a Windows-only argument has another value than its default."""
     for argument, absent in WINDOWS.items():
         value = given.get(argument, absent)
         if value is not None and value != absent:
@@ -45,7 +49,7 @@ def refuse_windows(given: Mapping[str, Any]) -> None:
 
 
 def attributes(user: Any, group: Any, mode: Any) -> tuple[Attributes, bool]:
-    """Wanted attributes, and whether the mode is the source's own."""
+    """Return (wanted owner, group and mode; True if ``mode`` is "keep": the source file's own mode)."""
     if mode == "keep":
         return Attributes(user, group), True
     return Attributes(user, group, managed_file.parse_mode(mode)), False

@@ -1,4 +1,4 @@
-"""``file.cached`` and ``file.not_cached``: files behind URLs, kept in the minion's cache for later states."""
+"""``file.cached`` and ``file.not_cached``: copies of remote files in the minion's cache, for later states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statecore.model.types import Outcome, Plan
 from statecore.sources import downloads
 from statecore.sources.file_source import FileVerification, cache_of
 
-#: The digest that changes are told by, where nobody names another.
+#: Hash algorithm of the reported changes if ``source_hash`` names none.
 _USUAL = "sha256"
 
 
@@ -33,10 +33,24 @@ def cached(
     gnupghome: Any = None,
     sig_backend: str = "gpg",
 ) -> Plan:
-    """The minion has a copy of a file: of a URL in its cache, of the tree as of all of it; a path of the host is there.
+    """Keep a copy of a file in the minion's cache, and verify its hash.
 
+    name
+        URL of the file. ``http(s)://``: download the file into the cache. ``salt://``: the minion already caches the
+        whole
+        tree, so only check that the file exists. ``file://`` or a path: check that the file exists on the host.
     source_hash
-        a digest, or the place of a file of digests; what comes over http has to have one, or ``skip_verify``
+        digest of the file, or the path or URL of a file that lists digests. Required for http(s), unless
+        ``skip_verify``
+        or ``use_etag`` is True.
+    source_hash_name
+        name to look up in the file of digests
+    skip_verify
+        True: accept a download without a digest
+    use_etag
+        True: download again only if the server reports another ETag than at the last download
+    source_hash_sig, signed_by_any, signed_by_all, keyring, gnupghome, sig_backend
+        require a signed file of digests, as in ``file.managed``
     """
     try:
         signers = signers_of(locals(), source_hash_sig)
@@ -63,7 +77,7 @@ def cached(
 
 
 def not_cached(ctx: Context, name: str, saltenv: str = "base") -> Plan:
-    """The minion's cache has no copy of what is behind a URL."""
+    """Remove the copy of a URL from the minion's cache. Local paths are left alone; ``salt://`` is not supported."""
     try:
         if not name.startswith(downloads.SCHEMES):
             if name.startswith("salt://"):
@@ -83,7 +97,10 @@ def not_cached(ctx: Context, name: str, saltenv: str = "base") -> Plan:
 
 
 def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
-    """(our path of a file of the tree or of the host, what is said of it). Raises Refused, and HostError."""
+    """Return (path of a file of the tree or of the host, comment that names the file).
+
+    Raises Refused if the file does not exist, and HostError if it is not a regular file.
+    """
     if name.startswith("salt://"):
         path, _, query = name.removeprefix("salt://").partition("?saltenv=")
         found = ctx.files.fetch(path, query or saltenv)

@@ -1,4 +1,4 @@
-"""Directories that are kept from growing: ``tidied`` by age and size, ``retention_schedule`` by how many are to stay."""
+"""States that remove old files and empty directories: ``tidied``, ``retention_schedule`` and ``pruned``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TIMES = ("atime", "ctime", "mtime")
 _UNITS = "bkmgtpezy"
 
 
-#: Seconds.
+#: Seconds of a day.
 _DAY = 86400
 
 
@@ -44,18 +44,26 @@ def tidied(
     age_size_only: str | None = None,
     rmlinks: bool = True,
 ) -> Plan:
-    """A directory without files of an age and a size.
+    """Remove files below a directory that are old or large.
 
-    age, size
-        days, and bytes or a text such as ``10MB``, from which on a file goes
+    age
+        minimum age in days of a file to remove
+    size
+        minimum size of a file to remove, in bytes, or text with a unit such as ``10MB``
     matches, exclude
-        lists of regular expressions for the names (``full_path_match``: paths) that may go, and that stay
+        lists of regular expressions for file names (full paths with ``full_path_match``). A file is removed only if
+        one of
+        ``matches`` and none of ``exclude`` fits. By default all names match.
     rmdirs, rmlinks
-        whether directories, with all that is in them, and links may go
+        True: also remove directories with their content; also remove symbolic links
+    followlinks
+        True: also search directories behind symbolic links
     time_comparison
-        atime, ctime or mtime
-    age_size_logical_operator, age_size_only
-        OR, AND; ``age`` or ``size`` if one of them alone counts
+        timestamp that gives the age: atime, ctime or mtime
+    age_size_logical_operator
+        ``OR``: a file is removed if it is old or large. ``AND``: only if it is both.
+    age_size_only
+        ``age`` or ``size``: ignore the other condition
     """
     try:
         top = place_of(ctx, name)
@@ -88,7 +96,7 @@ def tidied(
     def work() -> Outcome:
         for path in found:
             place = ctx.host.path(path, follow=False)
-            # What is below a removed directory went with it.
+            # Entries below a removed directory are already gone.
             if lexists(place):
                 managed_file.remove(place)
         return Outcome(f"Removed {len(found)} files or directories from directory {name}", {"removed": found})
@@ -99,15 +107,16 @@ def tidied(
 def retention_schedule(
     ctx: Context, name: str, retain: Mapping[str, Any], strptime_format: str | None = None, timezone: Any = None
 ) -> Plan:
-    """Of the backups in a directory, those that a schedule keeps.
+    """Remove old backups from a directory, keeping a number of backups for each period.
 
     retain
-        how many to keep of each kind, or ``all``: most_recent, first_of_hour, first_of_day, first_of_week, first_of_month,
-        first_of_year
+        map of rule to the number of backups to keep, or ``all``. Rules: most_recent, first_of_hour, first_of_day,
+        first_of_week, first_of_month, first_of_year.
     strptime_format
-        how names tell the time; what does not read so is ignored. Left out, the time of the last modification counts
+        format of the time in the backups' names. Entries whose names do not match are ignored. By default the
+        modification time is used.
     timezone
-        a tzinfo, for modification times
+        a tzinfo object for modification times
     """
     try:
         top = place_of(ctx, name)
@@ -141,14 +150,14 @@ def retention_schedule(
 def pruned(
     ctx: Context, name: str, recurse: bool = False, ignore_errors: bool = False, older_than: float | None = None
 ) -> Plan:
-    """No such directory, if it holds nothing; what holds something stays, and fails.
+    """Remove a directory if it is empty. The state fails if the directory is not empty.
 
     recurse
-        directories below that hold nothing but such go, too
+        True: also remove directories below that contain nothing but empty directories
     ignore_errors
-        those that hold something are no failure; means ``recurse``
+        True: directories that are not empty are no failure; implies ``recurse``
     older_than
-        days that a directory has not been changed for; a younger one stays
+        minimum number of days since the last modification of a directory; newer directories stay
     """
     recurse = recurse or ignore_errors
     try:
@@ -179,7 +188,7 @@ def pruned(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """What may go."""
+    """The conditions under which ``tidied`` removes an entry."""
 
     today: date
     age: int
@@ -193,7 +202,7 @@ class _Rule:
     links: bool
 
     def goes(self, place: Path, name: str) -> bool:
-        """Whether one thing goes; what vanished meanwhile does not."""
+        """Whether the entry at ``place`` is to be removed. False if it no longer exists."""
         try:
             found = place.lstat()
         except FileNotFoundError:
@@ -211,7 +220,10 @@ class _Rule:
 
 
 def _below(ctx: Context, top: str, follow: bool, depth: int = 0) -> Iterator[tuple[str, Path]]:
-    """(the host's path, ours) of all below a directory, what is deepest first. A link leads where the host's does."""
+    """Yield (host path, this process's path) of every entry below a directory, deepest entries first.
+
+    With ``follow``, links to directories are resolved inside the host's root. Raises Refused at more than 64 levels.
+    """
     place = ctx.host.path(top)
     if depth > 64:
         raise Refused(f"{top}: directories too deep, or links in a ring")
@@ -223,7 +235,7 @@ def _below(ctx: Context, top: str, follow: bool, depth: int = 0) -> Iterator[tup
         yield path, entry
 
 
-#: Rule -> what two backups of one span share. A week's first is looked for one week further back, as Salt does.
+#: Rule -> (key that is equal for all backups of one period, number of additional periods). Salt keeps one week more than asked.
 _SPANS: Mapping[str, tuple[Callable[[datetime], tuple[int, ...]], int]] = {
     "first_of_year": (lambda when: (when.year,), 0),
     "first_of_month": (lambda when: (when.year, when.month), 0),
@@ -276,12 +288,15 @@ def _patterns(given: Any) -> tuple[re.Pattern[str], ...]:
 
 
 def _one_of(value: Any, known: tuple[str, ...], default: str) -> str:
-    """The value in lower case, the default for any other, as Salt has it."""
+    """Return the value in lower case, or the default if it is not one of ``known``: Salt ignores unknown values."""
     return value.lower() if isinstance(value, str) and value.lower() in known else default
 
 
 def _bytes(size: Any) -> int:
-    """Bytes of ``10``, ``10K``, ``10KiB`` (1024) or ``10KB`` (1000). Raises Refused."""
+    """Return the number of bytes in ``10``, ``10K``, ``10KiB`` (units of 1024) or ``10KB`` (units of 1000).
+
+    Raises Refused.
+    """
     if not isinstance(size, str):
         return int(size)
     found = re.fullmatch(rf"([0-9.]+)\s*([{_UNITS}]?)(i?b)?", size.strip().lower())
@@ -293,7 +308,10 @@ def _bytes(size: Any) -> int:
 
 
 def _going(place: Path, path: str, recurse: bool, before: float | None) -> list[str]:
-    """Directories that would be removed, the deepest first."""
+    """Paths of the directories that would be removed, deepest first.
+
+    ``before``: latest modification time, in seconds since 1970.
+    """
     found: list[str] = []
     left = False
     for entry in sorted(place.iterdir()):
@@ -304,6 +322,6 @@ def _going(place: Path, path: str, recurse: bool, before: float | None) -> list[
         below = _going(entry, inner, recurse, before)
         found += below
         left = left or inner not in below
-    # What goes out of a directory makes it young.
+    # Removing entries sets the directory's modification time to now.
     young = before is not None and (bool(found) or place.stat().st_mtime >= before)
     return found if left or young else [*found, path]

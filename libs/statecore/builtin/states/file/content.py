@@ -1,4 +1,9 @@
-"""The bytes that ``file.managed`` wants: literal, from pillar or grains, or from a source; rendered, encoded, verified."""
+"""The content that a ``file`` state wants: from arguments, pillar or grains, or from a source file.
+
+A source's content is rendered, encoded and verified here. The module also reads the texts of several sources for
+edits, checks
+signatures, and keeps the texts of ``file.accumulated`` for the length of a run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from statecore.model.named_tuple import NamedTuple
 from statecore.sources import file_source
 from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest, find
 
-#: Argument that names where the content is kept -> the function that has it, and what Salt calls such a name.
+#: Argument -> (function that returns the value, Salt's word for the key in messages, options of the function).
 _KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "contents_pillar": ("pillar.get", "Pillar", {"unmask": True}),
     "contents_grains": ("grains.get", "Grain", {}),
@@ -25,7 +30,7 @@ _KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How a content is made. Raises Refused."""
+    """How to render and encode a file's content. Raises Refused if ``context`` or ``defaults`` is not a map."""
 
     saltenv: str
     template: str | None
@@ -33,7 +38,7 @@ class Spec:
     defaults: Mapping[str, Any] | None
     encoding: str | None = None
     encoding_errors: str = "strict"
-    #: What ``file.accumulated`` gathered for the file.
+    #: Accumulator name -> texts of ``file.accumulated`` for this file; None: no accumulators.
     accumulator: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -42,9 +47,12 @@ class Spec:
                 raise Refused(f"{name} must be formed as a dict")
 
     def rendered(self, ctx: Context, text: str, address: str, name: str) -> str:
-        """A template's text. Raises SlsError, located."""
+        """Render a template's text.
+
+        ``address``: its source, for error messages; ``name``: the managed file. Raises SlsError.
+        """
         gathered = {} if self.accumulator is None else {"accumulator": self.accumulator}
-        # Templates know the grains that the run began with; a state may have set others since.
+        # Templates are bound to the grains of the run's start; ``grains.set`` may have changed them since.
         grains = {"grains": ctx.call("grains.items")} if "grains.set" in ctx.scratch else {}
         values = {
             **grains,
@@ -57,7 +65,10 @@ class Spec:
         return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
 
     def encoded(self, text: str) -> bytes:
-        """The text as it is written. Raises Refused."""
+        """Encode text as the bytes of the file.
+
+        Raises Refused for an unknown encoding or a character that it cannot encode.
+        """
         try:
             return text.encode(self.encoding or "utf-8", self.encoding_errors)
         except (LookupError, UnicodeEncodeError) as error:
@@ -66,7 +77,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """The arguments of ``file.managed`` that hold the content, or say where it is kept."""
+    """The ``contents*`` arguments of ``file.managed``: the content itself, or pillar keys or grains that contain it."""
 
     contents: Any
     contents_pillar: Any
@@ -76,7 +87,12 @@ class Literal:
     newline: bool
 
     def read(self, ctx: Context, source: Any) -> str | bytes | None:
-        """The content, its lines ended in one way; bytes that are no text as they are; None when no argument gives one."""
+        r"""Return the content with ``\n`` line ends, or bytes if it is not UTF-8 text. None if no argument gives a
+        content.
+
+        Raises Refused if arguments exclude each other, a key is missing, or the content is empty and ``allow_empty``
+        is False.
+        """
         given = {key: getattr(self, key) for key in ("contents", *_KEPT) if getattr(self, key) is not None}
         if not given:
             return None
@@ -121,12 +137,12 @@ class Literal:
 
 
 class Content(NamedTuple):
-    """What a file is to hold."""
+    """The content that a file is to have: bytes, or the path of a copy if it is large."""
 
     data: bytes | Path
-    #: Permission bits of the source, where they say anything.
+    #: Permission bits of the source file; None if the source has none.
     mode: int | None = None
-    #: The source that it comes from.
+    #: URL or path of the source; "" for literal content.
     address: str = ""
 
 
@@ -139,7 +155,10 @@ def wanted_bytes(
     *,
     wanted: FileVerification,
 ) -> Content:
-    """The content that the file is to have, one of a large file as its path. Raises Refused, and SlsError of a template."""
+    """Return the content that the file is to have; the content of a large file is returned as a path.
+
+    Raises Refused if no source can be read or verified, and SlsError if the template fails.
+    """
     if isinstance(literal, bytes):
         return Content(literal)
     if literal is not None:
@@ -158,7 +177,7 @@ def wanted_bytes(
 
 
 def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
-    """The first source that can be had, verified. Raises Refused."""
+    """Return the first source that exists, after verification. Raises Refused."""
     try:
         return file_source.find(ctx, source, saltenv, name, wanted)
     except WrongDigest as error:
@@ -170,11 +189,14 @@ def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: File
 def texts_of(
     ctx: Context, spec: Spec, name: str, source: Any, sources: Any, source_hash: Any = None, source_hashes: Any = None
 ) -> list[str]:
-    """The rendered text of each source, held to its digest. Raises Refused, and SlsError of a template."""
+    """Return the rendered text of each source, in order, verified against its digest.
+
+    Raises Refused, and SlsError of a template.
+    """
     found = []
     for entry, digest in _paired(source, sources, source_hash, source_hashes):
         try:
-            # Nobody can ask for less here: what comes without a digest is taken as it is.
+            # These states have no skip_verify argument: a source without a digest is accepted.
             wanted = FileVerification(str(digest or ""), skip_verify=not digest)
             address, place, _mode = find(ctx, entry, spec.saltenv, name, wanted)
             content = place.read_text("utf-8")
@@ -185,7 +207,10 @@ def texts_of(
 
 
 def _paired(source: Any, sources: Any, source_hash: Any, source_hashes: Any) -> list[tuple[Any, Any]]:
-    """Each source with its hash."""
+    """Return pairs of source and hash (None without a hash).
+
+    Raises Refused if singular and plural arguments are mixed.
+    """
     if source and sources:
         raise Refused("source and sources are mutually exclusive")
     if source_hash and source_hashes:
@@ -197,15 +222,18 @@ def _paired(source: Any, sources: Any, source_hash: Any, source_hashes: Any) -> 
 
 
 def _reason(error: Exception) -> str:
-    """What Salt's words do not tell: they are all there is to say of a file that the tree does not have."""
+    """Return the error's text, to append to Salt's message; "" for a missing file, which Salt's message already
+    describes.
+    """
     return "" if isinstance(error, Missing) else f": {error}"
 
 
 def signers_of(given: dict[str, Any], *signatures: Any) -> Signers:
-    """Who has to have signed, from a state's arguments. Raises Refused where nothing is said to be signed.
+    """Return the required signers from a state's arguments ``given``.
 
-    signatures
-        the arguments that ask for signatures
+    ``signatures`` are the values of the arguments that request a signature check. Raises Refused if signers are named
+    but no check
+    is requested.
     """
     named = ("signed_by_any", "signed_by_all", "keyring", "gnupghome")
     if not any(signatures) and (idle := [argument for argument in named if given.get(argument)]):
@@ -216,15 +244,15 @@ def signers_of(given: dict[str, Any], *signatures: Any) -> Signers:
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What has to be signed, and by whom."""
+    """The signature check of a file's content: location of the signature and accepted signers."""
 
-    #: True: the content holds its signature; else where it is.
+    #: True: the content contains its signature; else the URL of a detached signature; false: no check.
     signature: Any
     signers: Signers
     verify_ssl: bool = True
 
     def check(self, ctx: Context, content: bytes | Path, saltenv: str) -> None:
-        """Raises Refused where a content is not signed as it has to be."""
+        """Raise Refused if a signature is required and the content has no valid one."""
         if not self.signature:
             return
         try:
@@ -233,7 +261,7 @@ class Signing:
                 return
             import tempfile  # it brings random with it, and few files are signed
 
-            # What is written is what was looked at, not what a template or a source may be by then.
+            # Verify exactly the bytes that will be written: rendering again could give other bytes.
             with tempfile.TemporaryDirectory(prefix="saltern-signed-") as directory:
                 copy = Path(directory, "content")
                 copy.write_bytes(content)
@@ -247,24 +275,24 @@ class Signing:
         self.signers.check(ctx, file, self.signature, saltenv, verify_ssl=self.verify_ssl)
 
 
-#: Where a run keeps them.
+#: Key of the accumulators in ``ctx.scratch``.
 _KEY = "file.accumulators"
 
 
 @dataclass(slots=True)
 class Accumulators:
-    """What one run gathered."""
+    """The texts that ``file.accumulated`` states of one run collected for each file."""
 
-    #: The run's own list of chunks: a process may live longer than a run, what was gathered may not.
+    #: The run's low chunks: identify the run, because a process may execute several runs.
     run: tuple[Mapping[str, Any], ...]
-    #: File -> accumulator -> its texts.
+    #: File -> accumulator name -> texts.
     texts: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
-    #: File -> accumulator -> IDs or names that it is for.
+    #: File -> accumulator name -> IDs or names of the states that use it.
     readers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ctx: Context) -> Accumulators:
-        """This run's."""
+        """Return the accumulators of the current run; a new run starts with none."""
         found = ctx.scratch.get(_KEY)
         if not isinstance(found, cls) or found.run is not ctx.lowstate:
             found = ctx.scratch[_KEY] = cls(ctx.lowstate)

@@ -1,4 +1,4 @@
-"""Files put into place whole: copied, renamed, linked hard."""
+"""``file.copy`` and ``file.rename``: files and directories of the host, copied or moved."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def copy(
     dir_mode: Any = None,
     subdir: bool = False,
 ) -> Plan:
-    """A copy of a file or directory of the host; one that is there already stays, unless ``force``.
+    """Copy a file or directory of the host. An existing target is kept unless ``force`` is True.
 
     preserve
-        owner, group and mode of the source
+        True: the copy gets owner, group and mode of the source
     user, group, mode
-        the copy's own; mode is the source's where none is given, the owner whoever runs this
+        owner, group and mode of the copy. Default: the user that runs the state, and the source's mode.
+    makedirs, dir_mode
+        True: create missing parent directories; their mode
     subdir
-        where ``name`` is a directory, the copy goes into it
+        True: if ``name`` is a directory, copy into this directory
     """
     try:
         place, origin = place_of(ctx, name), _origin(ctx, source)
@@ -72,7 +74,10 @@ def copy(
 
 
 def rename(ctx: Context, name: str, source: str, force: bool = False, makedirs: bool = False) -> Plan:
-    """What was called ``source`` is called ``name``; ``force`` replaces what has the name."""
+    """Rename ``source`` to ``name``.
+
+    An existing ``name`` is kept unless ``force`` is True. Nothing to do if ``source`` is absent.
+    """
     try:
         place = place_of(ctx, name, follow=False)
         origin = _origin(ctx, source, follow=False)
@@ -114,7 +119,7 @@ def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, gr
 
 
 def _told_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, Any]:
-    """Attributes that a plain copy by this process would not have."""
+    """Map of the changes to report: attributes of the copy that differ from those of a plain copy by this process."""
     told: dict[str, Any] = {}
     if wanted.user is not None and wanted.user not in (os.geteuid(), ctx.host.user_name(os.geteuid())):
         told["user"] = wanted.user
@@ -126,7 +131,10 @@ def _told_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two files, or two directories with all that is in them, are the same but for their attributes."""
+    """Whether two paths have the same content: files, links, or whole directories.
+
+    Owners and modes are not compared.
+    """
     if one.is_symlink() or other.is_symlink():
         return one.is_symlink() and other.is_symlink() and one.readlink() == other.readlink()
     if one.is_dir() and other.is_dir():

@@ -1,4 +1,4 @@
-"""``file.directory``: a directory, with what is in it where that is asked for."""
+"""``file.directory``: a directory with owner and mode; optionally recursive, optionally cleaned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
 
-#: What ``recurse`` may name, in the order of Salt's sentence.
+#: Allowed values in ``recurse``, in the order of Salt's message.
 _RECURSE = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")
 
 
@@ -45,7 +45,31 @@ def directory(
     win_inheritance: bool = True,
     win_perms_reset: bool = False,
 ) -> Plan:
-    """A directory with this owner and mode; ``recurse`` gives them to what is in it, ``clean`` removes what nobody manages."""
+    """Create a directory and set its owner and mode.
+
+    recurse
+        list of attributes to set on all entries below: user, group, mode; with ignore_files or ignore_dirs to skip
+        these, and
+        silent to report no single changes
+    max_depth
+        number of levels that ``recurse`` descends; 0: only direct entries
+    dir_mode, mode
+        mode of the directory, in octal digits; with ``recurse`` also of directories below
+    file_mode
+        mode of the files below, with ``recurse``
+    clean
+        True: remove every entry that no state of this run manages. ``exclude_pat``: glob, or regular expression after
+        ``E@``,
+        of entries to keep.
+    follow_symlinks
+        True: set owner and mode of a link's target, not of the link
+    force, backupname
+        a file at this path is removed; or renamed to ``backupname``
+    allow_symlink
+        False: a symbolic link to a directory is replaced by a directory
+    children_only
+        True: set attributes only of the entries below, not of the directory itself
+    """
     try:
         refuse_windows(locals())
         path = name.rstrip("/") or name
@@ -73,13 +97,13 @@ def directory(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Directory:
-    """A directory to be brought to attributes, with what is in it where that is asked for."""
+    """The wanted directory: its arguments after checks."""
 
     ctx: Context
     name: str
-    #: Where the name is, be it a link.
+    #: Path of the name itself, which may be a symbolic link.
     place: Path
-    #: What the name leads to.
+    #: The path after links are followed.
     real: Path
     wanted: Attributes
     file_mode: int | None
@@ -95,7 +119,7 @@ class _Directory:
     children_only: bool
 
     def plan(self) -> Plan:
-        """Makes it, mends it, cleans it: a step each."""
+        """Return a plan with one step each to create the directory, change attributes, and remove unmanaged entries."""
         if not self._there():
             return self._new()
         known = step("know the owner", self._know_owner)
@@ -185,7 +209,7 @@ class _Directory:
         removed = []
         for path in gone:
             place = self.ctx.host.path(path, follow=False)
-            # What is below a removed directory went with it.
+            # Entries below a removed directory are already gone.
             if lexists(place):
                 managed_file.remove(place)
                 removed.append(path)
@@ -193,7 +217,9 @@ class _Directory:
         return Outcome(f"Files cleaned from directory {self.name}", told | {"removed": removed})
 
     def _below(self) -> Iterator[tuple[Path, str, Attributes]]:
-        """What ``recurse`` reaches, the directory itself last: (our path, the host's, wanted attributes)."""
+        """Yield (this process's path, host path, wanted attributes) of all entries that ``recurse`` reaches; the
+        directory itself is last.
+        """
         if self.recurse:
             for path, depth, is_dir in walk(self.real):
                 if self.max_depth is not None and depth >= self.max_depth:
@@ -207,7 +233,7 @@ class _Directory:
     def _followed(self, path: Path, shown: str) -> Path:
         if self.follow and path.is_symlink():
             target = self.ctx.host.path(shown)
-            # A link to nothing has no attributes but its own.
+            # A dangling link has only its own attributes.
             return target if target.exists() else path
         return path
 

@@ -1,4 +1,4 @@
-"""Parts of a file that somebody else may own: append, prepend, replace."""
+"""Edits of a part of a file: append, prepend, replace, comment, uncomment, and blocks between two markers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,19 @@ def append(
     ignore_whitespace: bool = True,
     show_changes: bool = True,
 ) -> Plan:
-    """The file holds this text; each text of a list that is missing is put at its end, whole."""
+    """Append text to a file. Texts of a list that the file already contains as whole lines are not added again.
+
+    source, sources
+        files with the text, in place of ``text``; rendered with ``template``, ``defaults`` and ``context``
+    source_hash, source_hashes
+        digests that the sources must have
+    ignore_whitespace
+        True: text that differs only in white space counts as present
+    makedirs
+        True: create missing parent directories
+    show_changes
+        False: report no diff
+    """
     try:
         spec = Spec(ctx.saltenv, template, context, defaults)
         texts = _texts(ctx, spec, name, text, source, sources, source_hash, source_hashes)
@@ -67,10 +79,12 @@ def prepend(
     header: bool | None = None,
     show_changes: bool = True,
 ) -> Plan:
-    """The file holds this text; each text of a list that is missing is put before its first line, whole.
+    """Insert text before the first line of a file. Texts of a list that the file already contains are not added again.
 
     header
-        the file begins with the text: one that is there already, but further down, does not count
+        True: the file must begin with the text; a copy further down in the file does not count
+    source, sources, source_hash, source_hashes, template, defaults, context, makedirs, show_changes
+        as in ``file.append``
     """
     try:
         spec = Spec(ctx.saltenv, template, context, defaults)
@@ -104,10 +118,22 @@ def replace(
     backslash_literal: bool = False,
     encoding: str | None = None,
 ) -> Plan:
-    """Every match of a regular expression (``count``: the first so many) is replaced by ``repl``.
+    """Replace every match of the regular expression ``pattern`` in a file by ``repl``.
 
+    count
+        maximum number of replacements; 0: all
+    flags
+        flags of Python's ``re`` module, as names or a number; default: MULTILINE
+    append_if_not_found, prepend_if_not_found
+        True: add ``not_found_content`` (default: ``repl``) at the end, or the beginning, if nothing matches
+    backup
+        suffix of the old file's copy; False: no copy
+    ignore_if_missing
+        True: a missing file is no failure
+    backslash_literal
+        True: backslashes in ``repl`` have no special meaning
     encoding
-        of the file; left out: the pattern and what is put in are UTF-8, the rest is as it is
+        encoding of the file. By default the pattern and the new text are UTF-8, and all other bytes stay unchanged.
     """
     options = {
         "count": count,
@@ -140,14 +166,16 @@ def replace(
 def comment(
     ctx: Context, name: str, regex: str, char: str = "#", backup: Any = ".bak", ignore_missing: bool = False
 ) -> Plan:
-    """The lines that begin with what a regular expression matches are comments.
+    """Comment out the lines that match a regular expression.
 
+    regex
+        regular expression for the beginning of the lines
     char
-        what makes a line a comment
+        text that starts a comment
     backup
-        suffix of the old file's copy; False keeps none
+        suffix of the old file's copy; False: no copy
     ignore_missing
-        a file without such lines is right too
+        True: a file without matching lines is no failure
     """
     try:
         pattern = Pattern(str(regex), str(char))
@@ -168,12 +196,14 @@ def comment(
 
 
 def uncomment(ctx: Context, name: str, regex: str, char: str = "#", backup: Any = ".bak") -> Plan:
-    """The comments that hold what a regular expression matches are lines.
+    """Uncomment the commented lines that match a regular expression.
 
+    regex
+        regular expression for the line without its comment character
     char
-        what makes a line a comment
+        text that starts a comment
     backup
-        suffix of the old file's copy; False keeps none
+        suffix of the old file's copy; False: no copy
     """
     try:
         pattern = Pattern(str(regex), str(char))
@@ -212,14 +242,21 @@ def blockreplace(
     insert_before_match: Any = None,
     insert_after_match: Any = None,
 ) -> Plan:
-    """What stands between two marked lines: the content, what ``file.accumulated`` content, the texts of sources.
+    """Set the text between two marker lines of a file: ``content``, texts of ``file.accumulated``, and texts of
+    sources.
 
-    append_if_not_found, prepend_if_not_found, insert_before_match, insert_after_match
-        where the block is put when its markers are not there; the last two are regular expressions for a line
+    marker_start, marker_end
+        text of the lines before and after the block
+    append_if_not_found, prepend_if_not_found
+        True: add the block at the end, or the beginning, if the markers are missing
+    insert_before_match, insert_after_match
+        regular expression for the line before, or after, which a missing block is inserted
     append_newline
-        whether the end marker gets a line of its own; left out: unless the content ends its last line itself
+        True: put a line end after the content. Default: only if the content does not end with one.
     backup
-        suffix of the old file's copy; False keeps none
+        suffix of the old file's copy; False: no copy
+    source, sources, source_hash, source_hashes, template, defaults, context, show_changes
+        as in ``file.append``
     """
     try:
         spec = Spec(ctx.saltenv, template, context, defaults)
@@ -252,7 +289,7 @@ def blockreplace(
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
-    """Lines put into a file."""
+    """Lines to add to a file, and the words of the comment."""
 
     ctx: Context
     name: str
@@ -263,7 +300,7 @@ class _Addition:
     show_changes: bool
 
     def plan(self, old: str | None, new: str, diff: str) -> Plan:
-        """Writes ``new``, unless it is what is there."""
+        """Return a plan that writes the text ``new``; without a step if it equals ``old``."""
         if new == (old or ""):
             return Plan.unchanged(f"File {self.name} is in correct state")
         changes = {"diff": diff if self.show_changes else diffs.HIDDEN}
@@ -284,7 +321,10 @@ class _Addition:
 
 
 def _found(ctx: Context, name: str) -> tuple[Path, str | None]:
-    """Where the file is, and its text; bytes that are no text come through unharmed."""
+    """Return (path of the file, its text or None if it does not exist).
+
+    Bytes that are not UTF-8 survive a round trip.
+    """
     place = place_of(ctx, name)
     old = managed_file.read(place, name)
     return place, None if old is None else old.decode("utf-8", "surrogateescape")
@@ -293,7 +333,7 @@ def _found(ctx: Context, name: str) -> tuple[Path, str | None]:
 def _texts(
     ctx: Context, spec: Spec, name: str, text: Any, source: Any, sources: Any, source_hash: Any, source_hashes: Any
 ) -> list[str]:
-    """The texts that the file is to hold, each whole."""
+    """Return the texts to add, from ``text`` or from the sources. Raises Refused if no argument gives one."""
     if text is not None:
         return [str(one) for one in (text if isinstance(text, list | tuple) else [text])]
     if not (source or sources):
@@ -302,7 +342,10 @@ def _texts(
 
 
 def _present(text: str, now: str, ignore_whitespace: bool) -> bool:
-    """Whether whole lines of a file hold the text: in full, or with any space, or none, between its words."""
+    """Whether the file contains the text as whole lines.
+
+    ``ignore_whitespace``: white space between words may differ.
+    """
     pattern = r"\s*".join(map(re.escape, text.split())) if ignore_whitespace else re.escape(text.rstrip("\n"))
     space = r"\s*" if ignore_whitespace else ""
     return re.search(f"^{space}{pattern}{space}$", now, re.MULTILINE) is not None
@@ -310,7 +353,7 @@ def _present(text: str, now: str, ignore_whitespace: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The file, and what it holds."""
+    """An existing file to be edited. It is read once and written once; a backup copy is optional."""
 
     ctx: Context
     name: str
@@ -319,7 +362,7 @@ class Target:
 
     @classmethod
     def of(cls, ctx: Context, name: str) -> Target:
-        """The file of this name. Raises Refused when there is none, HostError when it is no regular file."""
+        """Read the file ``name``. Raises Refused if it does not exist, HostError if it is not a regular file."""
         place = place_of(ctx, name)
         old = managed_file.read(place, name)
         if old is None:
@@ -328,11 +371,11 @@ class Target:
 
     @property
     def text(self) -> str:
-        """Its text. Raises InvocationError for a binary file."""
+        """The file's text. Raises InvocationError for a binary file."""
         return text.decoded(self.old, self.name)
 
     def diff(self, new: str, *, shown: bool = True) -> str | bool:
-        """What an edit changes; True where nobody is to see it."""
+        """Return the unified diff to the new text; True in its place if ``shown`` is False."""
         return diffs.unified(self.old, text.encoded(new)) if shown else True
 
     def write(
@@ -346,7 +389,12 @@ class Target:
         backup: str = "",
         shown: bool = True,
     ) -> Plan:
-        """A plan that writes the new text; ``backup`` is the suffix of the old one's copy, "" for none."""
+        """Return a plan that writes the text ``new``.
+
+        ``would`` and ``did`` are the comments of test mode and of a run; ``predicted`` the changes in test mode, if
+        they differ from
+        ``changes``; ``backup`` the suffix of the old file's copy, "" for no copy.
+        """
         content = text.encoded(new)
 
         def work() -> Outcome:
@@ -361,7 +409,7 @@ class Target:
 
 
 def _suffix(backup: Any) -> str:
-    """The suffix of the old file's copy, as ``backup`` gives it."""
+
     return str(backup) if backup else ""
 
 

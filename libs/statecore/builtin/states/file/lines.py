@@ -1,4 +1,4 @@
-"""``file.line``: one line of a file."""
+"""``file.line`` and ``file.keyvalue``: single lines of a file, and lines with a key and a value."""
 
 from __future__ import annotations
 
@@ -36,19 +36,25 @@ def line(
     group: Any = None,
     file_mode: Any = None,
 ) -> Plan:
-    """One line of a file.
+    """Insert, replace or delete one line of a file.
 
+    content
+        the line
+    match
+        regular expression or text that finds the line to replace or delete; default: ``content``
     mode
-        ``ensure`` (there, between ``after`` and ``before``), ``insert`` (the same, or at the ``location`` start or end),
-        ``replace`` or ``delete`` (the line that ``match`` finds, else the content itself)
+        ``ensure``: the line exists, between the lines that match ``after`` and ``before``; ``insert``: likewise, or at
+        ``location``; ``replace``; ``delete``
+    location
+        for ``insert``: ``start`` or ``end`` of the file
     indent
-        indents the content as the line beside it is
+        True: indent the line like the line beside it
     create, user, group, file_mode
-        makes a file that is not there; its owner and mode
+        True: create a missing file; its owner, group and mode
     backup
-        keeps the old file beside the new one, under its name and the time
+        True: keep the old file beside the new one, with the time as suffix
     quiet
-        a file that is not there is no failure of ``file.line`` the module; of the state it is one, as in Salt
+        no effect here: as in Salt, a missing file is always a failure of this state
     """
     try:
         wanted = Attributes(user, group, managed_file.parse_mode(file_mode))
@@ -104,18 +110,28 @@ def keyvalue(
     create_if_missing: bool = False,
     prune: bool = False,
 ) -> Plan:
-    """The lines of these keys have these values.
+    """Set the values of keys in lines such as ``key=value``.
 
+    key, value
+        the key and its value
     key_values
-        several keys at once, in place of ``key`` and ``value``
+        map of several keys to values, in place of ``key`` and ``value``
+    separator
+        text between key and value
+    append_if_not_found, prepend_if_not_found
+        True: add missing keys at the end, or the beginning
     count
-        lines of a key that are kept; what is more is removed. -1 changes all and removes none
+        number of lines of a key to keep and change; further lines are removed. -1: change all lines, remove none.
     uncomment
-        characters that make a line a comment: a commented key is made a line
+        comment characters: a commented key with them is uncommented
+    key_ignore_case, value_ignore_case
+        True: compare without regard to upper and lower case
     prune
-        removes all lines of other keys
+        True: remove all lines of other keys
     search_only
-        changes nothing: fails unless one of the keys is there
+        True: change nothing; fail unless one of the keys exists
+    create_if_missing, ignore_if_missing
+        True: create a missing file; a missing file is no failure
     """
     try:
         pairs = _pairs(key, value, key_values)
@@ -144,7 +160,7 @@ def keyvalue(
     except (ValueError, InvocationError) as error:
         return Plan.failed(str(error))
     if search_only:
-        # Salt documents it, and changes the file nevertheless.
+        # Salt documents search_only, but changes the file nevertheless; the documentation is followed here.
         return Plan.unchanged("The pattern was found") if edited.found else Plan.failed("The pattern was not found")
     if not edited.changed and not edited.deleted:
         return Plan.unchanged("")

@@ -1,4 +1,7 @@
-"""``file.symlink``: a link, made aside and renamed into place."""
+"""``file.symlink`` and ``file.hardlink``.
+
+A link is created under a temporary name and renamed, so that the name always exists.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +40,24 @@ def symlink(
     win_deny_perms: Any = None,
     win_inheritance: bool | None = None,
 ) -> Plan:
-    """A symbolic link that points to ``target``. It is always put into place at once.
+    """Create a symbolic link ``name`` that points to ``target``. An existing link is replaced in one step.
 
-    mode
-        of the directories that ``makedirs`` makes
+    makedirs, mode
+        True: create missing parent directories; their mode
+    user, group
+        owner and group of the link
     inherit_user_and_group
-        a link that is replaced keeps its owner and group, unless others are given
+        True: a replaced link keeps owner and group, unless ``user`` or ``group`` is given
     backupname
-        what is in the way is moved there; ``disallow_copy_and_unlink``: not to another file system
-    force, atomic
-        what is in the way is removed; with ``atomic`` no directory
+        rename a file that already has this name to ``backupname``
+    disallow_copy_and_unlink
+        True: fail if ``backupname`` is on another file system, where a rename is not possible
+    force
+        True: remove a file or directory that already has this name
+    atomic
+        True: remove a file that already has this name, but no directory
     follow_symlinks
-        what counts is the link itself in any case
+        no effect: the link itself is always compared
     """
     try:
         refuse_windows(locals())
@@ -105,10 +114,12 @@ def hardlink(
     group: Any = None,
     dir_mode: Any = None,
 ) -> Plan:
-    """A second name of the file ``target``; ``force`` replaces a file that has the name.
+    """Create a hard link ``name`` to the file ``target``.
 
-    user, group, dir_mode
-        of the directories that ``makedirs`` makes
+    force
+        True: replace a file that already has this name
+    makedirs
+        True: create missing parent directories, with ``user``, ``group`` and ``dir_mode``
     """
     try:
         owner = Attributes(user, group, managed_file.parse_mode(dir_mode))
@@ -142,7 +153,7 @@ def hardlink(
 
     def work() -> Outcome:
         need_parent(ctx, place, makedirs, owner, f"Directory {Path(name).parent} for hard link is not present")
-        # Made aside and renamed: there is never a moment without the file.
+        # Created under a temporary name and renamed, so that the name always exists.
         aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
         try:
             aside.hardlink_to(origin)
@@ -157,7 +168,7 @@ def hardlink(
 
 
 def shortcut(ctx: Context, name: str, target: str, **kwargs: Any) -> Plan:
-    """Windows has shortcuts; what a managed host has are links (``file.symlink``)."""
+    """Always fail: shortcuts are a feature of Windows. Use ``file.symlink``."""
     return Plan.failed("Shortcuts are only supported on Windows")
 
 
@@ -185,7 +196,7 @@ def _make_link(
             if not makedirs:
                 raise StateFailure(f"Directory {Path(name).parent} for symlink is not present")
             managed_file.make_directories(ctx.host, place.parent, wanted, ctx.host.root)
-        # Made aside and renamed: there is never a moment without the link.
+        # Created under a temporary name and renamed, so that the name always exists.
         aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
         try:
             aside.symlink_to(target)

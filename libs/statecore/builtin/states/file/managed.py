@@ -1,4 +1,6 @@
-"""``file.managed``: one file with a content, an owner and a mode."""
+"""``file.managed``: one file with content, owner and mode; and ``file.accumulated``, which collects texts for such a
+file.
+"""
 
 from __future__ import annotations
 
@@ -92,32 +94,47 @@ def managed(
     sig_backend: str = "gpg",
     saltenv: str | None = None,
 ) -> Plan:
-    """A file with this content, owner and mode.
+    """Manage one file: its content, owner and mode.
 
     source
-        salt://, file://, http(s):// or a path of the host, or a list of which the first that can be had is taken
+        ``salt://``, ``file://`` or ``http(s)://`` URL, or a path of the host; of a list, the first source that exists
     source_hash
-        a digest (``sha256=…``), or the place of a file of digests; what comes over http has to have one, or ``skip_verify``
+        digest of the source (``sha256=…``), or the path or URL of a file that lists digests. Required for http(s),
+        unless
+        ``skip_verify`` or ``use_etag`` is True.
     contents, contents_pillar, contents_grains
-        the content itself, or where it is
+        the content itself; pillar keys, or grains, that contain it. These arguments and ``source`` exclude each other.
+    template, context, defaults
+        renderer of the content, such as ``jinja``; values for the template
     keep_source
-        False: the copy of what came over http is not kept
+        False: remove the copy of an http(s) source from the minion's cache after use
     new_file_diff
-        all of a new text file is shown as its difference, unless ``show_changes`` is off
+        True: report a new text file as a diff, unless ``show_changes`` is False
     mode
-        octal digits, or ``keep``: the source's own
+        octal digits, or ``keep``: the mode of the source
     attrs
-        letters of chattr(1) that the file bears, and no others, by the host's programs lsattr and chattr
+        letters of chattr(1): the file gets exactly these attributes. The host needs the programs lsattr and chattr.
     selinux
-        a map of seuser, serole, setype, serange, by the host's programs semanage and chcon
+        map with seuser, serole, setype and serange. The host needs the programs semanage and chcon.
     use_etag
-        what is behind http is fetched when the server has another than the last time; no ``source_hash`` is needed
+        True: download an http(s) source only if the server reports another ETag than at the last download
     signature, source_hash_sig
-        what is written, or the file of digests, is signed: True in itself, else the place of a detached signature
+        require a signature of the content, or of the file of digests: True if it contains its signature, else the URL
+        of a
+        detached signature
     signed_by_any, signed_by_all, keyring, gnupghome, sig_backend
-        by whom (fingerprints), with keys from where (of the host), by which module
+        fingerprints of accepted or required signers; keyring and GnuPG directory of the host; execution module that
+        verifies
     ignore_ordering, ignore_whitespace, ignore_comment_characters
-        changes that are made, but start nothing by watch or onchanges
+        differences that are written, but do not trigger ``watch`` or ``onchanges``
+    replace
+        False: an existing file's content is not changed
+    create
+        False: a missing file is not created
+    backup
+        ``minion``: keep a copy of the old file in the minion's cache
+    check_cmd
+        command that must accept the new file before it replaces the old one
     """
     try:
         refuse_windows(locals())
@@ -156,7 +173,7 @@ def managed(
         if keep:
             wish = Attributes(wish.user, wish.group, content.mode)
         elif old is None and wish.mode is None and literal is None:
-            # A file made from a source has its mode set, and told, though nobody asked for one; Salt does so.
+            # As in Salt: a new file from a source gets the default mode, and the changes report the mode.
             wish = Attributes(wish.user, wish.group, managed_file.usual_mode())
         plan = Write(
             ctx=ctx,
@@ -187,14 +204,15 @@ def managed(
 
 
 def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:
-    """Gathers text for a file, for the ``file.managed`` and ``file.blockreplace`` of this run.
+    """Collect text for a file. ``file.managed`` and ``file.blockreplace`` of the same run can use it.
 
     filename
-        the file; the template of its ``file.managed`` sees all texts as ``accumulator``, by the names of the accumulators
+        path of the file. The template of its ``file.managed`` gets all texts in ``accumulator``, by the accumulators'
+        names.
     text
-        a text or a list of them; what is there already is not put there again
+        text, or list of texts; a text that is already collected is not added again
     require_in, watch_in
-        one of them has to name the file state that is to see the text
+        at least one of them must name the file state that uses the text
     """
     if text is None:
         return Plan.failed("No text supplied for accumulator")
@@ -206,12 +224,15 @@ def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:
     Accumulators.of(ctx).readers.setdefault(filename, {}).setdefault(name, []).extend(_named(readers))
     new = [one for one in texts if one not in gathered]
     gathered += new
-    # The run's own memory is no change of the host: it is charged in test mode too, where others read it.
+    # Collecting texts does not change the host, so it also happens in test mode: later states need the texts.
     return Plan.unchanged(f"Accumulator {name} for file {filename} was charged by text" if new else "")
 
 
 def _forgetting(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Plan:
-    """The plan, and after it no copy of what came from a server. (Those of the tree are not this state's alone.)"""
+    """Return the plan with a last step that removes the cached copy of an http(s) source.
+
+    Copies of the tree are shared and stay.
+    """
     if not content.address.startswith(downloads.SCHEMES):
         return plan
     place = downloads.cached_at(content.address, file_source.cache_of(ctx), saltenv)
@@ -245,7 +266,7 @@ def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, ma
 
 
 def _empty(ctx: Context, name: str, place: Path, wish: Attributes, marks: Marks, makedirs: bool, dir_mode: Any) -> Plan:
-    """No content is asked for, and no file is there."""
+    """Return a plan that creates an empty file: no content is wanted and no file exists."""
     marks.possible(place)
 
     def work() -> Outcome:

@@ -1,4 +1,4 @@
-"""``file.patch``: a patch is applied to a file, or to files below a directory, by the host's own program ``patch``."""
+"""``file.patch``: a patch applied to a file, or to files below a directory, by the host's program ``patch``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from statecore.model.ports import CommandResult
 from statecore.model.types import Outcome, Plan
 from statecore.sources.file_source import FileVerification
 
-#: Options that say where the outcome goes, which is the state's to say.
+#: Options of ``patch`` that this state sets itself.
 _NOT_ALLOWED = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 
-#: Arguments that older trees have.
+#: Arguments of older Salt versions; ignored with a warning.
 _IGNORED = ("hash", "dry_run_first")
 
 _MARGIN = " " * 14
@@ -26,17 +26,20 @@ _MARGIN = " " * 14
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """A patch, and what it is for."""
+    """A patch text with the command line that applies it."""
 
     ctx: Context
     program: str
     options: tuple[str, ...]
-    #: Arguments that name the file, or the directory.
+    #: Command-line arguments that select the file or directory.
     target: tuple[str, ...]
     text: bytes
 
     def run(self, *more: str) -> CommandResult:
-        """Runs the program; the patch goes in by its standard input, so that the host needs no copy of it."""
+        """Run ``patch`` with additional options.
+
+        The patch text is its standard input, so the host needs no copy of it.
+        """
         return self.ctx.host.run([self.program, *self.options, *more, *self.target], stdin=self.text)
 
 
@@ -56,18 +59,18 @@ def patch(
     saltenv: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A patch that has been applied to the file ``name``, or to the files below the directory of that name.
+    """Apply a patch to the file ``name``, or to files below the directory ``name``.
 
     source, source_hash, source_hash_name, skip_verify, template, context, defaults
-        the patch, as ``file.managed`` takes a content
+        the patch; same arguments as in ``file.managed``
     options
-        further options of ``patch``
+        additional options of the program ``patch``
     strip
-        how many parts of the paths in the patch are dropped, for a directory (0)
+        number of leading path components to remove from the paths in the patch, for a directory; default 0
     reject_file
-        a file for the parts that do not apply
+        file for the parts of the patch that do not apply
 
-    Salt: states/file.py. The host needs the program ``patch``.
+    The host needs the program ``patch``. Salt: salt/states/file.py, patch.
     """
     ignored = tuple(argument for argument in _IGNORED if argument in kwargs)
     unknown = sorted(set(kwargs) - set(_IGNORED))
@@ -125,7 +128,7 @@ def _planned(
 
 
 def _misfit(made: _Patch, foreseen: CommandResult, reject_file: str | None) -> str:
-    """Why it does not apply. What does not is kept for people to look at, in test mode too: nothing is patched."""
+    """Return the comment for a patch that does not apply. Rejected parts go to ``reject_file``, in test mode too."""
     lines = ["Patch would not apply cleanly, no changes made. Results of dry-run are below."]
     if reject_file is None:
         lines[0] += " Run state again using the reject_file option to save rejects to a persistent file."
@@ -146,7 +149,7 @@ def _told(result: CommandResult) -> dict[str, Any]:
 
 
 def _sorted_options(options: str, strip: int | None) -> tuple[tuple[str, ...], int | None]:
-    """The options without those about parts of paths, and how many parts are dropped. Raises Refused."""
+    """Return (options without ``-p`` and ``--strip``, number of path components to strip). Raises Refused."""
     try:
         words = shlex.split(str(options or ""))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Whether something is there at all: absent, exists, missing, touch."""
+"""Existence of a path: ``absent``, ``exists``, ``missing``, ``touch``; and device nodes (``mknod``)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError, StateFailure
 from statecore.model.types import FileChange, Outcome, Plan
 
-#: Bytes of a file beyond which nobody reads a diff of its removal.
+#: Size in bytes above which the removal of a file is not shown as a diff.
 _LARGE = 256 * 1024
 
 
-#: Type -> (kind of node, what it is called, the same with its article).
+#: ``ntype`` -> (file type bits, name, name with its article).
 _KINDS = {
     "c": (stat.S_IFCHR, "Character device", "a character device"),
     "b": (stat.S_IFBLK, "Block device", "a block device"),
@@ -28,7 +28,7 @@ _KINDS = {
 
 
 def absent(ctx: Context, name: str) -> Plan:
-    """No file, link or directory of this name."""
+    """Remove a file, link or directory with all its content."""
     try:
         place = place_of(ctx, name, follow=False)
     except (Refused, HostError) as error:
@@ -48,7 +48,7 @@ def absent(ctx: Context, name: str) -> Plan:
 
 
 def exists(ctx: Context, name: str) -> Plan:
-    """Fails unless there is something of this name."""
+    """Fail unless the path exists."""
     try:
         there = place_of(ctx, name).exists()
     except (Refused, HostError) as error:
@@ -57,7 +57,7 @@ def exists(ctx: Context, name: str) -> Plan:
 
 
 def missing(ctx: Context, name: str) -> Plan:
-    """Fails if there is something of this name."""
+    """Fail if the path exists."""
     try:
         there = place_of(ctx, name).exists()
     except (Refused, HostError) as error:
@@ -66,7 +66,13 @@ def missing(ctx: Context, name: str) -> Plan:
 
 
 def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedirs: bool = False) -> Plan:
-    """A file of this name, with its times set (seconds since 1970; now where none are given)."""
+    """Create an empty file, or set the times of an existing file or directory.
+
+    atime, mtime
+        access and modification time, in seconds since 1970; default: now
+    makedirs
+        True: create missing parent directories
+    """
     try:
         place = place_of(ctx, name)
         times = managed_file.times(atime, mtime)
@@ -102,7 +108,13 @@ def mknod(
     group: Any = None,
     mode: Any = "0600",
 ) -> Plan:
-    """A character device (``ntype: c``), a block device (``b``) or a pipe (``p``), with its numbers, owner and mode."""
+    """Create a character device (``ntype: c``), block device (``b``) or named pipe (``p``).
+
+    major, minor
+        device numbers, not used for a pipe
+    user, group, mode
+        owner, group and mode; default mode 0600
+    """
     if ntype not in _KINDS:
         return Plan.failed(
             f"Node type unavailable: '{ntype}'. Available node types are character ('c'), block ('b'), and pipe ('p')"
@@ -137,7 +149,7 @@ def mknod(
 
 
 def _content(place: Path, name: str) -> FileChange | None:
-    """What a removal takes away, where that is a file that can be read and is small enough to be shown."""
+    """Return the removed file's content for the diff; None for other types, unreadable files and files over 256 KiB."""
     try:
         if place.is_symlink() or place.stat().st_size > _LARGE:
             return None

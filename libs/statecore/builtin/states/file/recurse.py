@@ -1,4 +1,7 @@
-"""``file.recurse``: a directory of the state tree on the host, as one plan made of many."""
+"""``file.recurse``: a directory of the state tree on the host.
+
+Its plan joins the plans of all files, directories and links.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +54,26 @@ def recurse(
     win_deny_perms: Any = None,
     win_inheritance: bool = True,
 ) -> Plan:
-    """A whole directory of the state tree below ``name``; ``clean`` removes what the tree does not have.
+    """Copy a whole directory of the state tree to ``name``.
 
+    source
+        ``salt://`` URL of the directory; of a list, the first that exists
     merge
-        of a list of sources all that are there are brought, of two files of one name the first one's; else the first alone
+        True: copy all sources of a list; if several contain the same file, the first source is used
+    clean
+        True: remove files of the host that the tree does not contain and no state of this run manages
+    include_pat, exclude_pat
+        glob, or regular expression after ``E@``, of paths to copy, or to leave out
+    maxdepth
+        number of directory levels below the source to copy
+    include_empty
+        True: also create empty directories
+    keep_symlinks, force_symlinks, sym_mode
+        True: create links as links; replace files that have a link's name; mode of directories made for links
+    file_mode, dir_mode
+        modes of files (default 0644) and of directories
+    keep_source, template, context, defaults, replace, backup, show_changes, follow_symlinks
+        as in ``file.managed``, for each file
     """
     given = {**locals(), "name": name.rstrip("/") or name}
     try:
@@ -71,7 +90,7 @@ def recurse(
 
 
 def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple[str, Plan]]:
-    """(path of the host, plan) for the directory, each directory in it, each file, each link."""
+    """Yield (host path, plan) of the directory, of each directory and file in it, and of each link."""
     top = given["name"]
     owner = {"user": given["user"], "group": given["group"]}
     dirs = {"dir_mode": given["dir_mode"], "makedirs": True, **owner}
@@ -100,7 +119,7 @@ def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str], owner: Attributes) -> Plan:
-    """One plan of many: its changes are theirs by path."""
+    """Return one plan for many; its changes are a map of path to that path's changes."""
     failed = {path: plan.comment for path, plan in parts.items() if not plan.steps and not plan.result}
     if failed:
         return Plan.failed("\n".join(f"#### {path} ####\n{why}" for path, why in failed.items()))
@@ -126,7 +145,10 @@ def _known(ctx: Context, owner: Attributes) -> Outcome:
 
 
 def _nested(path: str, plan: Plan) -> Iterator[Step]:
-    """The steps of one path, which tell their changes under it; each tells those of the steps before it too."""
+    """Yield one path's steps, with their changes under this path.
+
+    Each step also reports the changes of the steps before it.
+    """
     told: dict[str, Any] = {}
 
     def work(one: Step) -> Outcome:
@@ -146,7 +168,7 @@ def _cleared(ctx: Context, gone: list[str]) -> Outcome:
     removed = []
     for path in gone:
         place = ctx.host.path(path, follow=False)
-        # What is below a removed directory went with it.
+        # Entries below a removed directory are already gone.
         if lexists(place):
             managed_file.remove(place)
             removed.append(path)

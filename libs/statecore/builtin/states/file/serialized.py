@@ -1,4 +1,4 @@
-"""``file.serialize``: a file that holds data in a form of programs."""
+"""``file.serialize`` and ``file.decode``: files with data in a format of programs, and files from base64 text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.types import FileChange, Outcome, Plan
 
-#: What a difference shows in place of a value that is not there.
+#: Stands for a missing value in the reported differences, as in Salt.
 _NOTHING = "<_null_>"
 
 
@@ -44,16 +44,20 @@ def serialize(
     tmp_ext: str = "",
     formatter: str | None = None,
 ) -> Plan:
-    """A file that holds data.
+    """Write data to a file in a serialization format.
 
     dataset, dataset_pillar
-        the data, or where it is in pillar
+        the data; or the pillar key that contains it
     serializer
-        yaml, json, toml, configparser, msgpack, plist or python; ``formatter`` is its old name
+        yaml, json, toml, configparser, msgpack, plist or python. ``formatter`` is the old name of this argument.
     merge_if_exists
-        the data is merged into what the file holds
+        True: merge the data into the data that the file contains
     serializer_opts, deserializer_opts
-        options of the library that writes, and that reads what is to be merged into
+        options of the library that writes the data; of the one that reads the file for ``merge_if_exists``
+    encoding, encoding_errors
+        encoding of the file, and Python's error handler for characters that it does not have
+    user, group, mode, backup, makedirs, show_changes, create, check_cmd, tmp_dir, tmp_ext
+        as in ``file.managed``
     """
     try:
         place = place_of(ctx, name)
@@ -109,12 +113,14 @@ def decode(
     encoding_type: str = "base64",
     checksum: str = "md5",
 ) -> Plan:
-    """A file with the bytes that ``encoded_data``, or a text in pillar, means.
+    """Write a file with the decoded content of a base64 text.
 
+    encoded_data, contents_pillar
+        the base64 text; or the pillar key that contains it
     encoding_type
-        base64, the only one there is
+        ``base64``; no other type is supported
     checksum
-        the digest that changes are told by
+        hash algorithm for the reported changes
     """
     try:
         place = place_of(ctx, name)
@@ -156,7 +162,7 @@ def _data(ctx: Context, dataset: Any, dataset_pillar: str | None) -> Any:
 
 
 def _options(given: Any) -> dict[str, Any]:
-    """Options as a map, or as a list of maps."""
+    """Return serializer options given as a map, or as a list of maps. Raises Refused for anything else."""
     parts = given if isinstance(given, list) else [given or {}]
     if not all(isinstance(part, Mapping) for part in parts):
         raise Refused(f"options of a serializer are a map, or a list of maps, not {given!r}")
@@ -183,14 +189,14 @@ def _written(
 
 
 def _merged(there: Any, data: Any) -> Any:
-    """The data over what is there, map by map."""
+    """Merge ``data`` into ``there``, map by map; values of ``data`` take precedence."""
     if not (isinstance(there, Mapping) and isinstance(data, Mapping)):
         return data
     return {**there, **{key: _merged(there[key], value) if key in there else value for key, value in data.items()}}
 
 
 def _differences(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, Any]:
-    """What a merge changed, by keys."""
+    """Map of each key that the merge changed to {"old": value, "new": value}; nested for nested maps."""
     found: dict[Any, Any] = {}
     for key, value in new.items():
         before = old.get(key, _NOTHING)

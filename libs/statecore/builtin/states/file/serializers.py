@@ -1,4 +1,9 @@
-"""The forms that ``file.serialize`` writes data in, and reads again those that can be merged into."""
+"""The formats of ``file.serialize``. Each can be written; most can also be read, for ``merge_if_exists``.
+
+TOML is written like Salt's serializer does (the Python library ``toml``): tables in order of their depth, so that a
+file written by
+Salt stays unchanged.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +25,20 @@ import yaml
 
 @dataclass(frozen=True, slots=True)
 class Serializer:
-    """One form."""
+    """Functions and default options of one format."""
 
-    #: (data, options) -> what is written, but for the end of the last line. May raise anything.
+    #: (data, options) -> text without the final line end, or bytes. May raise any exception.
     dump: Callable[[Any, Mapping[str, Any]], str | bytes]
-    #: (what is there, options) -> data; None where nothing reads the form.
+    #: (file content, options) -> data; None if the format cannot be read.
     load: Callable[[bytes, Mapping[str, Any]], Any] | None = None
-    #: Options of Salt's own; those of the state come over them.
+    #: Default options, as in Salt; ``serializer_opts`` override them.
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: Those that come with ``encoding`` too: text beyond ASCII is written as it is.
+    #: Additional default options if ``encoding`` is given: non-ASCII text is not escaped.
     unicode: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _FileDumper(yaml.SafeDumper):
-    """Writes subclasses of the plain types as those; PyYAML's refuses them."""
+    """YAML dumper that writes subclasses of str, dict and list like these types. PyYAML's SafeDumper refuses them."""
 
 
 _PLAIN: Mapping[type, Callable[..., yaml.Node]] = {
@@ -80,7 +85,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _dump_toml(data: Any, options: Mapping[str, Any]) -> str:
-    """The text, its last line ended. Raises TypeError for what TOML does not know."""
+    """Return TOML text with a final line end. Raises TypeError for options and for values that TOML does not have."""
     if options:
         raise TypeError(f"toml takes no options, but {', '.join(options)}")
     if not isinstance(data, Mapping):
@@ -89,7 +94,7 @@ def _dump_toml(data: Any, options: Mapping[str, Any]) -> str:
 
 
 def _load_toml(data: bytes, options: Mapping[str, Any]) -> Any:
-    """The data of a text. Raises ValueError, TypeError."""
+    """Return the data of TOML text. Raises ValueError for invalid TOML, TypeError for options."""
     import tomllib  # few trees use it
 
     if options:
@@ -101,7 +106,7 @@ def _document(data: Mapping[Any, Any]) -> Iterator[str]:
     text, level = _table(data, "")
     yield text
     written = text
-    # Tables of one depth come together, and then those inside them.
+    # All tables of one depth are written before the tables inside them.
     while level:
         below: dict[str, Mapping[Any, Any]] = {}
         for name, table in level.items():
@@ -115,7 +120,10 @@ def _document(data: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def _table(data: Mapping[Any, Any], name: str) -> tuple[str, dict[str, Mapping[Any, Any]]]:
-    """(the values of a table and its arrays of tables, tables in it by their whole names). None is left out: TOML has none."""
+    """Return (text of a table's values and arrays of tables, {full name: table} of the tables in it).
+
+    Values of None are left out, because TOML has no null.
+    """
     values, arrays = [], []
     tables: dict[str, Mapping[Any, Any]] = {}
     for key, value in data.items():
@@ -150,7 +158,7 @@ def _key(key: Any) -> str:
 
 
 def _text(value: str) -> str:
-    # JSON's escapes are TOML's, but for DEL, and for lone surrogates, which are no text.
+    # TOML's escapes are those of JSON, except for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -177,11 +185,11 @@ def _float(value: float) -> str:
     if math.isnan(value) or math.isinf(value):
         return str(value)
     text = repr(value)
-    # 1e+16 has no point; TOML does not want one there.
+    # A float such as 1e+16 needs no decimal point in TOML.
     return text if any(mark in text for mark in ".e") else f"{text}.0"
 
 
-#: Name in ``serializer:`` -> the form.
+#: ``serializer`` argument -> format.
 SERIALIZERS: Mapping[str, Serializer] = {
     "yaml": Serializer(_dump_yaml, _load_yaml, {"default_flow_style": False}, {"allow_unicode": True}),
     "json": Serializer(
@@ -199,6 +207,6 @@ SERIALIZERS: Mapping[str, Serializer] = {
         lambda data, options: plistlib.dumps(data, **options),
         lambda data, options: plistlib.loads(data, **options),
     ),
-    # Through JSON, so that every mapping is a dict.
+    # The JSON round trip turns every mapping type into a dict.
     "python": Serializer(lambda data, options: pprint.pformat(json.loads(json.dumps(data)), **options)),
 }

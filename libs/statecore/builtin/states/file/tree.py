@@ -1,4 +1,4 @@
-"""Directories: one of the state tree as ``recurse`` takes it, and those of the host as ``clean`` leaves them."""
+"""Directory walks: the files of the state tree that ``recurse`` copies, and the host's entries that ``clean`` removes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from statecore.builtin.states.file.arguments import Refused
 from statecore.host import rooted_path
 from statecore.model.context import Context
 
-#: File states that bring nothing about, so that nothing is kept for their sake.
+#: ``file`` functions that manage no file: ``clean`` keeps nothing for them.
 _MANAGE_NOTHING = frozenset({"absent", "missing", "exists"})
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What ``recurse`` brings of one directory of the state tree, or of several; paths are relative to it."""
+    """The content of one or several directories of the state tree, as ``file.recurse`` copies it.
 
-    #: Path -> where it comes from.
+    Paths are relative to the directory.
+    """
+
+    #: Path -> ``salt://`` URL of its source.
     files: Mapping[str, str]
     dirs: tuple[str, ...]
     empty: tuple[str, ...]
@@ -30,7 +33,10 @@ class Tree:
 
     @classmethod
     def of(cls, ctx: Context, given: Mapping[str, Any]) -> Tree:
-        """What the arguments of ``recurse`` mean: the first source that exists, or with ``merge`` all of them. Raises Refused."""
+        """Return the tree of ``file.recurse`` arguments: of the first source that exists, or with ``merge`` of all.
+
+        Raises Refused.
+        """
         source = given["source"]
         tried = [str(one) for one in (source if isinstance(source, list) else [source])]
         found: list[Tree] = []
@@ -66,7 +72,7 @@ class Tree:
         return cls(kept, _parents(kept), tuple(path for path in empty if wanted(path)), links)
 
     def _under(self, other: Tree) -> Tree:
-        """This one, and what another has where this has nothing."""
+        """Merge another tree below this one: this tree's entries take precedence."""
         taken = {*self.files, *self.links}
         inside = {*self.dirs, *self.empty}
 
@@ -80,25 +86,31 @@ class Tree:
         return Tree(files, dirs, tuple(path for path in empty if path not in dirs), links)
 
     def names(self) -> Iterator[str]:
-        """Every path that the tree brings, without empty directories."""
+        """Yield every path of the tree except empty directories."""
         yield from self.dirs
         yield from self.files
         yield from self.links
 
 
 def _parents(paths: Iterable[str]) -> tuple[str, ...]:
-    """The directories that files lie in."""
+
     return tuple(sorted({str(parent) for path in paths for parent in Path(path).parents if str(parent) != "."}))
 
 
 def selected(path: str, include: Any, exclude: Any) -> bool:
-    """Whether a relative path is meant by ``include_pat`` and ``exclude_pat``: globs, or regular expressions after ``E@``."""
+    """Whether ``include_pat`` and ``exclude_pat`` select a relative path.
+
+    Patterns: globs, or regular expressions after ``E@``.
+    """
     included = include is None or any(_matches(path, pattern) for pattern in _patterns(include))
     return included and not any(_matches(path, pattern) for pattern in _patterns(exclude))
 
 
 def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
-    """(path, depth from 0, whether it is a directory), parents first; links are not followed."""
+    """Yield (path, depth from 0, True for a directory) of every entry below ``top``, parents first.
+
+    Links are not followed.
+    """
     for here, names, files in rooted_path.walk(top):
         depth = len(here.relative_to(top).parts)
         for entry in sorted(files):
@@ -108,10 +120,12 @@ def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
 
 
 def strays(ctx: Context, name: str, place: Path, own: Collection[str] = (), exclude: Any = None) -> list[str]:
-    """What ``clean`` removes below a directory of the host, parents first: what no state of this run manages.
+    """Paths below a host directory that ``clean`` removes, parents first: entries that no state of this run manages.
 
-    Salt spares what required states manage; what the others do is spared here too, or they would undo each other. Of
-    what is below a managed directory, a required state spares all, as in Salt. The way to what is spared is spared.
+    Salt keeps only entries that required states manage. Here entries of all states are kept; otherwise these states
+    would undo each
+    other. Below a directory that a required state manages, everything is kept, as in Salt. Parents of kept entries
+    are kept too.
     """
     if not place.is_dir():
         return []
@@ -140,7 +154,7 @@ def _spared(ctx: Context, low: Mapping[str, Any], below: Collection[str], *, who
         try:
             tree = Tree.of(ctx, low)
         except Refused:
-            # That state fails by itself, and says why.
+            # The other state reports this failure itself.
             return found
         found |= {f"{top}/{path}" for path in tree.names()}
     elif whole:

@@ -12,7 +12,7 @@ from statecore.model.errors import HostError, StateFailure
 from statecore.system.hostfiles import mount_table
 from statecore.system.hostfiles.mount_table import Leniency, Mounted
 
-#: File systems that take other options with a new mount alone.
+#: File systems whose options can only be changed by unmounting and mounting again.
 _NO_REMOUNT = ("nfs", "cvfs")
 
 _TAG = re.compile(r"(UUID|LABEL|PARTUUID|PARTLABEL)=\"?([^\"]*)\"?", re.IGNORECASE)
@@ -36,14 +36,14 @@ class WantedMount:
 class Found:
     """What the host has there."""
 
-    #: The place without links.
+    #: The mount point after links are resolved.
     place: str
     exists: bool
-    #: None: nothing is mounted there.
+    #: The active mount; None if nothing is mounted there.
     active: Mounted | None
-    #: The device as the mount table would tell it.
+    #: The wanted device, as the mount table would show it.
     device: str
-    #: Names of the device that is mounted.
+    #: All names of the mounted device: paths, UUID, label.
     names: tuple[str, ...]
     unknown_label: str
 
@@ -52,21 +52,21 @@ class Found:
 class Deed:
     """What is to be done besides fstab, and what is said of it."""
 
-    #: Test mode's comment.
+    #: Comment in test mode.
     would: str
-    #: The comment where nothing is done, or the reason why nothing can be.
+    #: Comment of a run that changes nothing, or the reason of a failure.
     told: str = ""
-    #: False: it cannot be done.
+    #: False: the state fails with ``comment``.
     ok: bool = True
-    #: For what is mounted with other options: how it gets them.
+    #: The device is mounted with other options: remount it.
     remount: bool = False
-    #: What is mounted is another device.
+    #: Another device is mounted: unmount it first.
     unmount: bool = False
     mount: bool = False
-    #: The place is made, and nothing mounted there.
+    #: Create the mount point, but mount nothing.
     make: bool = False
     changes: Mapping[str, Any] = field(default_factory=dict)
-    #: Whether test mode looks no further, as Salt's does.
+    #: True: test mode does not mention fstab, as in Salt.
     ends: bool = False
 
     @property
@@ -84,7 +84,7 @@ def look(ctx: Context, wish: WantedMount) -> Found:
         real = mount_table.real_path(ctx.host, wish.device)
         if "bind" in wish.opts or "rbind" in wish.opts:
             if active is not None and _shows(ctx, real, active.root):
-                # A mount table names what is behind the directory that was bound.
+                # For a bind mount, the mount table shows the device of the bound directory.
                 real = active.device
         elif volume := _LOGICAL_VOLUME.fullmatch(wish.device):
             mapper = "/dev/mapper/" + "-".join(part.replace("-", "--") for part in volume.groups())
@@ -207,7 +207,7 @@ def _shows(ctx: Context, path: str, root: str) -> bool:
     """Whether a bind mount that begins at ``root`` of its file system shows a path of the host."""
     origin = mount_table.holder(mount_table.parse(ctx.host.mount_table()), path)
     if origin is None:
-        # The host is a directory of a larger file system, which its mount table does not tell.
+        # The host's root is a directory of a larger file system, which its mount table does not show.
         return f"{root}/".endswith(f"{path}/")
     below = path.removeprefix(origin.point.rstrip("/"))
     return root.rstrip("/") == (origin.root.rstrip("/") + below).rstrip("/")
@@ -226,7 +226,7 @@ def _names(ctx: Context, active: Mounted, wanted: str) -> tuple[str, ...]:
     if active.device.startswith("/"):
         names += [mount_table.real_path(ctx.host, active.device), ctx.call("mount.active")[active.point]["alt_device"]]
     if wanted not in names:
-        # Discs are asked for their names only where that decides something.
+        # blkid reads the disks, so it is only called if paths do not match.
         tags = ctx.call("disk.blkid").get(active.device, {})
         names += [tags.get("UUID", "").lower(), tags.get("LABEL", "")]
     return tuple(dict.fromkeys(each for each in names if each))

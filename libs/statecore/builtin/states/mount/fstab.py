@@ -10,7 +10,7 @@ from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.hostfiles import fstab as fstab_form
 
-#: What a device can be named by in fstab.
+#: Allowed values of ``mount_by``.
 _NAMES = ("device", "label", "uuid", "partlabel", "partuuid")
 
 

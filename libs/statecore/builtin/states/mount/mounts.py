@@ -190,13 +190,13 @@ def unmounted(
 def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fstab") -> Plan:
     """A device or file that is swapped to; ``persist``: at the next start, too (an entry of ``config``)."""
     place = ctx.host.path(name)
-    # Of a device with more names, /proc/swaps has the one that the links lead to.
+    # /proc/swaps shows a device by its path after links are resolved.
     own = name if place == ctx.host.path(name, follow=False) else f"/{place.relative_to(ctx.host.root)}"
     active = own in ctx.call("mount.swaps")
     entry = ("none", name, "swap", ["defaults"], 0, 0, config)
     known = ctx.call("mount.fstab", config)
     other = known.get("none", {})
-    # Salt leaves a file alone in which this device has no mount point, and yet another use.
+    # As in Salt: fstab is not changed if it uses this device for something else without a mount point.
     ours = persist and not (other.get("device") == name and other.get("fstype") != "swap")
     status = ctx.call("mount.set_fstab", *entry, test=True) if ours else "present"
     told = f"Swap {name} already active" if active else f"Swap {name} is set to be activated"

@@ -20,14 +20,13 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 
-#: Arguments of Salt that mean something on other systems, or that nothing here does.
+#: Salt's arguments that are not supported -> reason.
 _UNSUPPORTED: Mapping[str, str] = {
     "loginclass": "login classes are BSD's",
     "local": "it needs luseradd; users are made by useradd, which knows no global ones",
     **dict.fromkeys(("win_homedrive", "win_profile", "win_logonscript", "win_description"), "it is for Windows hosts"),
 }
 
-#: Arguments that are whole numbers; of these, days that may be written YYYY-MM-DD.
 #: Arguments that are whole numbers.
 _NUMBERS = ("uid", "date", "mindays", "maxdays", "inactdays", "warndays", "expire")
 

@@ -20,11 +20,11 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 HIDDEN = "XXX-REDACTED-XXX"
 
 
-#: Parts of the comment field.
+#: Arguments for the parts of the comment (GECOS) field of /etc/passwd.
 COMMENT = ("fullname", "roomnumber", "workphone", "homephone", "other")
 
 
-#: Argument -> (field of shadow.info, function that sets it, what it is called in a comment).
+#: Argument -> (key in the return of shadow.info, function that sets it, words in comments).
 AGES: Mapping[str, tuple[str, str, str]] = {
     "date": ("lstchg", "shadow.set_date", "last change date"),
     "mindays": ("min", "shadow.set_mindays", "minimum days"),
@@ -35,7 +35,7 @@ AGES: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-#: Arguments that may be days, written YYYY-MM-DD.
+#: Arguments that accept a date (YYYY-MM-DD).
 _DAYS = ("date", "expire")
 
 
@@ -47,7 +47,7 @@ class WantedUser:
     uid: int | None
     gid: Any
     usergroup: bool | None
-    #: Groups that must exist, and those that count only if they do; None: none were named.
+    #: Groups that must exist. ``optional``: groups that are used only if they exist. None: argument not given.
     groups: tuple[str, ...] | None
     optional: tuple[str, ...] | None
     remove_groups: bool
@@ -81,7 +81,7 @@ def number(argument: str, value: Any) -> int | None:
 def hashed(ctx: Context, name: str, password: str) -> str:
     """The hash that the user has, where it is that of the password; else a new one."""
     known = str(ctx.call("shadow.info", name)["passwd"])
-    # A lock is one sign before it, which is no part of it.
+    # A locked account has a "!" before the hash.
     bare = known.removeprefix("!")
     return known if password_hashes.matches(password, bare) else str(ctx.call("shadow.gen_password", password))
 
@@ -125,7 +125,7 @@ def _group_changes(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> 
     primary = now["gid"] if wanted.gid is None else group_number(ctx, wanted.gid)
     numbers = {each["name"]: each["gid"] for each in ctx.call("group.getent")}
     goal = {group for group in goal if numbers.get(group) != primary}
-    # A second name for a group does not make another group.
+    # Compare numbers: two group names may have the same number.
     ignored = {primary, now["gid"]}
     has = {group for group in has if numbers.get(group) not in ignored and (group != wanted.name or group in goal)}
     goal_numbers, has_numbers = ({numbers.get(group) for group in each} for each in (goal, has))
@@ -213,7 +213,7 @@ def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], before:
     }
     for key, step in steps.items():
         if key == "homeDoesNotExist" and home and ctx.host.path(home).is_dir():
-            # It was moved there with all that is in it.
+            # user.chhome has already moved the home directory here.
             continue
         if key in changes:
             step(changes[key])
@@ -248,7 +248,7 @@ def create(ctx: Context, wanted: WantedUser, made: Mapping[str, Any], missing: l
             return Outcome(f"Failed to create new user {name}: {error}", ctx.call("user.info", name), ok=False)
         changes = ctx.call("user.info", name)
         if not wanted.createhome:
-            # The account names a home, but there is none.
+            # The account has a home path, but the directory was not created.
             changes = {**changes, "home": ""}
         return _with_password(ctx, wanted, changes)
 
