@@ -1,7 +1,10 @@
-"""Stage two of the seeds: high data becomes ordered low chunks. Every pass is pure and has a file of its own.
+"""The state compiler: turns SLS references or high data into ordered low chunks.
 
-Read ``PASSES`` top to bottom. Faults are collected, each with file and line; a pass that cannot go on with what it was
-given is not reached (``HALTS``).
+``PASSES`` lists the compiler's passes in order. Each pass is a pure function from ``Draft`` to ``Draft``. Faults
+(errors with file and line) are collected, so that one compilation reports all of them. After a pass in ``HALTS`` the
+compilation stops if it has faults.
+
+Source: docs/state-system.md#stages, docs/state-system.md#compile.
 """
 
 from __future__ import annotations
@@ -53,24 +56,30 @@ REFINE: tuple[Pass, ...] = (
 
 PASSES: tuple[Pass, ...] = (*GATHER, *REFINE)
 
-#: After these nothing more is tried when there are faults: what follows needs sound high data.
+#: Passes after which the compilation stops if there are faults: the passes after them need valid high data.
 HALTS: frozenset[Pass] = frozenset({low_chunks.number_states, requisites.apply_use, requisites.resolve})
 
 
 class Compiled(NamedTuple):
-    """What came of it. With faults there are no chunks."""
+    """Result of a compilation: high data, low chunks in order of the run, requisite graph and faults.
 
-    #: As ``state.show_highstate`` shows it: ordered, not yet extended.
+    ``chunks`` and ``graph`` are empty if there are faults.
+    """
+
+    #: High data as ``state.show_highstate`` returns it: numbered with ``order``, extends not yet applied.
     high: High
-    #: In order of the run; the target of a prereq twice, first for its check.
+    #: Low chunks in order of the run. The target of a prereq is in it twice: first for its check, then for its run.
     chunks: tuple[Low, ...]
     faults: tuple[SlsFault, ...]
-    #: What the engine runs.
+    #: Requisites and order of the chunks, as the engine runs them.
     graph: Graph = Graph()
 
 
 def gather_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:
-    """The high data of SLS references and nothing further: what can be shown of a tree that does not compile."""
+    """Render SLS references and their includes into high data, without compiling the high data to low chunks.
+
+    Shows the high data of a tree that does not compile. ``matches`` maps saltenv to SLS references or globs.
+    """
     gathered = _through(GATHER, Draft(opts=opts, tree=tree, matches=matches))
     return Compiled(_shown(gathered), (), gathered.faults)
 
@@ -83,9 +92,10 @@ def compile_sls(
     reacts: Callable[[str], bool] = anything,
     excludes: Sequence[Any] = (),
 ) -> Compiled:
-    """Compiles SLS references, by environment. Faults of rendering are among the faults.
+    """Render and compile SLS references. Errors of rendering are among the result's faults.
 
-    ``reacts(state)`` says whether a state module has a mod_watch; ``excludes`` are left out besides what the SLS exclude.
+    ``matches`` maps saltenv to SLS references or globs. ``reacts(state)`` returns True if the state module has a
+    ``mod_watch`` function. ``excludes`` are exclude entries in addition to those that the SLS files declare.
     """
     gathered = _through(GATHER, Draft(opts=opts, tree=tree, matches=matches, reacts=reacts))
     return _compiled(replace(gathered, excludes=(*gathered.excludes, *excludes)))
@@ -99,9 +109,10 @@ def compile_high(
     reacts: Callable[[str], bool] = anything,
     excludes: Sequence[Any] = (),
 ) -> Compiled:
-    """Compiles literal high data (``state.high``, a reaction), which may hold ``__extend__`` and ``__exclude__``.
+    """Compile literal high data, as given to ``state.high`` or made by a reaction.
 
-    Short declarations are expanded; IDs get no order unless they have one (Salt's ``state.high``).
+    The high data may hold ``__extend__`` and ``__exclude__``. Short declarations are expanded. States get no automatic
+    ``order``, as with Salt's ``state.high``.
     """
     data = dict(high)
     extends, own = data.pop("__extend__", ()), data.pop("__exclude__", ())
@@ -117,7 +128,10 @@ def compile_high(
 
 
 def compile_chunks(chunks: Sequence[Low], *, reacts: Callable[[str], bool] = anything) -> Compiled:
-    """Orders literal low chunks, each with ``__id__`` and ``name``. Faults have no place."""
+    """Resolve the requisites of literal low chunks and sort the chunks. Each chunk needs ``__id__`` and ``name``.
+
+    The faults name no file, since low chunks come from no SLS.
+    """
     refined = _through((requisites.resolve, sort.sort), Draft(opts={}, chunks=tuple(chunks), reacts=reacts))
     return Compiled({}, () if refined.faults else refined.chunks, refined.faults, refined.graph)
 
@@ -134,7 +148,7 @@ def _shown(gathered: Draft) -> High:
 def _compiled(gathered: Draft) -> Compiled:
     shown = _shown(gathered)
     if gathered.faults:
-        # What else is wrong with the form is told too; what refers to something may only miss what could not be gathered.
+        # Faults of form are reported as well. References are not resolved: their targets may be in the SLS that failed.
         return Compiled(shown, (), shape.check(gathered).faults)
     refined = _through(REFINE, gathered)
     if refined.faults:

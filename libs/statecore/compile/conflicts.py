@@ -1,4 +1,9 @@
-"""Pass: the parts become one map of IDs, each told where it comes from; an ID belongs to one SLS (seed 000)."""
+"""Compiler pass: join the rendered SLS files into one map of IDs, each with its SLS and saltenv.
+
+An ID that two SLS files declare is a fault.
+
+Source: docs/state-system.md#high-data.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,11 @@ from statecore.model.types import High
 
 
 def join(draft: Draft) -> Draft:
-    """High data with ``__sls__``, ``__env__`` and ``__sls_included_from__``, the extends and the excludes of all parts.
+    """Return the draft with the high data, extends and excludes of all its SLS files.
 
-    Each part stands before those it includes, though it runs after them: so what an included SLS extends is laid over what
-    its includer does.
+    Each ID gets ``__sls__``, ``__env__`` and ``__sls_included_from__``. The extends are in the order in which the SLS
+    files were opened: an SLS before those it includes. So the extends of an included SLS are applied after those of its
+    includer.
     """
     high: High = {}
     extends: list[Extension] = []

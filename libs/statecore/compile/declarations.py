@@ -1,4 +1,7 @@
-"""Pass: short declarations are written out: ``pkg.installed: [...]`` is ``pkg: [..., installed]`` (seed 003)."""
+"""Compiler pass: expand short declarations: ``pkg.installed: [...]`` becomes ``pkg: [..., installed]``.
+
+Source: docs/state-system.md#short-declarations.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ from statecore.model.types import High
 
 
 def expand(draft: Draft) -> Draft:
-    """Bodies and extends whose keys are state modules. A key with a dot moves behind those without, as Salt orders them.
+    """Return the draft with the short declarations of its high data and extends expanded.
 
-    Faults: what is no map of states, and in an extend, which is laid over sound data before that is checked, no list.
+    State modules that come from a short declaration follow the others, as in Salt. Faults: an ID that is not a map of
+    states, and a state of an extend that is not a list. (Extends are applied before the pass ``shape.check`` would see
+    them.)
     """
     faults: list[SlsFault] = []
     high: High = {}
@@ -32,7 +37,10 @@ def expand(draft: Draft) -> Draft:
 
 
 def _expanded(draft: Draft, place: tuple[str, ...], body: Mapping[str, Any], faults: list[SlsFault]) -> dict[str, Any]:
-    """``place``: an ID, or "extend" and an ID, where the same module may come twice."""
+    """Return the map of one ID with its short declarations expanded.
+
+    ``place`` is (ID,), or ("extend", ID). In an extend the same state module may occur twice.
+    """
     name, extending = place[-1], len(place) > 1
     plain: dict[str, Any] = {}
     dotted: dict[str, Any] = {}

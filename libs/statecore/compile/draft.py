@@ -1,4 +1,4 @@
-"""What the passes hand to each other, and the words that high data reserves."""
+"""The data that the compiler's passes hand to each other, and the reserved words of high data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import High, Low
 from statecore.render import RenderedSls, SlsTree
 
-#: Requisites that a state declares on itself (seed 003); lists of references. ``extend`` adds to them.
+#: Requisites that a state declares on itself. Each is a list of references, to which an ``extend`` appends.
+#: Source: docs/state-system.md#requisites.
 REQUISITES = frozenset(
     {
         "onfail",
@@ -31,7 +32,8 @@ REQUISITES = frozenset(
     }
 )
 
-#: Requisites that a state declares on another; ``listen_in`` is resolved by the engine, after the run.
+#: Requisite that a state declares on another state -> the requisite that the other state gets. ``listen_in`` is not
+#: here: the engine resolves it after the run.
 REQUISITES_IN: Mapping[str, str] = {
     "require_in": "require",
     "watch_in": "watch",
@@ -42,35 +44,41 @@ REQUISITES_IN: Mapping[str, str] = {
 
 
 class Part(NamedTuple):
-    """One SLS of the run."""
+    """One rendered SLS file of the compilation, and the SLS references that included it."""
 
     rendered: RenderedSls
-    #: SLS references through which it came in, nearest first; empty for one that was asked for.
+    #: SLS references of its includers, nearest first. Empty for an SLS that was asked for directly.
     included_from: tuple[str, ...]
-    #: How many were begun before it: an SLS is begun before those it includes, and counted after them.
+    #: Number of SLS files opened before this one. An SLS is opened before those it includes, but listed after them.
     begun: int = 0
 
 
 class Extension(NamedTuple):
-    """One ID of an ``extend``, or of what a requisite_in makes."""
+    """One ID of an ``extend`` declaration, or one ID that a requisite_in adds requisites to."""
 
     id: str
-    #: Like a body of high data, ``__sls__`` and ``__env__`` included.
+    #: Map of state module to argument list, with ``__sls__`` and ``__env__`` of the declaring SLS.
     body: dict[str, Any]
 
 
 def anything(_state: str) -> bool:
-    """Every state module reacts: for who compiles without a loader."""
+    """Return True for every state module.
+
+    For callers that compile without a loader: all state modules count as having mod_watch.
+    """
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A compilation under way. Each pass gives a new one; bodies that a pass changes are copies."""
+    """The compiler's working data: input, the results so far and the faults.
+
+    A draft is immutable. Each pass returns a new draft and copies the high data that it changes.
+    """
 
     opts: Mapping[str, Any]
     tree: SlsTree | None = None
-    #: What was asked for: saltenv -> SLS references or globs.
+    #: The SLS files to compile: saltenv -> SLS references or globs.
     matches: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()
     high: High = field(default_factory=dict)
@@ -78,12 +86,15 @@ class Draft:
     excludes: tuple[Any, ...] = ()
     chunks: tuple[Low, ...] = ()
     graph: Graph = field(default_factory=Graph)
-    #: Whether a state module has a mod_watch.
+    #: Returns True if the named state module has a mod_watch function.
     reacts: Callable[[str], bool] = anything
     faults: tuple[SlsFault, ...] = ()
 
     def fault(self, message: str, origin: Mapping[str, Any], *keys: object, hint: str = "") -> SlsFault:
-        """A fault of the SLS and environment in ``origin`` (``__sls__``, ``__env__``), at the line of the path of keys."""
+        """Return a fault with the position of ``keys`` (ID, state module, argument) in the SLS file.
+
+        ``origin`` names the SLS by its ``__sls__`` and ``__env__``.
+        """
         sls, saltenv = str(origin.get("__sls__", "")), str(origin.get("__env__", "base"))
         path = [str(key) for key in keys]
         mark: Mark | None = self.tree.locate(sls, saltenv, *path) if self.tree is not None else None
@@ -91,23 +102,23 @@ class Draft:
         return SlsFault(message, mark, sls, path[0] if path else "", excerpt, hint)
 
     def with_faults(self, faults: Sequence[SlsFault]) -> Draft:
-        """The draft with more faults."""
+        """Return the draft with ``faults`` added."""
         return replace(self, faults=(*self.faults, *faults)) if faults else self
 
 
 def disabled(opts: Mapping[str, Any]) -> frozenset[str]:
-    """Requisites that the option ``disabled_requisites`` switches off."""
+    """Set of the requisites that the option ``disabled_requisites`` disables."""
     named = opts.get("disabled_requisites") or []
     return frozenset({named} if isinstance(named, str) else map(str, named))
 
 
 def states(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """(state module, its list) of a body, without the keys that are the compiler's own."""
+    """List of (state module, argument list) of one ID, without the keys that begin with ``__``."""
     return [(key, value) for key, value in body.items() if not key.startswith("__")]
 
 
 def arguments(run: Any) -> list[tuple[str, Any]]:
-    """(argument, value) of the list of a state, functions left out."""
+    """List of (argument, value) of a state's argument list, without the function names."""
     if not isinstance(run, list):
         return []
     return [pair for item in run if isinstance(item, dict) for pair in item.items()]

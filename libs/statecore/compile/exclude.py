@@ -1,4 +1,7 @@
-"""Pass: what ``exclude`` names is left out: IDs, and all IDs of SLS references or globs (seed 003)."""
+"""Compiler pass: remove excluded IDs, and all IDs of excluded SLS references or globs.
+
+Source: docs/state-system.md#exclude.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from statecore.compile.extend import excluded_slses
 
 
 def well_formed(entry: Any) -> bool:
-    """Whether an entry of an exclude list is an SLS, ``sls: SLS`` or ``id: ID``."""
+    """Return True if an entry of an exclude list is an SLS reference, ``sls: SLS`` or ``id: ID``."""
     if isinstance(entry, Mapping) and len(entry) == 1:
         key, value = next(iter(entry.items()))
         return key in ("sls", "id") and isinstance(value, str)
@@ -20,7 +23,7 @@ def well_formed(entry: Any) -> bool:
 
 
 def exclude(draft: Draft) -> Draft:
-    """High data without the excluded."""
+    """Return the draft without the excluded IDs."""
     if not draft.excludes:
         return draft
     slses = excluded_slses(draft.excludes)

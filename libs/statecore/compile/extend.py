@@ -1,4 +1,9 @@
-"""Pass: extends are laid over the IDs they name: requisites are added to, other arguments replaced (seed 003)."""
+"""Compiler pass: apply ``extend`` declarations to the IDs they name.
+
+Requisites are appended to the ID's requisites, other arguments replace the ID's arguments.
+
+Source: docs/state-system.md#extend.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +19,22 @@ from statecore.model.types import High
 
 
 def extend(draft: Draft) -> Draft:
-    """High data with the extends in it. Fault: an ID that is not in the run. Excluded SLS extend nothing."""
+    """Return the draft with its extends applied to the high data. Extends of an excluded SLS are ignored.
+
+    An extend of an ID that is not in the high data is a fault.
+    """
     return replace(extended(draft, draft.extends, strict=False), extends=())
 
 
 def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> Draft:
-    """The draft with these extensions laid over. ``strict``: the ID must have the state module (requisite_in)."""
+    """Return the draft with ``extensions`` applied to its high data.
+
+    With ``strict`` (for requisite_in) the target must have the state module that the extension names; without it, an ID
+    that lacks the state module gets it. An unknown target is a fault.
+    """
     high: High = dict(draft.high)
-    # Lists that were made here may be added to; a thousand require_in of one state cost a thousand, not a million.
+    # Lists that were copied here are appended to in place: a thousand require_in of one state then cost a thousand
+    # steps instead of a million.
     own: dict[int, list[Any]] = {}
     faults: list[SlsFault] = []
     muted = excluded_slses(draft.excludes)
@@ -43,7 +56,10 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
 
 
 def _named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> str | None:
-    """The ID that a reference means: the ID itself, or the only one whose ``name`` it is. None when there is no one."""
+    """Return the ID that an extension's name refers to: the ID itself, or the only ID whose ``name`` argument it is.
+
+    None if no ID or several IDs match.
+    """
     if name in high and not strict:
         return name
     found = bearing(high, name, state)
@@ -51,13 +67,13 @@ def _named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> s
 
 
 def excluded_slses(excludes: Iterable[Any]) -> frozenset[str]:
-    """SLS references that an exclude list names."""
+    """Set of the SLS references and globs in an exclude list."""
     found = (entry.get("sls") if isinstance(entry, Mapping) else entry for entry in excludes)
     return frozenset(entry for entry in found if isinstance(entry, str) and entry)
 
 
 def _laid(run: Any, over: list[Any], own: dict[int, list[Any]]) -> list[Any]:
-    """A state's list with another's entries over it."""
+    """Merge an extend's arguments into a state's argument list: requisites are appended, other arguments replaced."""
     if not isinstance(run, list):
         return over
     laid = _owned(run, own)
@@ -71,7 +87,7 @@ def _laid(run: Any, over: list[Any], own: dict[int, list[Any]]) -> list[Any]:
 
 
 def _owned(values: list[Any], own: dict[int, list[Any]]) -> list[Any]:
-    """The list itself where it was made here, else a copy."""
+    """Return the list itself if it was copied earlier in this call, else a copy that may be changed."""
     if id(values) not in own:
         values = list(values)
         own[id(values)] = values
@@ -83,7 +99,7 @@ def _same(each: Any, item: Any) -> bool:
         return True
     if isinstance(each, dict) and isinstance(item, dict) and each and item:
         key, other = next(iter(each)), next(iter(item))
-        # A name takes the place of names.
+        # An extend's ``name`` replaces ``names``.
         return bool(key == other or (key == "names" and other == "name"))
     return False
 

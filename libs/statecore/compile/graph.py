@@ -1,7 +1,9 @@
-"""Who needs whom: the requisites of all chunks, resolved once (seed 003). Pure.
+"""Requisite graph: the requisites of all low chunks, resolved to the chunks they name.
 
 A reference names a state module and an ID or name (``pkg: vim``), an ID alone, a whole SLS (``sls: web``), or a glob of
 these. Equal references share one tuple of targets, so a thousand states that require the same SLS cost one list.
+
+Source: docs/state-system.md#requisites.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from statecore.model.named_tuple import NamedTuple
 from statecore.model.nearest import close_matches
 from statecore.model.types import Low, tag
 
-#: Kinds of requisites that the graph is made of, in order of evaluation (seed 001, Salt 3008).
+#: Kinds of requisites in the graph, in order of evaluation (as in Salt 3008).
+#: Source: docs/state-system.md#requisite-evaluation.
 KINDS = (
     *("require", "require_any", "watch", "watch_any", "prereq"),
     *("onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any"),
@@ -27,50 +30,54 @@ _GLOB = frozenset("*?[]")
 
 
 class Fault(NamedTuple):
-    """A requisite that cannot be followed."""
+    """A requisite that cannot be resolved: its target does not exist, or it leads back to its own chunk."""
 
-    #: Salt's sentence.
+    #: Error text, in Salt's words.
     message: str
-    #: The chunk that declares it, and under which argument.
+    #: The chunk that declares the requisite. ``kind`` is the argument that holds the requisite.
     low: Low
     kind: str
     hint: str = ""
-    #: For requisites that lead back to their own chunk: all of these, each with the argument that needs the next.
+    #: For a cycle: its chunks, each with the argument that requires the next chunk. Empty for other faults.
     ring: tuple[tuple[Low, str], ...] = ()
 
 
 class Need(NamedTuple):
-    """One requisite of one chunk, resolved."""
+    """One resolved requisite of one chunk: its kind and the positions of the chunks it names."""
 
     kind: str
-    #: Positions of the chunks it names.
+    #: Positions of the named chunks in ``Graph.chunks``.
     targets: tuple[int, ...]
 
 
 class Node(NamedTuple):
-    """A chunk to be run, or to be checked (run in test mode) for a prereq."""
+    """One entry of the run list: a chunk to run, or a chunk to check (run in test mode) for a prereq."""
 
     position: int
     check: bool = False
 
 
 class Graph(NamedTuple):
-    """Chunks and what each needs."""
+    """The low chunks of a run with their tags, requisites and order."""
 
     chunks: tuple[Low, ...] = ()
     tags: tuple[str, ...] = ()
-    #: For a run of the chunk: its own requisites in order, then a require on every state that prereqs it.
+    #: Requisites of each chunk for its run: its own requisites, then a require on every chunk that names it in a
+    #: prereq.
     needs: tuple[tuple[Need, ...], ...] = ()
-    #: For a prereq's test run of the chunk: its own requisites only.
+    #: Requisites of each chunk for its check by a prereq: its own requisites only.
     check_needs: tuple[tuple[Need, ...], ...] = ()
-    #: The run list: every chunk once, and once as a check where a prereq names it.
+    #: The run list: every chunk once, and once more as a check if a prereq names it.
     order: tuple[Node, ...] = ()
-    #: References to nothing.
+    #: Requisites that name no chunk.
     faults: tuple[Fault, ...] = ()
 
 
 class _Names:
-    """Look-ups over all chunks: (state module or "id", ID or name) and SLS -> positions. Made when something refers."""
+    """Index of all chunks: from (state module or "id", ID or name), and from SLS, to positions.
+
+    Built at the first look-up.
+    """
 
     def __init__(self, chunks: Sequence[Low]) -> None:
         self._chunks = chunks
@@ -96,13 +103,14 @@ class _Names:
         return in_sls
 
     def find(self, key: str, value: str) -> tuple[int, ...]:
+        """Return the positions of the chunks that a reference ``key: value`` names, in order and without repetition."""
         known = self._cache.get((key, value))
         if known is None:
             known = self._cache[(key, value)] = tuple(dict.fromkeys(self._search(key, value)))
         return known
 
     def nearest(self, key: str, value: str) -> str:
-        """What there is that looks like it: an SLS, an ID or a name; "" when nothing does."""
+        """Return the known SLS, ID or name most similar to ``value``, or ""."""
         known = list(self._in_sls) if key == "sls" else [name for state, name in self._named if state == key]
         return next(iter(close_matches(value, known, n=1)), "")
 
@@ -123,10 +131,10 @@ class _Names:
 
 
 def link(chunks: Sequence[Low], empty: Collection[str] = ()) -> Graph:
-    """Resolves every requisite; the run list is as the chunks come. ``empty``: SLS of the run without a state, which are
-    met when they are required.
+    """Return the graph of the chunks, with every requisite resolved and the chunks in their given order.
 
-    A chunk listed twice counts once. References that name nothing are reported in ``faults`` and left out.
+    ``empty`` holds the SLS references of the run without any state: a requisite on one of them is met. A chunk that
+    occurs twice counts once. References that name nothing are in ``faults`` and not in ``needs``.
     """
     tagged = {tag(low): low for low in chunks}
     unique = tuple(tagged.values())
@@ -190,7 +198,7 @@ def _references(value: Any) -> list[dict[str, Any]]:
 
 
 class _Edge(NamedTuple):
-    """One step of a walk along requisites: this chunk (or, for a prereq, its check) needs the next for this reason."""
+    """One requisite on a path through the graph: this chunk (or its check, for a prereq) needs the next chunk."""
 
     position: int
     check: bool
@@ -198,7 +206,7 @@ class _Edge(NamedTuple):
 
 
 def cycle(graph: Graph) -> Fault | None:
-    """The first requisite that leads back to its own chunk, with the whole ring; None when every chunk can be reached."""
+    """Return the first cycle of requisites as a fault with all its chunks. None if there is no cycle."""
     done: set[tuple[int, bool]] = set()
     for start in range(len(graph.chunks)):
         ring = _ring(graph, start, done)
@@ -214,7 +222,10 @@ def cycle(graph: Graph) -> Fault | None:
 
 
 def _ring(graph: Graph, start: int, done: set[tuple[int, bool]]) -> list[_Edge]:
-    """A cycle that can be reached from ``start``, [] without. Iterative: chains are as long as users make them."""
+    """Return a cycle that can be reached from ``start``, or [].
+
+    Iterative, because users' chains can exceed Python's recursion limit.
+    """
     path: list[tuple[int, bool]] = [(start, False)]
     kinds: list[str] = []
     pending = [_steps(graph, start, False)]
@@ -245,7 +256,7 @@ def _steps(graph: Graph, position: int, check: bool) -> Iterator[_Edge]:
     declared = graph.chunks[position]
     for need in (graph.check_needs if check else graph.needs)[position]:
         for target in need.targets:
-            # A state waits for those that prereq it, though it declares nothing itself.
+            # A chunk requires the chunks that name it in a prereq, although it declares no requisite itself.
             kind = need.kind if need.kind in declared or need.kind != "require" else "prereq"
             yield _Edge(target, need.kind == "prereq", kind)
 

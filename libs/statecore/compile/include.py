@@ -1,4 +1,9 @@
-"""Pass: SLS references become rendered files, included ones before those that include them, nothing twice (seed 000)."""
+"""Compiler pass: render SLS references and the SLS files that they include, each SLS once.
+
+An included SLS comes before the SLS that includes it.
+
+Source: docs/state-system.md#includes.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,15 @@ from statecore.render import RenderedSls, SlsTree
 
 _RELATIVE = re.compile(r"(\.+)(.*)")
 
-#: An include from whichever environment of the run has the SLS.
+#: Saltenv of an include that is searched in all saltenvs of the run.
 _ANY_ENVIRONMENT = "_xenv"
 
 
 def include(draft: Draft) -> Draft:
-    """Parts in order of evaluation. Faults: what cannot be found, rendered or included."""
+    """Return the draft with the rendered SLS files in order of evaluation.
+
+    Faults: an unknown saltenv, an SLS that cannot be found or rendered, a malformed include.
+    """
     if draft.tree is None:
         return draft
     gathering = _Gathering(draft, draft.tree)
@@ -40,7 +48,7 @@ def include(draft: Draft) -> Draft:
 
 @dataclass(slots=True)
 class _Gathering:
-    """A walk over includes, depth first."""
+    """Depth-first walk over the includes of SLS files."""
 
     draft: Draft
     tree: SlsTree
@@ -49,7 +57,7 @@ class _Gathering:
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, sls: str, saltenv: str, included_from: tuple[str, ...]) -> None:
-        """Adds an SLS after all that it includes."""
+        """Render an SLS and add it after all SLS files that it includes. An SLS that was added before is skipped."""
         if (saltenv, sls) in self._seen:
             return
         begun = len(self._seen)
@@ -67,7 +75,7 @@ class _Gathering:
         self.parts.append(Part(rendered, included_from, begun))
 
     def _follow(self, entry: Any, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
-        # ``place``: the key or text in the file.
+        # ``place``: the text of the entry in the file, for the fault's line.
         saltenv, wanted, place = rendered.saltenv, entry, str(entry)
         if isinstance(entry, Mapping) and len(entry) == 1:
             saltenv, wanted = next((str(key), value) for key, value in entry.items())
@@ -101,7 +109,10 @@ class _Gathering:
             self.take(sls, saltenv, included_from)
 
     def _absolute(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
-        """The full reference of a relative one: dots count levels, as in Python."""
+        """Return the full SLS reference of a relative one.
+
+        Leading dots count levels, as in Python. None (and a fault) if too many.
+        """
         found = _RELATIVE.fullmatch(wanted)
         if found is None:
             return wanted
@@ -119,7 +130,10 @@ class _Gathering:
         return ".".join([*levels[: -len(dots)], rest])
 
     def _having(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
-        """The environment of the run that has the SLS; the includer's own when several have it."""
+        """Return the saltenv of the run that has the SLS; the includer's own saltenv if several have it.
+
+        None (and a fault) otherwise.
+        """
         having = [env for env in self.draft.matches if self.tree.find(wanted, env)]
         if len(having) == 1 or rendered.saltenv in having:
             return having[0] if len(having) == 1 else rendered.saltenv

@@ -13,12 +13,15 @@ from typing import Any
 from statecore.compile.draft import Draft, arguments, disabled, states
 from statecore.model.types import High, Low
 
-#: Keys of a body that its chunks carry.
+#: Keys of an ID that are copied to its low chunks.
 _ORIGIN = ("__sls__", "__env__", "__sls_included_from__")
 
 
 def make_chunks(draft: Draft) -> Draft:
-    """Chunks in order of declaration; ``names`` is still in them, ``disabled_requisites`` are not."""
+    """Return the draft with one low chunk for each state of its high data, in order of declaration.
+
+    ``names`` is not yet expanded. The requisites of ``disabled_requisites`` are removed.
+    """
     found = []
     for name, body in draft.high.items():
         if name.startswith("__"):
@@ -26,7 +29,8 @@ def make_chunks(draft: Draft) -> Draft:
         origin = {key: body[key] for key in _ORIGIN if key in body}
         for state, run in states(body):
             functions = [item for item in run if isinstance(item, str)]
-            # What a requisite_in says to a state module that the ID has not is nothing to be run.
+            # A requisite_in can name a state module that the ID does not have. Such a module has no function and is not
+            # run.
             if functions:
                 found.append(_chunk(name, state, run, origin, functions[0]))
     for key in disabled(draft.opts):
@@ -41,7 +45,7 @@ def _chunk(name: str, state: str, run: list[Any], origin: Mapping[str, Any], fun
         if key == "names":
             low.setdefault("names", []).extend(value)
         elif key == "name" and not isinstance(value, str):
-            # Salt: a name that is no text is the ID.
+            # As in Salt, a name that is not a string is replaced by the ID.
             low["name"] = name
         elif key != "state":
             low[key] = value
@@ -50,7 +54,10 @@ def _chunk(name: str, state: str, run: list[Any], origin: Mapping[str, Any], fun
 
 
 def expand_names(draft: Draft) -> Draft:
-    """Chunks of one name each. ``name_order`` counts them, so that sorting keeps their order."""
+    """Return the draft with one chunk for each entry of ``names``.
+
+    ``name_order`` numbers them, so that sorting keeps their order.
+    """
     return replace(draft, chunks=tuple(each for low in draft.chunks for each in _each(low)))
 
 
@@ -73,16 +80,20 @@ def _each(low: Low) -> Iterator[Low]:
         yield chunk
 
 
+#: Automatic ``order`` of the first state, as in Salt.
 FIRST = 10000
 
 
 def number_states(draft: Draft) -> Draft:
-    """High data with orders; unchanged where ``state_auto_order`` is False."""
+    """Return the draft with an ``order`` in every state that declares none.
+
+    Unchanged if ``state_auto_order`` is False.
+    """
     if not draft.opts.get("state_auto_order", True):
         return draft
     following = FIRST
     high: High = dict(draft.high)
-    # Parts are as they run, IDs are not.
+    # The parts are in order of evaluation, the IDs of ``high`` are not.
     for name in (name for part in draft.parts for name in part.rendered.high if name in high):
         numbered: dict[str, Any] = {}
         for state, run in draft.high[name].items():

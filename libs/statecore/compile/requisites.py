@@ -1,6 +1,6 @@
-"""Three passes: invert ``require_in`` and its kin, apply ``use``, resolve every requisite to the chunks it names.
+"""Compiler passes: invert requisite_in, apply ``use``, resolve every requisite to the chunks it names.
 
-Source: docs/state-system.md#requisites, docs/state-system.md#use.
+Source: docs/state-system.md#requisites, docs/state-system.md#requisite-in, docs/state-system.md#use.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from statecore.model.types import Low
 
 
 def invert_requisite_in(draft: Draft) -> Draft:
-    """High data in which every ``X_in`` has become an ``X`` of its target. Faults: dots in references, unknown targets.
+    """Return the draft in which every requisite_in has become a requisite of its target.
 
-    All that is said of one ID or name is one extension; like Salt, only the first state module it names must be there.
+    All requisite_in that name one ID become one extension. As in Salt, only the first state module that they name must
+    exist in that ID. Faults: a reference with a dot, an unknown target.
     """
     off = disabled(draft.opts)
     wanted: dict[str, dict[str, Any]] = {}
@@ -49,7 +50,8 @@ def _add(run: list[dict[str, Any]], kind: str, reference: dict[str, str]) -> Non
     run.append({kind: [reference]})
 
 
-#: Never lent. The requisites that are not among these are lent by Salt, so they are here.
+#: Arguments that ``use`` never copies. Salt copies the other requisites (``listen``, ``require_any`` ...), so Saltern
+#: does.
 _OWN = frozenset(REQUISITES_IN) | {
     *("require", "watch", "prereq", "onfail", "onfail_stop", "onchanges"),
     *("use", "use_in", "name", "names"),
@@ -57,9 +59,9 @@ _OWN = frozenset(REQUISITES_IN) | {
 
 
 def apply_use(draft: Draft) -> Draft:
-    """High data in which the borrower has every argument of the lender that it lacks; of two lenders, the later one's.
+    """Return the draft in which every state with ``use`` has got the arguments that it lacks from the state it names.
 
-    Faults: dots in references.
+    If two named states have the same argument, the later state's value is used. A reference with a dot is a fault.
     """
     faults: list[SlsFault] = []
     loans = list(_loans(draft, faults))
@@ -91,19 +93,25 @@ def _loan(draft: Draft, lender: tuple[str, str], borrower: tuple[str, str]) -> I
         yield Extension(borrower[0], {borrower[1]: lent})
 
 
-#: What a watch is where the state module has no mod_watch.
+#: Requisite that replaces a watch if the state module has no mod_watch.
 _UNWATCHED: Mapping[str, str] = {"watch": "require", "watch_any": "require_any"}
 
 
 def resolve(draft: Draft) -> Draft:
-    """The draft with its graph. Faults: requisites that name nothing."""
+    """Return the draft with its requisite graph. A requisite that names no chunk is a fault.
+
+    Source: docs/state-system.md#reconciliation.
+    """
     chunks = tuple(_reconciled(low, draft) for low in draft.chunks)
     graph = link(chunks, {part.rendered.sls for part in draft.parts if not part.rendered.high})
     return replace(draft, chunks=chunks, graph=graph).with_faults([located(draft, fault) for fault in graph.faults])
 
 
 def located(draft: Draft, fault: Fault) -> SlsFault:
-    """A fault of the graph, with its place; of a ring, with the places of all its requisites."""
+    """Return a graph fault as an SLS fault with file and line.
+
+    For a cycle, its hint lists the positions of all requisites in it.
+    """
     low = fault.low
     hint = fault.hint
     if fault.ring:
@@ -118,7 +126,7 @@ def _place(draft: Draft, low: Low, kind: str) -> str:
 
 
 def _reconciled(low: Low, draft: Draft) -> Low:
-    """The chunk, with require for watch where its state cannot react."""
+    """Return the chunk. If its state module has no mod_watch, its watch requisites become require requisites."""
     idle = [kind for kind in _UNWATCHED if kind in low]
     if not idle or draft.reacts(low["state"]):
         return low

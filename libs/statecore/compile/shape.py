@@ -1,4 +1,10 @@
-"""Pass: high data must have the shape of the seeds before it is refined; each departure is a fault in Salt's words."""
+"""Compiler pass: check the form of high data before it is compiled further.
+
+Each state must be a list of one function and its arguments, each requisite a list of references. Every departure is a
+fault with the text of Salt's error message.
+
+Source: docs/state-system.md#high-data.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +14,27 @@ from typing import Any
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, states
 from statecore.model.errors import SlsFault
 
-#: What names another state and is turned round or resolved elsewhere; a map is as good as a list.
+#: Arguments with references that other passes invert or resolve. Their value may be a map instead of a list.
 _BACKWARD = frozenset(REQUISITES_IN) | {"listen_in", "use", "use_in"}
 
-#: All whose value is references.
+#: All arguments whose value is references.
 _REFERRING = REQUISITES | _BACKWARD
 
-#: Arguments that say where a chunk is from.
+#: Arguments that give a chunk's ID, SLS and saltenv.
 _ORIGIN = ("__id__", "__sls__", "__env__")
 
-#: Arguments that have a form to keep.
+#: Arguments whose value must have a certain form.
 _FORMED = _REFERRING | {"names", *_ORIGIN}
 
 
 def check(draft: Draft) -> Draft:
-    """The same draft, with a fault for everything that is not a list of one function and arguments."""
+    """Return the draft with a fault for every state that is not a list of one function and well-formed arguments."""
     doubtful = [(name, body) for name, body in draft.high.items() if not _sound(name, body)]
     return draft.with_faults([fault for name, body in doubtful for fault in _of_id(draft, name, body)])
 
 
 def _sound(name: Any, body: Mapping[str, Any]) -> bool:
-    """Whether there is nothing in a body that has a form to keep, as in nearly all: then nobody looks at it again."""
+    """Return True if an ID's states are certainly well formed. Nearly all are, and then skip the detailed check."""
     if not isinstance(name, str):
         return False
     for _, run in states(body):
@@ -86,7 +92,7 @@ def _of_functions(draft: Draft, name: str, body: Mapping[str, Any], state: str, 
     if not functions:
         yield draft.fault(f"No function declared in state '{name}' in SLS '{sls}'", body, name, state)
     elif len(functions) > 1:
-        # The function of a short declaration was put last; Salt names it first.
+        # Salt lists the function of a short declaration first; here it was appended last.
         yield draft.fault(
             f"Too many functions declared in state '{name}' in SLS '{sls}'. Please choose one of the following: "
             + ", ".join(functions),
@@ -97,7 +103,7 @@ def _of_functions(draft: Draft, name: str, body: Mapping[str, Any], state: str, 
 
 
 def _plain(item: Mapping[Any, Any]) -> bool:
-    """Whether it is one argument whose value is the state's own business, as most are."""
+    """Return True if the item is one argument whose value may have any form."""
     if len(item) != 1:
         return False
     (key,) = item
@@ -105,7 +111,7 @@ def _plain(item: Mapping[Any, Any]) -> bool:
 
 
 def _refers_plainly(item: Mapping[Any, Any]) -> bool:
-    """Whether it is one requisite with a list of references, each a module and an ID, as most are."""
+    """Return True if the item is one requisite with a list of references, each one state module and one ID."""
     if len(item) != 1:
         return False
     ((key, references),) = item.items()

@@ -1,8 +1,11 @@
-"""Pass: the run list (seed 001): requisites first, and otherwise by ``order``, then by what the chunks are.
+"""Compiler pass: sort the low chunks into the run list.
 
-A state whose requisites have all been listed is ready. Of those that are ready the one is next whose order, or the order of a
-state that waits for it, is the lowest; a prereq's target is ready for its check before it is ready for its run. That is Salt
-3008's order, and the list is the order of the run: nothing is left for the engine to rearrange.
+A chunk comes after its requisites. Among the chunks whose requisites are all listed, the next is the one with the
+lowest ``order``, where a chunk counts with the lowest ``order`` of the chunks that wait for it. Ties are broken by
+state module, name and function. A prereq's target is listed twice: for its check before the prereq's chunk, for its run
+after it. This is Salt 3008's order. The engine runs the list as it is.
+
+Source: docs/state-system.md#sort, docs/state-system.md#order.
 """
 
 from __future__ import annotations
@@ -17,11 +20,11 @@ from statecore.compile.graph import Graph, Node, cycle
 from statecore.compile.requisites import located
 from statecore.model.types import Low
 
-#: Lies between the highest order in the tree and ``last``.
+#: Distance between the highest order in the tree and ``order: last``.
 _BEYOND = 1_000_000
 
-#: Kind of a requisite -> its weight. The states that wait for one are looked at in order of declaration; one counts if it
-#: waits for a reason at least as weighty as any before it.
+#: Kind of requisite -> its weight. The chunks that wait for one chunk are looked at in order of declaration; the order
+#: of a waiting chunk counts if its requisite weighs at least as much as all before it.
 _WEIGHTS: Mapping[str, int] = {
     kind: weight
     for weight, kind in enumerate(
@@ -36,9 +39,10 @@ _NEVER = float("inf")
 
 
 def sort(draft: Draft) -> Draft:
-    """The draft with its run list: chunks as they will run, a prereq's target twice; ``order`` is a number in each.
+    """Return the draft with its chunks in order of the run and a number as ``order`` in each. A prereq's target is
+    listed twice.
 
-    Fault: requisites that lead back to their own state.
+    A cycle of requisites is a fault.
     """
     nodes = order(draft.graph)
     ring = cycle(draft.graph) if nodes is None else None
@@ -52,7 +56,10 @@ def sort(draft: Draft) -> Draft:
 
 
 def order(graph: Graph) -> tuple[Node, ...] | None:
-    """The nodes in order of the run; None when there is no such order. Sets ``order`` of the chunks to numbers."""
+    """Return the graph's nodes in order of the run, or None if there is a cycle.
+
+    Sets the ``order`` of the chunks to numbers.
+    """
     waits = _waits(graph)
     orders = _Orders(graph, waits)
     blocking = [len(group) for group in waits.groups]
@@ -79,22 +86,26 @@ def order(graph: Graph) -> tuple[Node, ...] | None:
 
 @dataclass(slots=True)
 class _Waits:
-    """Who waits for whom. Nodes that are required together are a group: a whole SLS costs its states once."""
+    """The waiting relation between nodes. Nodes that are required together form one group, so that a required SLS costs
+    its states once.
+    """
 
-    #: What prereqs name, as checks.
+    #: Check nodes of the chunks that prereqs name.
     checks: tuple[Node, ...]
     groups: list[tuple[Node, ...]] = field(default_factory=list)
-    #: Node -> groups that must have been listed before it, each once. Most nodes wait for nothing and are not here.
+    #: Node -> groups that must be listed before it. Most nodes wait for nothing and are not in the map.
     needs: dict[Node, set[int]] = field(default_factory=dict)
     #: Group -> nodes that wait for it.
     waiting_for: list[list[Node]] = field(default_factory=list)
     member_of: dict[Node, list[int]] = field(default_factory=dict)
-    #: Group -> (position of the chunk that says so, of the chunk that waits, weight of the reason).
+    #: Group -> (position of the chunk that declares the requisite, of the chunk that waits, weight of the requisite).
     reasons: list[list[tuple[int, int, int]]] = field(default_factory=list)
     _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     def add(self, node: Node, kind: str, targets: tuple[int, ...], declared: int) -> None:
-        """The node waits for these, for a reason of this kind that the chunk at ``declared`` gives."""
+        """Record that ``node`` waits for ``targets`` because the chunk at position ``declared`` has a requisite of this
+        kind.
+        """
         check = kind == "prereq"
         group = self._known.get((targets, check))
         if group is None:
@@ -131,17 +142,18 @@ def _nodes(position: int, checked: Container[int]) -> tuple[Node, ...]:
 
 
 class _Orders:
-    """Numbers for ``order``, and ranks of nodes."""
+    """Numeric ``order`` of chunks, and sort keys of nodes."""
 
     def __init__(self, graph: Graph, waits: _Waits) -> None:
         self._graph, self._waits = graph, waits
         self._cap = _cap(graph.chunks)
         self._settled: set[int] = set()
-        #: Groups that a node is in -> the lowest order that waits for these: states of one SLS have the same groups.
+        #: Cache: groups that a node is in -> the lowest order that waits for them. States of one SLS have the same
+        #: groups.
         self._lowest: dict[tuple[int, ...], float] = {}
 
     def rank(self, node: Node) -> tuple[tuple[float, float], str, str, Node]:
-        """What nodes that are ready are compared by."""
+        """Return the sort key by which nodes that are ready are compared."""
         low = self._graph.chunks[node.position]
         own = self._settle(node.position, low)
         tag = self._graph.tags[node.position]
@@ -149,7 +161,10 @@ class _Orders:
         return (min(own, self._waited_for(node)), own), label, f"{tag}_|-__prereq_test__" if node.check else tag, node
 
     def _settle(self, position: int, low: Low) -> float:
-        """The chunk's own order as a number: a negative one counts from the end, names follow each other."""
+        """Return the chunk's own order as a number and store it.
+
+        Negative orders count from the end; ``names`` keep their sequence.
+        """
         if position not in self._settled:
             self._settled.add(position)
             number = self._number(low)
@@ -160,7 +175,10 @@ class _Orders:
         return own
 
     def _number(self, low: Low) -> float:
-        """The chunk's order as declared: a number for ``first``, ``last``, nothing and what is no number."""
+        """Return the chunk's declared order as a number.
+
+        ``first``, ``last`` and missing or invalid orders have fixed numbers.
+        """
         declared = low.get("order")
         if not isinstance(declared, int | float):
             declared = {"first": 0, "last": self._cap + _BEYOND}.get(str(declared), self._cap)
@@ -182,14 +200,14 @@ class _Orders:
         for _declared, position, weight in sorted(reasons):
             if weight >= weightiest:
                 weightiest = weight
-                # One that has no order yet hastens nothing (state_auto_order off).
+                # A chunk without an order (state_auto_order off) does not move its requisites forward.
                 if "order" in self._graph.chunks[position]:
                     lowest = min(lowest, self._number(self._graph.chunks[position]))
         return lowest
 
 
 def _cap(chunks: Iterable[Low]) -> int:
-    """Where chunks without an order begin."""
+    """Return the order of the chunks that declare none: 100 after the highest declared order."""
     cap = 1
     for low in chunks:
         declared = low.get("order")
@@ -199,7 +217,7 @@ def _cap(chunks: Iterable[Low]) -> int:
 
 
 def _mark(graph: Graph) -> None:
-    """Tells in the chunks who takes part in a prereq, as Salt does."""
+    """Set ``__prereq__`` and ``__prerequiring__`` in the chunks that take part in a prereq, as Salt does."""
     for position, needs in enumerate(graph.check_needs):
         for need in needs:
             if need.kind == "prereq":

@@ -1,4 +1,7 @@
-"""Whom a ``require_in`` or a ``use`` means: its references, resolved over high data (seed 003)."""
+"""Resolve the references of ``require_in`` (and the other requisite_in) and of ``use`` over high data.
+
+Source: docs/state-system.md#requisite-in, docs/state-system.md#use.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from statecore.model.errors import SlsFault
 
 
 def targets(references: Any, high: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(state module, ID or name) of every reference; an SLS is all its states, a bare ID or name its first state.
+    """Yield (state module, ID or name) for every reference.
 
-    What a bare text does not name is passed over, as Salt does.
+    A reference ``sls: SLS`` yields all states of that SLS. A bare ID or name yields its first state. A bare text that
+    is neither an ID nor a name yields nothing, as in Salt.
     """
     listed = [{key: value} for key, value in references.items()] if isinstance(references, Mapping) else references
     for reference in listed if isinstance(listed, list) else [listed]:
@@ -29,7 +33,10 @@ def targets(references: Any, high: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 
 def bearing(high: Mapping[str, Any], name: str, state: str) -> list[str]:
-    """IDs that have this state and this ID, or else this name."""
+    """List of the IDs that have the state module ``state`` and are called ``name``.
+
+    That is the ID ``name`` itself, or else every ID with the argument ``name: name``.
+    """
     if name in high and state in high[name]:
         return [name]
     return [
@@ -41,7 +48,9 @@ def bearing(high: Mapping[str, Any], name: str, state: str) -> list[str]:
 
 
 def dotted(draft: Draft, kind: str, target: tuple[str, str], name: str) -> SlsFault:
-    """The fault of a reference of ``name`` that names a function where a state module belongs."""
+    """Return the fault for a reference of the ID ``name`` that holds a function (``pkg.installed``) instead of a state
+    module.
+    """
     state, other = target
     body = draft.high[name]
     text = (
@@ -54,7 +63,7 @@ def dotted(draft: Draft, kind: str, target: tuple[str, str], name: str) -> SlsFa
 def _states_of(sls: str, high: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, body in high.items():
         if body.get("__sls__") == sls:
-            # What is no list has a fault of its own.
+            # A state that is not a list is reported by the pass ``shape.check``.
             yield from ((state, name) for state, run in states(body) if isinstance(run, list))
 
 

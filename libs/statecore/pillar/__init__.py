@@ -1,7 +1,9 @@
-"""Pillar: what one minion is told, and no other: SLS of a tree of its own and external pillars, merged into one map.
+"""Pillar: data that the master sends to one minion only, compiled from SLS files of its own tree and external pillars.
 
-Seed 004, protocol section 7.2. The sources in their order, later over earlier: SLS by the top file, external pillars
-(before the SLS with ``ext_pillar_first``), the override that the call brings.
+Merged in this order, later over earlier: SLS files by the top file, external pillars (before the SLS files with
+``ext_pillar_first``), the override given in the call.
+
+Source: docs/protocol.md#pillar-transfer.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ __all__ = ["ExternalPillars", "PillarFiles", "PillarResult", "compile_pillar", "
 
 
 class PillarResult(NamedTuple):
-    """What a minion gets, and what went wrong on the way. Nothing of a file with an error is in the data."""
+    """The pillar of one minion and the errors of its compilation. Files with errors contribute no data."""
 
     data: dict[str, Any]
-    #: One sentence each, with file and line; no excerpts, which could show another minion's secrets.
+    #: Error messages with file and line. They have no excerpts, which could contain another minion's secrets.
     errors: tuple[str, ...]
 
 
@@ -49,17 +51,18 @@ def compile_pillar(
     decrypt: Decrypt | None = None,
     memory: RenderMemory | None = None,
 ) -> PillarResult:
-    """The pillar of a minion from the tree in ``files``, its environments in their order, and from external pillars.
+    """Compile the pillar of a minion from the tree in ``files`` and from external pillars.
 
-    Options: ext_pillar, ext_pillar_first, on_demand_ext_pillar, pillarenv_from_saltenv, pillar_source_merging_strategy,
-    pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error, state_top, env_order, renderer, jinja_*.
+    Options used: ext_pillar, ext_pillar_first, on_demand_ext_pillar, pillarenv_from_saltenv,
+    pillar_source_merging_strategy, pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error,
+    state_top, env_order, renderer, jinja_*.
 
-    ``renderers``: users' own, as "name.render".
-
-    ``pillarenv`` limits the run to one environment; ``override`` is laid over the result, and is what templates see as
-    ``pillar``. ``external`` runs the plugins of the option ``ext_pillar``, and of ``on_demand``, one more of them that the
-    minion asks for; without it there are none. ``live``: what ``functions`` see as pillar; it is filled on the way.
-    ``memory``: what compilations of many minions have in common. ``decrypt``: how the option ``decrypt_pillar`` is obeyed.
+    ``pillarenv`` limits the compilation to one pillarenv. ``override`` is merged over the result, and templates see it
+    as ``pillar``. ``renderers`` are the user's own, as "name.render". ``external`` runs the plugins of the option
+    ``ext_pillar`` and of ``on_demand`` (one further plugin that the minion requests); None: no external pillars.
+    ``live`` is the map that ``functions`` see as pillar; it is filled during the compilation. ``memory`` is a cache
+    shared by the compilations for many minions. ``decrypt`` decrypts the values that the option ``decrypt_pillar``
+    names.
     """
     asked = environment_asked(opts, saltenv, pillarenv)
     known: MutableMapping[str, Any] = {} if live is None else live
@@ -70,7 +73,8 @@ def compile_pillar(
     tops = [env for env in files.envs() if alone in (None, env)]
     tree = SlsTree(
         files,
-        # Every environment's top file counts, in the order of the files; for pillar ``env_order`` orders what they give.
+        # For pillar, the top files of all pillarenvs count, in the order of the files. ``env_order`` orders their
+        # results.
         opts={**opts, "id": minion_id, "saltenv": asked, "env_order": tops},
         grains=grains,
         pillar=known,
@@ -105,7 +109,7 @@ def pillar_top(
     functions: Mapping[str, Function],
     renderers: Mapping[str, Function] | None = None,
 ) -> dict[str, dict[str, list[Any]]]:
-    """The top files of the pillar as one, rendered for a minion: {environment: {target: list}}. Raises SlsError."""
+    """Return the merged pillar top files, rendered for a minion: {pillarenv: {target: list}}. Raises SlsError."""
     own = {**opts, "id": minion_id, "env_order": files.envs()}
     tree = SlsTree(files, opts=own, grains=grains, pillar={}, functions=functions, renderers=renderers)
     found = tree.sections("replace")
@@ -113,7 +117,7 @@ def pillar_top(
 
 
 def _shown(rows: Sequence[Any]) -> list[Any]:
-    """How the target is meant, then the references, each once, as Salt shows them."""
+    """Return the rows of a target as Salt shows them: its ``match`` option first, then each SLS reference once."""
     told = [row for row in rows if isinstance(row, Mapping) and "match" in row]
     return [*told, *dict.fromkeys(row for row in rows if isinstance(row, str))]
 
@@ -126,7 +130,7 @@ def _by_sls(
     asked: str | None,
     override: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What the tree gives, over the override: so the lists of both come in that order where lists are joined."""
+    """Return the pillar of the SLS files, merged over the override. This order matters where lists are joined."""
     try:
         chosen = tree.chosen("replace", asked or "")
     except SlsError as error:
@@ -136,7 +140,7 @@ def _by_sls(
     data: dict[str, Any] = dict(override)
     for env in _ordered(chosen.refs, opts.get("env_order") or ()):
         if env not in envs:
-            # Base is an environment even where it has no directories: then it gives nothing.
+            # The pillarenv base always exists. Without directories it has no data, which is not an error.
             if env != BASE:
                 errors.add(f"No matching pillar environment for environment '{env}' found")
             continue
@@ -149,5 +153,5 @@ def _by_sls(
 
 
 def _ordered(envs: Mapping[str, Any], order: Sequence[Any]) -> list[str]:
-    """Environments as ``env_order`` has them, then the others."""
+    """List of the pillarenvs in the order of ``env_order``, followed by the others."""
     return [*(str(env) for env in order if env in envs), *(env for env in envs if env not in order)]

@@ -1,4 +1,4 @@
-"""The option ``decrypt_pillar``: values that are decrypted when the pillar is whole, wherever they came from."""
+"""The option ``decrypt_pillar``: decrypts the values at given paths of the complete pillar, from any source."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from statecore.model import values
 from statecore.model.errors import SlsError
 from statecore.pillar.errors import REPEATED, Errors
 
-#: (text, renderer) -> what it says. Raises SlsError.
+#: Function from (encrypted text, renderer) to the decrypted value. Raises SlsError.
 Decrypt = Callable[[str, str], Any]
 
 _ABSENT = object()
 
 
 def decrypted(data: dict[str, Any], opts: Mapping[str, Any], decrypt: Decrypt, errors: Errors) -> dict[str, Any]:
-    """The data with what stands at the paths of ``decrypt_pillar`` decrypted; ``data`` is not changed.
+    """Return a copy of the data with the values at the paths of ``decrypt_pillar`` decrypted.
 
-    Options: decrypt_pillar (paths, or ``path: renderer``), decrypt_pillar_delimiter, decrypt_pillar_default,
-    decrypt_pillar_renderers. A path that leads nowhere is skipped.
+    Options used: decrypt_pillar (paths, or ``path: renderer``), decrypt_pillar_delimiter, decrypt_pillar_default,
+    decrypt_pillar_renderers. Paths that do not exist are skipped; failures go to ``errors``.
     """
     wanted = opts.get("decrypt_pillar")
     if not wanted:
@@ -45,7 +45,7 @@ def decrypted(data: dict[str, Any], opts: Mapping[str, Any], decrypt: Decrypt, e
 
 
 def _paths(wanted: Any, errors: Errors) -> Iterator[tuple[str, str]]:
-    """(path, renderer or "") of each entry; an entry that is formed otherwise is an error."""
+    """Yield (path, renderer or "") for each entry. A malformed entry is an error."""
     entries = [wanted] if isinstance(wanted, Mapping) else wanted
     for entry in entries if isinstance(entries, list) else [entries]:
         if isinstance(entry, str) and isinstance(entries, list):
@@ -58,7 +58,7 @@ def _paths(wanted: Any, errors: Errors) -> Iterator[tuple[str, str]]:
 
 def _plain(value: Any, renderer: str, decrypt: Decrypt) -> Any:
     if isinstance(value, str):
-        # A renderer's empty text is an empty map to those who render SLS.
+        # The renderer returns {} for an empty text, as for an empty SLS.
         return decrypt(value, renderer) or ""
     if isinstance(value, Mapping):
         return {key: _plain(each, renderer, decrypt) for key, each in value.items()}
@@ -68,7 +68,7 @@ def _plain(value: Any, renderer: str, decrypt: Decrypt) -> Any:
 
 
 def _with(data: Any, keys: list[str], value: Any) -> Any:
-    """A copy of nested data with the value at a path that is known to lead somewhere."""
+    """Return a copy of nested data with ``value`` at a path that exists."""
     if not keys:
         return value
     key, *rest = keys

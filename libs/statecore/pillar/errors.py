@@ -1,7 +1,7 @@
-"""What is wrong with a pillar: all of it in the log, and to the minion what it may know.
+"""The errors of a pillar compilation: full text in the log, safe text for the minion.
 
-The words of an error may hold what another minion may not see (a template that fails on a secret quotes it), so a minion is
-told the place alone, unless ``pillar_safe_render_error`` is off.
+The text of an error may quote secrets of another minion (a failing template quotes its data). So the minion gets only
+the file and line, unless ``pillar_safe_render_error`` is False.
 """
 
 from __future__ import annotations
@@ -13,37 +13,38 @@ from statecore.model.errors import Mark, SlsError, SlsFault
 
 log = logging.getLogger("statecore.pillar")
 
-#: What a fault of rendering begins with, said already.
+#: Start of a render fault's message. It is removed, because the error text begins with the same words.
 REPEATED = re.compile(r"^Rendering SLS '[^']*' failed: ")
 
-#: What faults of a top file's form, not of its rendering, begin with: they hold nothing but names.
+#: Starts of the messages about a top file's form. They quote only names, so the minion may see them.
 _FORM = ("The top file", "Malformed topfile", "Improperly formatted", "Environment ", "Empty saltenv")
 
 
 class Errors:
-    """The errors of one compilation, each once."""
+    """The errors of one pillar compilation. Each error is listed once."""
 
     def __init__(self, *, safe: bool) -> None:
-        """``safe``: reasons of render errors are for the log."""
+        """Start an empty list. With ``safe``, the reasons of render errors go only to the log."""
         self._safe = safe
-        #: One sentence each, as the minion gets them under ``_errors``.
+        #: Error messages as the minion gets them under the pillar key ``_errors``.
         self.told: list[str] = []
 
     def add(self, error: str) -> None:
-        """Notes an error that anybody may read."""
+        """Add an error whose full text the minion may see."""
         if error not in self.told:
             log.error("%s", error)
             self.told.append(error)
 
     def log(self, error: str) -> None:
-        """Notes what is for the log alone."""
+        """Log an error without reporting it to the minion."""
         log.error("%s", error)
 
     def of_sls(self, sls: str, error: SlsError) -> None:
-        """Notes why an SLS gives nothing."""
+        """Add the faults that prevent an SLS from being used."""
         for fault in error.faults:
             if fault.message.startswith(f"SLS {fault.sls} "):
-                # It is not of the kind that holds data. Salt quotes the name here.
+                # This kind of fault quotes no data, so the minion gets its full text. Salt quotes the SLS reference
+                # here.
                 self.add(fault.message.replace(f"SLS {fault.sls} ", f"SLS '{fault.sls}' ", 1) + _place(fault.mark))
             else:
                 self._tell(
@@ -53,7 +54,7 @@ class Errors:
                 )
 
     def of_top(self, error: SlsError) -> None:
-        """Notes why there is no top file."""
+        """Add the faults that prevent a top file from being used."""
         for fault in error.faults:
             if fault.message.startswith(_FORM):
                 self.add(f"Error encountered while rendering pillar top file. {fault.message}{_place(fault.mark)}")
@@ -62,7 +63,7 @@ class Errors:
                 self._tell(fault, what, f"{what}Please see master log for details.")
 
     def _tell(self, fault: SlsFault, what: str, instead: str) -> None:
-        """The whole into the log, and to the minion where it may know; else ``instead``, with the place."""
+        """Log the full text. Report it to the minion if it may see it, else report ``instead`` with file and line."""
         reason, place = REPEATED.sub("", fault.message), _place(fault.mark)
         log.error("%s%s%s", what, reason, place)
         told = f"{instead}{place}" if self._safe else f"{what}{reason}{place}"

@@ -1,4 +1,4 @@
-"""External pillars: the plugins that the option ``ext_pillar`` names, one after the other, over what there is already."""
+"""External pillars: run the plugins of the option ``ext_pillar`` in order and merge their data over the pillar."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from statecore.pillar.merging import Merging
 
 
 class ExternalPillars(Protocol):
-    """Runs plugins."""
+    """Interface that runs external pillar plugins."""
 
     def call(
         self, name: str, minion_id: str, pillar: dict[str, Any], args: list[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """What the plugin gives, over ``pillar``, what there is so far. Raises NotAvailable, PluginError."""
+        """Return the plugin's data. ``pillar`` is the pillar so far. Raises NotAvailable, PluginError."""
         ...
 
     def names(self) -> list[str]:
-        """Plugins that there are."""
+        """List of the available plugins."""
         ...
 
 
 class PluginError(Exception):
-    """A plugin that failed; str() is the reason, with its place."""
+    """A plugin that failed. str() is the reason with file and line."""
 
 
 class External:
-    """The external pillars of one compilation."""
+    """The external pillars of one pillar compilation."""
 
     def __init__(
         self,
@@ -48,7 +48,10 @@ class External:
     def over(
         self, data: dict[str, Any], override: Mapping[str, Any] | None, on_demand: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """The data with what the plugins give merged over it. Plugins see the override in it."""
+        """Return the data with the data of the plugins merged over it.
+
+        Plugins see the override merged into the data.
+        """
         wanted = self._opts.get("ext_pillar") or []
         if self._plugins is None:
             return data
@@ -82,7 +85,7 @@ class External:
             self._errors.add(f"Failed to load ext_pillar {name}: {error}")
             return None
         if isinstance(given, Mapping) and isinstance(given.get("_errors"), list):
-            # Of a pillar that was compiled in turn, which is there for the rest.
+            # Errors of a plugin that compiled a pillar itself (git_pillar). The rest of its data is valid.
             for told in given["_errors"]:
                 self._errors.add(str(told))
             given = {key: value for key, value in given.items() if key != "_errors"}
@@ -93,12 +96,15 @@ class External:
         return dict(given) if given else None
 
     def _allowed(self, on_demand: Mapping[str, Any]) -> bool:
-        """Whether a minion may ask for these: the list ``on_demand_ext_pillar`` says so."""
+        """Return True if the option ``on_demand_ext_pillar`` lists all plugins that the minion requests.
+
+        Log those it does not list.
+        """
         known = self._opts.get("on_demand_ext_pillar") or []
         refused = sorted(str(name) for name in on_demand if not isinstance(known, list) or name not in known)
         if refused:
             self._errors.log(
-                f"The minion asks for the external pillar {', '.join(refused)}, which the option on_demand_ext_pillar"
-                " does not list; nothing of it is in its pillar"
+                f"Minion {self._minion_id} requests the external pillar {', '.join(refused)}, which the option"
+                " on_demand_ext_pillar does not list; the pillar is compiled without it"
             )
         return not refused

@@ -1,6 +1,8 @@
-"""The external pillar ``git``: branches of repositories as pillar trees (salt/pillar/git_pillar.py).
+"""The external pillar ``git``: branches of git repositories as pillar trees.
 
-It reads mirrors that the maintenance role keeps. One compilation sees each repository as it is at its beginning.
+It reads the mirrors that the maintenance role fetches. One compilation sees each repository in one unchanging state.
+
+Salt: salt/pillar/git_pillar.py.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ from statecore.sources.gitrepos.mirror import home_of
 from statecore.sources.gitrepos.refs import pillar_commit, pillar_environment
 from statecore.sources.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
 
-#: Files of one environment, and the environment -> its pillar, and what is wrong with it.
+#: Function from (files, pillarenv) to (pillar, error messages).
 Compile = Callable[[Files, str], tuple[dict[str, Any], Sequence[str]]]
 
 
 class NoSuchBranch(StatecoreError):
-    """A pillar remote that does not have what its entry names."""
+    """A git_pillar remote without the branch, tag or directory that its entry names."""
 
 
 class _Source(NamedTuple):
-    """A repository and the environment that it is."""
+    """A repository's tree and the pillarenv that it provides."""
 
     env: str
     view: View
@@ -37,10 +39,11 @@ class _Source(NamedTuple):
 def git_pillar(
     entries: Sequence[Any], opts: Mapping[str, Any], compiled: Compile, memory: PillarMemory
 ) -> dict[str, Any]:
-    """The pillar of all repositories of one entry, later over earlier; errors of files are under ``_errors``.
+    """Return the merged pillar of all repositories of one entry, later over earlier. Errors of files are under
+    ``_errors``.
 
-    ``opts``: cachedir, pillarenv, saltenv, git_pillar_*, and how pillar is merged. Raises GitConfigError, NotFetched, GitFault,
-    NoSuchBranch.
+    ``opts`` used: cachedir, pillarenv, saltenv, git_pillar_*, and the merge options. Raises GitConfigError, NotFetched,
+    GitFault, NoSuchBranch.
     """
     asked = str(opts["pillarenv"]) if opts.get("pillarenv") else None
     sources = _sources(entries, opts, asked or (str(opts["saltenv"]) if opts.get("saltenv") else None), memory)
@@ -50,7 +53,7 @@ def git_pillar(
     told: list[str] = []
     for number, source in enumerate(sources):
         if (asked is not None and source.env != asked) or source.view.mountpoint:
-            # What is mounted has no top file of its own: the others find it.
+            # A repository with a mountpoint has no top file. The other repositories' top files refer to its files.
             continue
         others = [each.view for index, each in enumerate(sources) if each.env == source.env and index != number]
         views = [source.view, *(others if opts.get("git_pillar_includes", True) else [])]
@@ -68,7 +71,7 @@ def _sources(entries: Sequence[Any], opts: Mapping[str, Any], asked: str | None,
         commit = pillar_commit(remote, asked, mirror.refs(), mirror.lookup)
         if commit is None:
             if remote.branch == ANY_ENV and not remote.all_saltenvs:
-                # Not every repository has a branch for every environment.
+                # With __env__ as branch, a repository need not have a branch for every pillarenv.
                 continue
             raise NoSuchBranch(f"git_pillar remote '{remote.shown}' has no branch or tag '{remote.branch}'")
         tree, root = mirror.tree(commit), remote.root.strip("/")

@@ -1,4 +1,4 @@
-"""What a process remembers from one compilation of pillar to the next: nothing of it is any minion's."""
+"""Cache that a worker keeps between pillar compilations: texts, trees and mirrors. It holds no minion's data."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from statecore.render.memory import RenderMemory
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import GitRemote
 
-#: Environments whose trees are remembered.
+#: Number of pillarenvs whose trees are cached.
 _TREES = 100
 
 
 class PillarMemory:
-    """One for a worker."""
+    """The pillar cache of one worker process."""
 
     def __init__(self) -> None:
         self.texts = RenderMemory()
@@ -23,16 +23,19 @@ class PillarMemory:
         self._files: dict[tuple[str, ...], Files] = {}
 
     def files(self, key: tuple[str, ...], make: Callable[[], Files]) -> Files:
-        """The pillar tree of environments, with the lists that it keeps. ``key``: all that it depends on."""
+        """Return the cached pillar tree of ``key``, or make it with ``make``.
+
+        ``key`` must hold everything that the tree depends on.
+        """
         if key not in self._files:
             if len(self._files) >= _TREES:
-                # Minions may name any environment.
+                # Minions may request any pillarenv, so the cache must be bounded.
                 self._files.clear()
             self._files[key] = make()
         return self._files[key]
 
     def mirror(self, directory: Path, remote: GitRemote) -> Mirror:
-        """The mirror of a remote, with the trees that it has read."""
+        """Return the cached mirror of a remote, with the trees that it has read."""
         known = self._mirrors.setdefault(directory, [])
         found = next((mirror for mirror in known if mirror.remote == remote), None)
         if found is None:

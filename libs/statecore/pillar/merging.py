@@ -1,7 +1,7 @@
-"""How two parts of a pillar become one: pillar_source_merging_strategy and pillar_merge_lists.
+"""Merge two parts of a pillar by the options ``pillar_source_merging_strategy`` and ``pillar_merge_lists``.
 
-A pillar of many files is merged as often as there are files, so nothing is copied that is not changed: what comes out shares
-its values with what went in, and nobody changes either.
+A pillar of many files is merged as often as there are files. So only changed maps and lists are copied: the result
+shares the other values with its inputs, and no caller may change either.
 """
 
 from __future__ import annotations
@@ -33,33 +33,37 @@ def _list(under: Mapping[Any, Any], over: Mapping[Any, Any], lists: bool) -> dic
     return {key: [value, over[key]] if key in over else value for key, value in under.items()}
 
 
-#: pillar_source_merging_strategy -> how two maps become one. The same as ``values.STRATEGIES``, which copies all it gets.
+#: Value of ``pillar_source_merging_strategy`` -> function that merges two maps. Like ``values.STRATEGIES``, but these
+#: functions do not copy unchanged values.
 STRATEGIES: Mapping[str, Callable[[Mapping[Any, Any], Mapping[Any, Any], bool], dict[Any, Any]]] = {
     "smart": _recurse,
     "recurse": _recurse,
     "none": _recurse,
     "overwrite": _overwrite,
-    # Salt joins only what its yamlex renderer marked; of plain data the later value counts.
+    # Salt joins only values that its yamlex renderer marked. For plain data the later value is used.
     "aggregate": _overwrite,
     "list": _list,
 }
 
 
 class Merging:
-    """The strategy of the options."""
+    """The merge strategy that the options select."""
 
     def __init__(self, opts: Mapping[str, Any], errors: Errors) -> None:
         strategy = str(opts.get("pillar_source_merging_strategy") or "smart")
-        #: Whether environments are merged; else there is one only.
+        #: True if several pillarenvs are merged. With the strategy "none" there is only one.
         self.merges = strategy != "none"
-        # Without merging lists are replaced whatever the options say, as in Salt.
+        # As in Salt, the strategy "none" replaces lists even if pillar_merge_lists is set.
         self._lists = bool(opts.get("pillar_merge_lists", False)) and self.merges
         self._merge = STRATEGIES.get(strategy)
         self._unknown = f"Unknown merging strategy '{strategy}'; there are {', '.join(STRATEGIES)}"
         self._errors = errors
 
     def merged(self, under: dict[str, Any], over: dict[str, Any] | None) -> dict[str, Any]:
-        """Both as one; neither is changed. A strategy that is none is an error, and leaves ``under``."""
+        """Return both maps merged, ``over`` over ``under``; neither is changed.
+
+        An unknown strategy is an error and returns ``under``.
+        """
         if not over:
             return under
         if self._merge is None:

@@ -1,4 +1,4 @@
-"""Pillar SLS of one environment: each file over what it includes."""
+"""Pillar SLS files of one pillarenv: renders each file and merges it over its includes."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from statecore.sources.local_tree import LocalFiles, tree_options
 
 _RELATIVE = re.compile(r"(\.+)(.*)")
 
-#: Levels of includes; Python would follow a few hundred.
+#: Largest depth of includes. Python's recursion limit allows a few hundred.
 _MAX_DEPTH = 200
 
-#: What one include may say beside its name.
+#: Options of one include.
 _OPTIONS = ("defaults", "key")
 
 
 @dataclass(slots=True)
 class PillarSls:
-    """A walk over the SLS of one environment.
+    """Walk over the SLS files of one pillarenv.
 
-    As in Salt a file that is included again gives what it says itself, without what it includes. Only where it is given
-    other defaults it is rendered again.
+    As in Salt, a file that is included a second time contributes its own data, without its includes. It is rendered a
+    second time only if the include gives it other defaults.
     """
 
     tree: SlsTree
     saltenv: str
     merging: Merging
     errors: Errors
-    #: SLS whose absence is no error.
+    #: SLS references that may be missing without an error (``ignore_missing``).
     optional: frozenset[str] = frozenset()
     overrides: bool = False
-    #: SLS -> its defaults -> what it says itself.
+    #: SLS -> its defaults -> its own data, without its includes.
     _own: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    #: SLS whose includes are being walked over.
+    #: SLS references whose includes are being rendered.
     _open: set[str] = field(default_factory=set)
 
     def render(self, sls: str, defaults: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-        """An SLS over what it includes; None when there is none, or it cannot be rendered.
+        """Return the data of an SLS merged over its includes. None if it does not exist or cannot be rendered.
 
-        ``defaults`` are names for its template, and for those of what it includes.
+        ``defaults`` are variables for its template and for the templates of its includes.
         """
         given = dict(defaults or {})
         data = self._data(sls, given)
@@ -70,14 +70,14 @@ class PillarSls:
         return self.merging.merged(*both) if both[0] else both[1]
 
     def _under(self, include: list[Any], includer: str, given: dict[str, Any]) -> dict[str, Any]:
-        """All that an SLS includes, later over earlier."""
+        """Return the merged data of all includes of an SLS, later over earlier."""
         under: dict[str, Any] = {}
         for entry in include:
             read = self._read(entry, includer)
             if read is None:
                 continue
             wanted, keys, own = read
-            # Salt hands the defaults on to the includes behind, and to what is included in turn.
+            # As in Salt, the defaults also apply to the following includes and to nested includes.
             given = own if isinstance(entry, Mapping) else given
             for sls in self._found(wanted, includer):
                 known = self._known(sls, own)
@@ -86,11 +86,11 @@ class PillarSls:
         return under
 
     def _known(self, sls: str, own: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What an SLS says itself, where it need not be rendered for these defaults."""
+        """Return the own data of an SLS if it need not be rendered again for these defaults, else None."""
         rendered = self._own.get(sls)
         if not rendered:
             return None
-        # In a circle it is rendered once, whatever its defaults: they could be others at every turn.
+        # In a circle of includes each SLS is rendered once, because its defaults could differ in every round.
         if not own or sls in self._open:
             return next(iter(rendered.values()))
         return rendered.get(_key(own))
@@ -103,7 +103,7 @@ class PillarSls:
             return None
         try:
             if not self.tree.source(sls, self.saltenv).text.strip():
-                # Nothing but white space: as in Salt that is nothing, even where YAML would not have it.
+                # As in Salt, a file of white space is empty, even if YAML would reject it (tabs).
                 return {}
             return dict(self.tree.data(sls, self.saltenv, defaults))
         except SlsError as error:
@@ -111,9 +111,9 @@ class PillarSls:
             return None
 
     def _read(self, entry: Any, includer: str) -> tuple[str, list[str], dict[str, Any]] | None:
-        """One include, ``name`` or ``name: {defaults: {...}, key: a:b}``, as (name, keys, defaults).
+        """Return one include (``name`` or ``name: {defaults: {...}, key: a:b}``) as (name, keys, defaults).
 
-        What is formed otherwise is an error, and not included.
+        None (and an error) for any other form.
         """
         if isinstance(entry, str | int | float):
             return str(entry), [], {}
@@ -135,17 +135,19 @@ class PillarSls:
         return str(wanted), keys, {str(name): value for name, value in given.items()}
 
     def _found(self, wanted: str, includer: str) -> list[str]:
-        """The SLS that an include means. Those of a glob twice, as in Salt: so what each says itself counts more than what
-        the others include."""
+        """List of the SLS references that an include names.
+
+        As in Salt, those of a glob are listed twice, so that each file's own data overrides the includes of the others.
+        """
         reference = self._absolute(wanted.replace("/", "."), includer)
         found = self.tree.find(reference, self.saltenv)
         if wanted.startswith("."):
             return found or [reference]
-        # What is not there is named as it was written.
+        # An SLS that does not exist is reported as it is written in the include.
         return [*found, *found] if len(found) > 1 else found or [wanted]
 
     def _absolute(self, wanted: str, includer: str) -> str:
-        """The full reference of a relative one: dots count levels."""
+        """Return the full SLS reference of a relative one. Leading dots count levels."""
         found = _RELATIVE.fullmatch(wanted)
         if found is None:
             return wanted
@@ -166,14 +168,15 @@ def _key(defaults: Mapping[str, Any]) -> str:
     return repr(sorted(defaults.items(), key=lambda item: item[0]))
 
 
-#: Environment whose directories stand in for one that has none of its own; in their names it stands for that one's.
+#: Pillarenv in ``pillar_roots`` whose directories serve every pillarenv without its own. ``__env__`` in their names
+#: is replaced by that pillarenv.
 _ANY_ENV = "__env__"
 
 BASE = "base"
 
 
 def environment_asked(opts: Mapping[str, Any], saltenv: str | None, pillarenv: str | None) -> str | None:
-    """The one environment that pillar is limited to; None for all of them."""
+    """Return the pillarenv that the pillar is limited to, or None for all."""
     if pillarenv:
         return pillarenv
     found = (saltenv if opts.get("pillarenv_from_saltenv") else None) or opts.get("pillarenv")
@@ -181,10 +184,13 @@ def environment_asked(opts: Mapping[str, Any], saltenv: str | None, pillarenv: s
 
 
 class PillarFiles(LocalFiles):
-    """The pillar tree as one compilation sees it."""
+    """The files of the pillar tree for one compilation."""
 
     def __init__(self, opts: Mapping[str, Any], saltenv: str | None = None, pillarenv: str | None = None) -> None:
-        """Options: pillar_roots, hash_type, pillarenv, pillarenv_from_saltenv, saltenv."""
+        """Prepare the pillar tree.
+
+        Options used: pillar_roots, hash_type, pillarenv, pillarenv_from_saltenv, saltenv.
+        """
         roots: Mapping[str, Sequence[str | Path]] = opts.get("pillar_roots") or {}
         env = environment_asked(opts, saltenv, pillarenv) or str(saltenv or opts.get("saltenv") or BASE)
         whole = _with_any(roots, env)
@@ -192,12 +198,12 @@ class PillarFiles(LocalFiles):
         self._envs = list(dict.fromkeys([BASE, *whole]))
 
     def envs(self) -> list[str]:
-        """Base, then as ``pillar_roots`` has them: later ones count more."""
+        """List of the pillarenvs: base, then as in ``pillar_roots``. Later ones override earlier ones."""
         return list(self._envs)
 
 
 def _with_any(roots: Mapping[str, Sequence[str | Path]], env: str) -> dict[str, list[str | Path]]:
-    """The roots, with those of ``__env__`` for the environment, where it has none."""
+    """Return the roots, with the directories of ``__env__`` for the pillarenv ``env`` if it has none of its own."""
     whole = {name: list(paths) for name, paths in roots.items() if name != _ANY_ENV}
     if _ANY_ENV in roots and env not in whole and not _leads_out(env):
         whole[env] = [str(path).replace(_ANY_ENV, env) for path in roots[_ANY_ENV]]
@@ -205,5 +211,5 @@ def _with_any(roots: Mapping[str, Sequence[str | Path]], env: str) -> dict[str, 
 
 
 def _leads_out(env: str) -> bool:
-    """Whoever asks names the environment: it must not become a way out of the roots."""
+    """Return True if the pillarenv's name would lead out of the roots. The minion chooses this name."""
     return env in (".", "..") or "/" in env or "\0" in env

@@ -1,4 +1,7 @@
-"""Stage one: SLS files become unrefined high data (seed 000). ``tree`` finds and renders, ``jinja`` and ``yaml`` are the pipe."""
+"""Rendering: SLS files become unrefined high data. ``tree`` finds and renders SLS files, ``pipe`` runs their renderers.
+
+Source: docs/state-system.md#rendering, docs/state-system.md#sls-rendering.
+"""
 
 from __future__ import annotations
 

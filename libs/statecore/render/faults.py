@@ -1,4 +1,4 @@
-"""What can be wrong with a file while it is rendered, with its line; and the lines around it, as people are shown them."""
+"""Faults of rendering, with their line; and the excerpt of lines around a fault."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from statecore.model.errors import Mark, SlsError, SlsFault
 
-#: Salt's arrow behind the faulty line of an excerpt.
+#: Salt's arrow after the faulty line of an excerpt.
 ARROW = "    <======================"
 
-#: Lines shown around a faulty one.
+#: Number of lines shown before and after the faulty line.
 _AROUND = 4
 
 
 def excerpt(text: str, line: int) -> str:
-    """Lines around a faulty one, with Salt's arrow; "" for a line that there is not."""
+    """Return the lines around the faulty line, with Salt's arrow. "" if the text has no such line."""
     return excerpt_of(text.splitlines(), line)
 
 
 def excerpt_of(lines: Sequence[str], line: int) -> str:
-    """``excerpt`` of a text that is split already."""
+    """Return the excerpt (see ``excerpt``) of a text that is already split into lines."""
     if not 1 <= line <= len(lines):
         return ""
     first = max(0, line - 1 - _AROUND)
@@ -31,7 +31,7 @@ def excerpt_of(lines: Sequence[str], line: int) -> str:
 
 
 class TemplateFault(SlsError):
-    """A template that cannot be rendered; ``reason`` is what to say of it, in Salt's words where Salt has some."""
+    """A template that cannot be rendered. ``reason`` is the message, in Salt's words where Salt has the same error."""
 
     def __init__(self, reason: str, mark: Mark, source: str) -> None:
         self.reason = reason
@@ -41,9 +41,10 @@ class TemplateFault(SlsError):
 
 
 class DataFault(Exception):
-    """Text that cannot be read as data. ``line`` and ``column`` count from 1 in the text that was parsed; 0: unknown.
+    """A rendered text that cannot be parsed as data.
 
-    ``earlier``: the line of what it is in conflict with (the first of two equal keys), 0 without.
+    ``line`` and ``column`` count from 1 in the parsed text; 0 if unknown. ``earlier`` is the line of the text that it
+    conflicts with (the first of two equal keys), or 0.
     """
 
     def __init__(self, message: str, line: int, column: int = 0, earlier: int = 0) -> None:

@@ -1,8 +1,8 @@
-"""What large YAML texts were read to, kept by their content: the next run of the same states reads it in a tenth of the time.
+"""Cache of parsed YAML texts on the minion's disk. A text in the cache loads in a tenth of the time.
 
-Minions apply the same trees over and over. A text is known by its digest, so that what is kept cannot be stale; a cache
-that is damaged, full or forbidden is one that knows nothing. Only states' texts are kept, as their high data is
-(``state_runs.high_cache``), never those of pillars.
+Minions apply the same trees again and again. The key is a digest of the text, so an entry cannot be stale. If the cache
+is damaged, full or not writable, the text is parsed as usual. Only SLS texts of states are cached, as their high data
+is (``state_runs.high_cache``). Pillar is never cached here.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from statecore.render import yaml_events, yaml_values
 
 log = logging.getLogger(__name__)
 
-#: Characters below which reading a file costs as much as reading the YAML.
+#: Shorter texts (in characters) are not cached: reading the cache file would cost as much as parsing.
 _MIN_CHARACTERS = 8_192
 
-#: What is kept at most; the oldest goes first.
+#: Bounds of the cache: number of files, bytes. The least recently used file is removed first.
 _MAX_FILES = 64
 _MAX_BYTES = 64 * 2**20
 
-#: Seconds after which a file that was used counts as used again.
+#: Seconds between two updates of a cache file's access mark (its mtime).
 _FRESH = 86_400.0
 
 
 class KeptYaml:
-    """The cache of one minion below its cachedir; without a cachedir nothing is kept."""
+    """The YAML cache in a minion's ``cachedir``. If ``cachedir`` is empty, nothing is cached."""
 
     def __init__(self, cachedir: str) -> None:
         self._directory = Path(cachedir) / "yaml" if cachedir else None
 
     def load(self, text: str) -> Any:
-        """The document of a text: as ``yaml.load``, whose faults it raises."""
+        """Return the document of a YAML text, from the cache or parsed. Raises YamlFault like ``yaml.load``."""
         if self._directory is None or len(text) < _MIN_CHARACTERS or "&" in text:
-            # What anchors share would be copied.
+            # Values shared through anchors would become copies in the cache.
             return yaml_text.load(text)
         try:
             place = (
@@ -64,25 +64,28 @@ class KeptYaml:
         try:
             packed = msgpack.packb(data, strict_types=True)
         except (TypeError, ValueError, OverflowError, RecursionError):
-            # It holds what msgpack has no form of its own for.
+            # The data has a type that msgpack cannot represent.
             return
         try:
             kept_files.store_bytes(place, packed)
             for old in _surplus(place.parent):
                 old.unlink(missing_ok=True)
         except (CommandError, OSError) as error:
-            log.info("What a YAML text was read to is not kept: %s", error)
+            log.info("Parsed YAML is not cached in %s: %s", place.parent, error)
 
 
 def _reader() -> bytes:
-    """What else the data depends on: who reads the text."""
+    """Return a digest of the parser's version.
+
+    It is part of each cache key, because the data depends on the parser too.
+    """
     own = (Path(module.__file__).stat() for module in (yaml_values, yaml_events) if module.__file__)
     words = [yaml.__version__, *(f"{info.st_size} {info.st_mtime_ns}" for info in own)]
     return hashlib.blake2b(" ".join(words).encode(), digest_size=16).digest()
 
 
 def _read(place: Path) -> tuple[bool, Any]:
-    """Whether there is something, and what."""
+    """Return (True, data) from the cache file, or (False, None) if it does not exist or cannot be read."""
     try:
         data = msgpack.unpackb(place.read_bytes(), strict_map_key=False)
         if time.time() - place.stat().st_mtime > _FRESH:
@@ -93,7 +96,7 @@ def _read(place: Path) -> tuple[bool, Any]:
 
 
 def _surplus(directory: Path) -> Iterator[Path]:
-    """Files beyond what is kept, those that were not used for longest."""
+    """Yield the files beyond the cache's bounds, least recently used first to exceed."""
     with os.scandir(directory) as entries:
         kept = sorted(((entry.stat(), entry.path) for entry in entries), key=lambda each: -each[0].st_mtime_ns)
     size = 0

@@ -1,4 +1,7 @@
-"""What a file may take while it is rendered, for whatever renderer it is written: time (``jinja_time_limit``), and memory."""
+"""Time and memory limits for rendering one file, the same for all renderers.
+
+The option ``jinja_time_limit`` sets the time.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ from typing import Any
 
 from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch
 
-#: Seconds, where the option does not say otherwise.
+#: Seconds for one file if the option ``jinja_time_limit`` is not set.
 TIME_LIMIT = 20.0
 
 
 def seconds_of(opts: Mapping[str, Any]) -> float:
-    """What the options allow."""
+    """Return the time limit in seconds from the options."""
     return max(0.0, float(opts.get("jinja_time_limit") or 0)) or TIME_LIMIT
 
 
 def told(error: ComputedTooMuch) -> str:
-    """What to say of a file that took more."""
+    """Return the error message for a file that exceeded the time or memory limit."""
     if isinstance(error, ComputedTooLarge):
         return f"rendering takes more than {error.growth >> 20} MiB of memory: a text or a list that grows without end?"
     return f"rendering takes longer than {error.seconds:g} seconds: a loop without end? (jinja_time_limit)"

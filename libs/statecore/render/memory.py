@@ -1,8 +1,8 @@
-"""What renderings have in common over minions and time: texts that were compiled or parsed once.
+"""Cache in memory of compiled templates and parsed YAML texts, shared by the renderings for many minions.
 
-Both depend on the text alone (and on Jinja's options), never on a minion, so nothing that a template looks at has to be
-known: pillar for a thousand minions compiles a template once, and parses what it renders to once for each result that
-differs. What is kept is bounded; files may change at any time, as their new text is another.
+Both depend only on the text (and on Jinja's options), never on a minion. So pillar for a thousand minions compiles a
+template once, and parses each different rendered text once. A changed file has another text, hence another key. The
+cache is bounded.
 """
 
 from __future__ import annotations
@@ -11,21 +11,24 @@ from collections.abc import Callable, Hashable
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
-#: Characters of texts that are kept of each kind; what they were made into takes about ten times as much memory.
+#: Bound of each cache, in characters of text. The cached objects take about ten times as much memory.
 _KEPT = 16_000_000
 
 Made = TypeVar("Made")
 
 
 class _Texts(Generic[Made]):
-    """What was made of texts, the oldest given up first."""
+    """Bounded cache of objects made from texts. The oldest entry is removed first."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, tuple[int, Made]] = {}
         self._size = 0
 
     def get(self, key: Hashable, text: str, make: Callable[[], Made]) -> Made:
-        """What is made of a text; what ``make`` raises is not kept."""
+        """Return the cached object of ``key``, or make it from the text with ``make``.
+
+        Exceptions of ``make`` are not cached.
+        """
         known = self._made.get(key)
         if known is not None:
             return known[1]
@@ -40,23 +43,23 @@ class _Texts(Generic[Made]):
 
 
 class RenderMemory:
-    """One for a process; handed to every tree that shares in it."""
+    """The render cache of one process, given to every tree that shares it."""
 
     def __init__(self) -> None:
         self._codes: _Texts[CodeType] = _Texts()
         self._documents: _Texts[Any] = _Texts()
 
     def code(self, key: Hashable, text: str, make: Callable[[], CodeType]) -> CodeType:
-        """The code of a template. ``key``: all that it depends on."""
+        """Return the compiled code of a template. ``key`` must hold everything that the code depends on."""
         return self._codes.get(key, text, make)
 
     def document(self, text: str, make: Callable[[str], Any]) -> Any:
-        """The data of a YAML text; a copy that the caller may change."""
+        """Return the data of a YAML text, as a copy that the caller may change."""
         return copied(self._documents.get(text, text, lambda: make(text)))
 
 
 def copied(value: Any) -> Any:
-    """Maps and lists anew; what YAML makes besides cannot be changed."""
+    """Return a deep copy of maps, lists and sets. Other values that YAML makes are immutable and are shared."""
     kind = type(value)
     if kind is dict:
         return {key: copied(each) if type(each) in _CONTAINERS else each for key, each in value.items()}

@@ -1,4 +1,4 @@
-"""Names of templates that say where in the tree they are."""
+"""Template variables that tell a template its own path in the tree (``tpldir``, ``slspath`` ...)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from pathlib import PurePosixPath
 
 
 def place(path: str) -> dict[str, str]:
-    """Names that an imported template finds changed: they are of its own path."""
+    """Return the variables ``tplfile``, ``tpldir``, ``tpldot`` and ``tplroot`` for the template at ``path`` in the
+    tree.
+
+    An imported template gets these for its own path.
+    """
     directory = path.rpartition("/")[0]
     return {
         "tplfile": path,
@@ -17,7 +21,10 @@ def place(path: str) -> dict[str, str]:
 
 
 def of_sls(path: str, sls: str, saltenv: str, file: str) -> dict[str, str]:
-    """Names of an SLS: ``path`` in the tree, ``file`` on disk. slspath is the directory, of an init.sls and of a plain one."""
+    """Return the path variables of an SLS. ``path`` is its path in the tree, ``file`` its path on disk.
+
+    ``slspath`` is the SLS file's directory, for ``init.sls`` and for other files.
+    """
     directory = "" if "/" not in path else PurePosixPath(path).parent.as_posix()
     return {
         "sls": sls,

@@ -1,4 +1,8 @@
-"""From a file to its data: the renderers that its first line names, or the option ``renderer``, one behind the other."""
+"""The render pipe: run a file through the renderers that its first line (``#!jinja|yaml``) or the option ``renderer``
+names.
+
+Source: docs/state-system.md#sls-rendering.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +28,21 @@ log = logging.getLogger(__name__)
 
 _DEFAULT = "jinja|yaml"
 
-#: Names that older trees have for a pipe of two.
+#: Old names of pipes of two renderers (``yaml_jinja``) -> the pipe.
 _PAIRS: Mapping[str, str] = {
     f"{data}_{template}": f"{template}|{data}" for data in ("yaml", "json", "yamlex") for template in ("jinja", "mako")
 }
 
 
 class PipeStep(NamedTuple):
-    """One renderer of a pipe."""
+    """One renderer of a pipe and the arguments behind its name."""
 
     name: str
     arguments: str
 
 
 def steps(text: str, default: str) -> list[PipeStep]:
-    """The renderers that a text names in its first line, else those of ``default``."""
+    """List of the renderers that the text's first line names; without such a line, those of ``default``."""
     end = text.find("\n")
     first = text if end < 0 else text[:end]
     if not first.startswith("#!") or first.startswith("#!/"):
@@ -63,14 +67,15 @@ class Pipes:
         memory: RenderMemory | None = None,
         kept: KeptYaml | None = None,
     ) -> None:
-        """``names`` are there for every template. ``users``: "name.render" -> a renderer from ``_renderers``.
+        """Prepare the renderers of one tree.
 
-        Options: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env, jinja_trim_blocks, jinja_lstrip_blocks, and
-        those of the renderers.
+        ``names`` are the variables of every template. ``users`` maps "name.render" to a user's renderer from
+        ``_renderers``. Options used: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env,
+        jinja_trim_blocks, jinja_lstrip_blocks, and those of the renderers.
         """
         self.jinja = Jinja(files, names, opts, memory)
         self._memory = memory
-        #: Whether marks name columns too.
+        #: True if the marks of faults have a column as well as a line.
         self.columns = False
         self._files = files
         self._opts = opts
@@ -79,11 +84,11 @@ class Pipes:
         self._default = str(opts.get("renderer") or _DEFAULT)
         self._jinja_options = {**whitespace(opts), **(opts.get("jinja_sls_env") or {})}
         self._renderers: dict[str, Renderer | None] = {}
-        #: (sls, saltenv) -> lines of the template behind the lines of what it rendered to.
+        #: (sls, saltenv) -> line of the template for each line of the rendered text.
         self._origins: dict[tuple[str, str], list[int]] = {}
 
     def binary(self, data: bytes) -> bool:
-        """Whether a file is read by a renderer for which it need not be text."""
+        """Return True if the file's first renderer reads bytes (``BINARY``), so the file need not be text."""
         first = data.partition(b"\n")[0].decode("ascii", "replace")
         return steps(first, self._default)[0].name in BINARY
 
@@ -94,9 +99,10 @@ class Pipes:
         default: str | None = None,
         jinja_options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """What comes out of the file's pipe. Raises SlsError with Salt's sentence, the line and an excerpt.
+        """Return the data that the file renders to; {} if it renders to nothing.
 
-        ``default`` and ``jinja_options``: in place of the options for SLS.
+        ``default`` and ``jinja_options`` replace the pipe and the Jinja options of SLS files. Raises SlsError with
+        Salt's message, the line and an excerpt of the file.
         """
         data: Any = source.text
         stage = RenderContext(
@@ -125,7 +131,7 @@ class Pipes:
         return {} if data is None or data == "" else data
 
     def _allowed(self, pipe: list[PipeStep]) -> list[PipeStep]:
-        """Without the steps that an option forbids; Salt leaves them out too."""
+        """Return the steps that the options allow. Like Salt, log and skip the renderers that they forbid."""
         blacklist, whitelist = self._opts.get("renderer_blacklist") or (), self._opts.get("renderer_whitelist") or ()
         if not blacklist and not whitelist:
             return pipe
@@ -136,7 +142,7 @@ class Pipes:
         return allowed
 
     def _renderer(self, name: str) -> Renderer | None:
-        """A user's renderer of this name, else ours, else None."""
+        """Return a user's renderer of this name, else the built-in one, else None."""
         if name not in self._renderers:
             self._renderers[name] = self._of_users(name) or RENDERERS.get(name)
         return self._renderers[name]
@@ -186,16 +192,17 @@ class Pipes:
         return self._failed(text, mark, excerpt(source.text, mark.line), source)
 
     def _failed(self, reason: str, mark: Mark, around: str, source: SlsSource) -> SlsError:
-        # Jinja knows the SLS itself by its path in the tree.
+        # Jinja reports the SLS itself by its path in the tree.
         own = mark.file in (source.path, source.file, source.sls, source.shown, "", "<template>")
         text = f"Rendering SLS '{source.saltenv}:{source.sls}' failed: {reason}"
         shown = Mark(source.shown, mark.line, mark.column) if own else mark
         return SlsError([SlsFault(text, shown, source.sls, excerpt=around)])
 
-    # ------------------------------------------------------------------------------------------------------------------ lines
+    # ------------------------------------------------------------------------------------------------------------------
+    # lines
 
     def key_places(self, source: SlsSource, names: Mapping[str, Any]) -> dict[tuple[str, ...], tuple[int, int]]:
-        """{path of keys: (line, column) of the file}; {} where the file is no YAML in the end."""
+        """Map of the path of keys to (line, column) in the file. {} if the file's pipe does not end in YAML or JSON."""
         names_of_pipe = [step.name for step in steps(source.text, self._default)]
         if names_of_pipe[-1] not in ("yaml", "json", "gpg") or "py" in names_of_pipe:
             return {}
@@ -217,7 +224,7 @@ class Pipes:
         return places
 
     def origin(self, source: SlsSource, names: Mapping[str, Any], line: int) -> int:
-        """The template's line behind a line of what it rendered to."""
+        """Return the template's line for a line of the rendered text. 0 if it cannot be determined."""
         templates = [step.name for step in steps(source.text, self._default) if step.name in TEMPLATES]
         if not templates or not line:
             return line
@@ -236,12 +243,12 @@ class Pipes:
 
 
 def _behind(origins: list[int], line: int) -> int:
-    # What is missing at the very end (a bracket) is found behind the last line.
+    # A parser reports a missing closing bracket one line after the last line.
     return origins[min(line, len(origins)) - 1] if origins else 0
 
 
 def _column(written: str, rendered: str, column: int, key: str) -> int:
-    """Column in a template's line of a key that stands at ``column`` of what the line rendered to."""
+    """Return the column of a key in the template's line, given the rendered line and the key's column in it."""
     if written[: column - 1] == rendered[: column - 1]:
         return column
     found = written.find(key)

@@ -1,4 +1,4 @@
-"""A file on its way through the renderers: what it is, and what a renderer works with."""
+"""The file that is rendered and the context that every renderer gets."""
 
 from __future__ import annotations
 
@@ -13,37 +13,38 @@ from statecore.render.memory import RenderMemory
 
 
 class SlsSource(NamedTuple):
-    """An SLS file as it was found."""
+    """An SLS file before rendering: its reference, paths and text."""
 
     sls: str
     saltenv: str
-    #: Path in the tree, ``web/init.sls``.
+    #: Path in the tree, such as ``web/init.sls``.
     path: str
     #: Path on disk.
     file: str
-    #: Bytes that are no text (msgpack) are surrogates, as ``surrogateescape`` makes them.
+    #: The file's text. Bytes that are not UTF-8 (msgpack) are decoded with ``surrogateescape``.
     text: str
-    #: How people are told of it: by its path on disk, or by its URL where that path is a minion's cache.
+    #: The file's name in messages: its path on disk, or its salt:// URL if that path is in a minion's cache.
     shown: str
 
 
 class RenderContext(NamedTuple):
-    """What a renderer works with besides the data."""
+    """The context of one rendering: file, tree, template variables and options."""
 
     source: SlsSource
     files: Files
-    #: Everything that a template sees by name.
+    #: The template's variables.
     names: Mapping[str, Any]
     opts: Mapping[str, Any]
     jinja: Jinja
     #: Jinja's options for this file.
     jinja_options: Mapping[str, Any]
     kept: KeptYaml
-    #: What stands behind the renderer's name in the shebang.
+    #: The text after the renderer's name in the file's first line.
     arguments: str = ""
-    #: What renderings have in common; None where nothing is shared.
+    #: Cache shared with other renderings, or None.
     memory: RenderMemory | None = None
 
 
-#: What came out of the renderer before, and where it is -> what comes out of this one. Raises TemplateFault or DataFault.
+#: A renderer: takes the previous renderer's output and the context, returns its own output. Raises TemplateFault or
+#: DataFault.
 Renderer: TypeAlias = Callable[[Any, RenderContext], Any]

@@ -1,4 +1,4 @@
-"""Implements ``ports.Templates``: contents of files, and whatever else is to go through renderers."""
+"""Renders managed files' contents and other texts through renderers. Implements ``ports.Templates``."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from statecore.render.stage import SlsSource
 
 
 class TreeTemplates:
-    """Templates of one tree."""
+    """The template engines for the files of one tree."""
 
     def __init__(self, files: Files, context: Mapping[str, Any], opts: Mapping[str, Any], pipes: Pipes) -> None:
         self._files = files
         self._context = context
         self._pipes = pipes
         self._seconds = seconds_of(opts)
-        #: Jinja's options for what is no SLS.
+        #: Jinja's options for files that are not SLS files.
         self.jinja_options = {**whitespace(opts), **(opts.get("jinja_env") or {})}
-        #: Name in ``template:`` -> what renders.
+        #: Engine name, as in ``template: jinja`` -> function that renders.
         self._engines: Mapping[str, Callable[[str, str, str, str, Mapping[str, Any]], str]] = {
             "jinja": self._jinja,
             "mako": self._mako,
@@ -34,12 +34,12 @@ class TreeTemplates:
         }
 
     def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
-        """Rendered text. Raises SlsError, located."""
+        """Return the rendered text. Raises SlsError with file and line, or if the engine is unknown."""
         render = self._engines.get(engine)
         if render is None:
             known = ", ".join(self._engines)
             fault = SlsFault(
-                f"'{engine}' is no template engine here; there are {known}", Mark(source) if source else None
+                f"'{engine}' is not a template engine; there are {known}", Mark(source) if source else None
             )
             raise SlsError([fault])
         path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
@@ -54,13 +54,17 @@ class TreeTemplates:
         return render(text, path, source, saltenv, names)
 
     def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
-        """What comes out of the pipe of renderers that the text's first line names, else of ``pipe``. Raises SlsError."""
+        """Return the data of a text that goes through the renderers its first line names, else through ``pipe``.
+
+        Raises SlsError.
+        """
         path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
         found = self._files.fetch(path, saltenv) if path else None
         file = str(found) if found is not None else source
         shown = self._files.shown(found) if found is not None else source or "<string>"
         sls = str(names.get("sls", ""))
-        # Salt knows only the name of a file that is no SLS of the run.
+        # As in Salt, a file that is not an SLS of the run has its base name only, without directories, in its
+        # variables.
         own = {"sls": "", **of_sls(posixpath.basename(path or source), sls, saltenv, file)}
         seen = {**self._context, **own, **names}
         options = None if sls else self.jinja_options

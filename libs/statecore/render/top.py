@@ -1,7 +1,9 @@
-"""Top files: from what the environments' top files say to the SLS references of one minion (seed 000). Pure.
+"""Top files: compute the SLS references of one minion from the top files of all saltenvs.
 
-A top file maps environments to targets to lists of references, among which stand options: ``match`` (how the target is
-meant), ``delimiter``, ``subfilter`` (targets within the target), and, for pillar, ``order`` and ``ignore_missing``.
+A top file maps saltenvs to targets to lists of SLS references. A list may also hold options: ``match`` (target type),
+``delimiter``, ``subfilter`` (targets within the target) and, for pillar, ``order`` and ``ignore_missing``.
+
+Source: docs/state-system.md#top-file, docs/state-system.md#matching.
 """
 
 from __future__ import annotations
@@ -12,41 +14,43 @@ from typing import Any
 
 from statecore.model.named_tuple import NamedTuple
 
-#: Environment -> target -> its list, as written.
+#: Saltenv -> target -> list of SLS references and options, as written in the top file.
 Sections = dict[str, dict[Any, Any]]
 
-#: Environment -> its top file, and those that this one includes.
+#: Saltenv -> its top file, and the top files that this one includes.
 Tops = Mapping[str, Sequence[Mapping[Any, Any]]]
 
-#: Key of a top file that is no environment.
+#: Key of a top file that is not a saltenv.
 INCLUDE = "include"
 
 _OPTIONS = frozenset({"match", "delimiter", "subfilter", "order", "ignore_missing"})
 
-#: target, how it is meant, delimiter -> whether it means the minion.
+#: Function from (target, target type, delimiter) to True if the target matches the minion.
 Meant = Callable[[str, str, str], bool]
 
 
 class Malformed(NamedTuple):
-    """One thing wrong with a top file, in Salt's words."""
+    """One error in the form of a top file, in Salt's words."""
 
     message: str
-    #: Path of keys to it.
+    #: Keys from the top of the file down to the error.
     keys: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class Chosen:
-    """What one minion gets."""
+    """The SLS references that the top files give one minion."""
 
-    #: Environment -> references, in order.
+    #: Saltenv -> SLS references, in order.
     refs: dict[str, list[str]] = field(default_factory=dict)
-    #: (environment, reference) whose absence is no error.
+    #: (saltenv, SLS reference) pairs that may be missing without an error (``ignore_missing``).
     optional: set[tuple[str, str]] = field(default_factory=set)
 
 
 def _merge(tops: Tops, default: str) -> Sections:
-    """Base speaks for all; another environment for itself only, and only where base is silent about it."""
+    """Strategy ``merge``: the top file of base counts for all saltenvs. The top file of another saltenv counts only for
+    its own section, and only if base has no section of that name.
+    """
     found: Sections = {}
     for top in tops.get("base", ()):
         for env, targets in _sections(top):
@@ -61,7 +65,9 @@ def _merge(tops: Tops, default: str) -> Sections:
 
 
 def _same(tops: Tops, default: str) -> Sections:
-    """Every environment speaks for itself only; the default top speaks for those that have no top file."""
+    """Strategy ``same``: each saltenv's top file counts for its own section only. A saltenv without a top file uses the
+    top file of ``default_top``.
+    """
     found: Sections = {}
     for own, each in tops.items():
         for top in each if any(each) else tops.get(default, ()):
@@ -72,7 +78,7 @@ def _same(tops: Tops, default: str) -> Sections:
 
 
 def _merge_all(tops: Tops, default: str) -> Sections:
-    """Every top file speaks for all, and one target's references are joined."""
+    """Strategy ``merge_all``: all sections of all top files count. References for the same target are joined."""
     found: Sections = {}
     for each in tops.values():
         for top in each:
@@ -84,7 +90,10 @@ def _merge_all(tops: Tops, default: str) -> Sections:
 
 
 def _replace(tops: Tops, default: str) -> Sections:
-    """Every top file speaks for all; of one target the last list counts."""
+    """Strategy ``replace``, used for pillar: all sections of all top files count.
+
+    For the same target the last list is used.
+    """
     found: Sections = {}
     for each in tops.values():
         for top in each:
@@ -93,7 +102,7 @@ def _replace(tops: Tops, default: str) -> Sections:
     return found
 
 
-#: top_file_merging_strategy -> how many top files become one; ``replace`` is the pillar's.
+#: Value of ``top_file_merging_strategy`` -> function that merges the top files. Only pillar uses ``replace``.
 STRATEGIES: Mapping[str, Callable[[Tops, str], Sections]] = {
     "merge": _merge,
     "same": _same,
@@ -103,7 +112,7 @@ STRATEGIES: Mapping[str, Callable[[Tops, str], Sections]] = {
 
 
 def verify(sections: Sections) -> list[Malformed]:
-    """What is not formed as a top file must be."""
+    """List of the errors in the form of the merged top files."""
     return [fault for env, targets in sections.items() for fault in _of_section(env, targets)]
 
 
@@ -135,14 +144,15 @@ def _of_row(env: str, row: Any) -> str:
         return f"Improperly formatted top file matcher in saltenv {env}: {dict(row)}" if empty else ""
     if row == "":
         return f"Environment {env} contains an empty sls index"
-    # Salt stumbles over these.
+    # Salt raises an exception for these.
     return "" if isinstance(row, str) else f"Environment {env} contains {row!r}, which is no SLS reference"
 
 
 def choose(sections: Sections, meant: Meant, envs: Sequence[str], *, ordered: bool) -> Chosen:
-    """References of the targets that mean the minion. ``envs``: environments that a row ``env: reference`` may name.
+    """Return the SLS references of all targets that match the minion.
 
-    ``ordered``: as in pillar, targets come by their option ``order``, and of an environment's references each comes once.
+    ``envs`` are the saltenvs that a row ``saltenv: reference`` may name. With ``ordered`` (pillar), targets are sorted
+    by their option ``order``, and repeated references of a saltenv are removed.
     """
     chosen = Chosen()
     for env, targets in sections.items():
@@ -178,7 +188,7 @@ def _order(rows: Any) -> int:
     return int(order) if isinstance(order, int) or str(order).lstrip("-").isdecimal() else 0
 
 
-#: Stands for a section that is no map of targets, until ``verify`` says so.
+#: Key that marks a section that is not a map of targets. ``verify`` reports it.
 _NOT_A_MAP = object()
 
 

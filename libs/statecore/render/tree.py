@@ -1,4 +1,4 @@
-"""The state tree of one minion: finds SLS files, renders each once, knows their lines when something is wrong."""
+"""The state tree of one minion: finds SLS files, renders each once, and locates faults by file and line."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from statecore.targeting.match import Subject, matches, users_matcher
 
 @dataclass(frozen=True, slots=True)
 class RenderedSls:
-    """What one SLS file says."""
+    """One rendered SLS file, split into high data, include, extend and exclude."""
 
     sls: str
     saltenv: str
     file: str
-    #: ID -> body, in the order of the file, without include, extend and exclude.
+    #: ID -> map of state modules, in the order of the file, without include, extend and exclude.
     high: dict[str, Any]
     include: Any = ()
     extend: Any = field(default_factory=dict)
@@ -39,7 +39,10 @@ class RenderedSls:
 
 
 class SlsTree:
-    """Renders SLS files of one tree for one minion. Files are fetched and rendered when they are asked for, each once."""
+    """Renders the SLS files of one tree for one minion.
+
+    Each file is fetched and rendered on first use, and only once.
+    """
 
     def __init__(
         self,
@@ -55,10 +58,11 @@ class SlsTree:
         memory: RenderMemory | None = None,
         kept: KeptYaml | None = None,
     ) -> None:
-        """``extra``: more names for templates (``tag`` and ``data`` of a reaction). ``renderers``, ``matchers``: users' own.
+        """Prepare the tree of one minion.
 
-        ``memory``: of texts that were compiled or parsed, for many trees. ``kept``: where the data of large files is kept for
-        the next run, where there is no such memory.
+        ``extra``: further template variables (``tag`` and ``data`` of a reaction). ``renderers``, ``matchers``: the
+        user's own renderer and matcher modules. ``memory``: cache of compiled templates and parsed texts, shared by
+        many trees. ``kept``: cache on disk for the data of large files, used if there is no ``memory``.
         """
         self.files = files
         self.renderers = renderers
@@ -75,31 +79,32 @@ class SlsTree:
         self._rendered: dict[tuple[str, str], RenderedSls] = {}
         self._sources: dict[tuple[str, str], SlsSource] = {}
         self._paths: dict[str, frozenset[str]] = {}
-        #: (sls, saltenv) -> {path of keys: (line, column) in the template}: made when the first fault needs it.
+        #: (sls, saltenv) -> {path of keys: (line, column) in the template}. Computed at the first fault.
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
-        #: File, as people are told of it -> its lines: split when the first fault needs them.
+        #: Displayed file name -> its lines. Split at the first fault.
         self._texts: dict[str, list[str]] = {}
         self._pipes = Pipes(files, opts, self._context, renderers, memory, kept)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
-    # --------------------------------------------------------------------------------------------------------------- top file
+    # ---------------------------------------------------------------------------------------------------------------
+    # top file
 
     def top(self) -> dict[str, list[str]]:
-        """saltenv -> SLS references for this minion, as the top files say. Raises SlsError."""
+        """Map of saltenv to the SLS references that the top files give this minion. Raises SlsError."""
         strategy = str(self._opts.get("top_file_merging_strategy") or "merge")
         return self.chosen(strategy, str(self._opts.get("saltenv") or "")).refs
 
     def chosen(self, strategy: str, only: str = "") -> Chosen:
-        """What the top files give this minion, joined by a strategy; those of one environment alone if ``only`` names it.
+        """Return the SLS references that the top files, merged by ``strategy``, give this minion.
 
-        Raises SlsError with every fault of the top files.
+        ``only`` limits them to one saltenv. Raises SlsError with all faults of the top files.
         """
         found = choose(self.sections(strategy, only), self.meant, self.files.envs(), ordered=strategy == "replace")
         return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
 
     def sections(self, strategy: str, only: str = "") -> Sections:
-        """Environment -> target -> its list, of the top files, for whomever. Raises SlsError."""
-        # The pillar has top files of its own.
+        """Map of saltenv to target to list, of the merged top files, for all minions. Raises SlsError."""
+        # state_top_saltenv does not apply to pillar, which has its own top files.
         speaks = only or (strategy != "replace" and self._opts.get("state_top_saltenv"))
         tops = {env: self._tops_of(env) for env in self._envs() if not speaks or env == speaks}
         sections = STRATEGIES.get(strategy, STRATEGIES["merge"])(tops, str(self._opts.get("default_top") or "base"))
@@ -111,20 +116,20 @@ class SlsTree:
         return sections
 
     def _envs(self) -> list[str]:
-        """Environments whose top files count: those of ``env_order`` where that is set, else all, base first."""
+        """List of the saltenvs whose top files count: those of ``env_order`` if it is set, else all, base first."""
         known = self.files.envs()
         order = [str(env) for env in self._opts.get("env_order") or []]
         return [env for env in dict.fromkeys(order) if env in known] if order else known
 
     def _tops_of(self, saltenv: str) -> list[dict[Any, Any]]:
-        """The top file of an environment and those that it includes; [] without."""
+        """List of a saltenv's top file and the top files that it includes. [] if the saltenv has none."""
         name = str(self._opts.get("state_top") or "top.sls").removeprefix("salt://")
         path = self.files.fetch(name, saltenv)
         if path is None:
             return []
         tops = [self._rendered_top(self._read("top", saltenv, name, path))]
         seen: set[str] = set()
-        # Appended to while it is walked over: included files may include.
+        # The loop appends to the list that it walks over, because included files may include others.
         for top in tops:
             included = top.get(INCLUDE) or ()
             if not isinstance(included, list | tuple):
@@ -139,7 +144,7 @@ class SlsTree:
 
     def _rendered_top(self, source: SlsSource) -> dict[Any, Any]:
         self._sources[source.sls, source.saltenv] = source
-        # To Salt a top file is a file by itself, no SLS.
+        # As in Salt, a top file's path variables are those of a file in the tree's root, without an SLS reference.
         names = of_sls(posixpath.basename(source.path), "", source.saltenv, source.file)
         top = self._pipes.data(source, self._context | names, jinja_options=self.templates.jinja_options)
         if not isinstance(top, dict):
@@ -147,12 +152,12 @@ class SlsTree:
         return top
 
     def _in_top(self, keys: tuple[str, ...]) -> Mark | None:
-        """Where in the top files a path of keys stands."""
+        """Return the position of a path of keys in the top files, or None."""
         marks = [self.locate("top", env, *keys) for sls, env in self._sources if sls == "top"]
         return next((mark for mark in marks if mark is not None and mark.line), None)
 
     def meant(self, target: str, tgt_type: str, delimiter: str) -> bool:
-        """Whether a target of the top file means this minion. Raises SlsError for one that cannot be understood."""
+        """Return True if a target of the top file matches this minion. Raises SlsError if the target is invalid."""
         subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
         nodegroups = self._opts.get("nodegroups") or {}
         if (own := users_matcher(self._matchers, tgt_type)) is not None:
@@ -167,24 +172,28 @@ class SlsTree:
             text = f"The top file's target '{target}' cannot be understood: {error}"
             raise SlsError([SlsFault(text)]) from error
 
-    # -------------------------------------------------------------------------------------------------------------- SLS files
+    # -------------------------------------------------------------------------------------------------------------- SLS
+    # files
 
     def find(self, pattern: str, saltenv: str) -> list[str]:
-        """SLS references that a name or glob means, sorted; [] when there are none."""
+        """Sorted list of the SLS references that a reference or glob matches."""
         if not any(char in pattern for char in "*?["):
             return [pattern] if self._path_of(pattern, saltenv) else []
         known = {_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")}
         return sorted(ref for ref in known if fnmatchcase(ref, pattern))
 
     def render(self, sls: str, saltenv: str) -> RenderedSls:
-        """One file, split into its parts. Raises SlsError, located."""
+        """Return the rendered SLS, split into its parts. Raises SlsError with file and line."""
         known = self._rendered.get((sls, saltenv))
         if known is None:
             known = self._rendered[sls, saltenv] = self._split(self.source(sls, saltenv))
         return known
 
     def source(self, sls: str, saltenv: str) -> SlsSource:
-        """The file of a reference. Raises SlsError that says where it was looked for, and what is near."""
+        """Return the file of an SLS reference.
+
+        Raises SlsError with the searched paths and the most similar reference.
+        """
         known = self._sources.get((sls, saltenv))
         if known is not None:
             return known
@@ -196,7 +205,10 @@ class SlsTree:
         return source
 
     def _read(self, sls: str, saltenv: str, path: str, found: Path) -> SlsSource:
-        """A file as it was fetched. Raises SlsError for what cannot be read, or is no text and ought to be."""
+        """Read a fetched file.
+
+        Raises SlsError if it cannot be read, or is not UTF-8 although its renderer needs text.
+        """
         try:
             data = found.read_bytes()
         except OSError as error:
@@ -214,16 +226,18 @@ class SlsTree:
         return SlsSource(sls, saltenv, path, str(found), text.removeprefix("\ufeff"), self.files.shown(found))
 
     def hint(self, sls: str, saltenv: str) -> str:
-        """What to do about a reference that names nothing: the nearest that there is, or the files it would be."""
+        """Return advice for an unknown SLS reference: the most similar reference, or the paths that the file could
+        have.
+        """
         known = sorted({_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")})
         near = close_matches(sls, known, n=1)
         if near:
             return f"the nearest is '{near[0]}'"
         stem = sls.replace(".", "/")
-        return f"salt://{stem}.sls or salt://{stem}/init.sls would be it"
+        return f"there is neither salt://{stem}.sls nor salt://{stem}/init.sls"
 
     def add(self, source: SlsSource) -> None:
-        """Makes a file that is not in the tree known by its reference (a reactor SLS)."""
+        """Add a file that is not in the tree (a reactor SLS) under its reference."""
         self._sources[source.sls, source.saltenv] = source
 
     def _missing(self, sls: str, saltenv: str) -> SlsFault:
@@ -242,9 +256,10 @@ class SlsTree:
         return known
 
     def data(self, sls: str, saltenv: str, names: Mapping[str, Any] | None = None) -> dict[Any, Any]:
-        """The map that one file renders to, as it is; ``names`` are there for its template besides the tree's own.
+        """Return the map that one file renders to, unsplit. ``names`` are further variables for its template.
 
-        Raises SlsError, located. Nothing is remembered: the same file may be asked for with other names.
+        Nothing is cached, so the same file can be rendered again with other variables. Raises SlsError with file and
+        line.
         """
         source = self.source(sls, saltenv)
         data = self._data(source, names)
@@ -265,17 +280,25 @@ class SlsTree:
         return self._context | of_sls(source.path, source.sls, source.saltenv, source.file)
 
     def names(self, sls: str, saltenv: str) -> frozenset[str]:
-        """What the template of an SLS may use without defining it. Raises SlsError where there is no such file."""
+        """Set of the variables that the template of an SLS may use without defining them.
+
+        Raises SlsError if there is no such file.
+        """
         return frozenset(self._names(self.source(sls, saltenv)))
 
-    # ------------------------------------------------------------------------------------------------------------------ lines
+    # ------------------------------------------------------------------------------------------------------------------
+    # lines
 
     def name_columns(self) -> None:
-        """From now on marks name columns too. Salt's users know lines; tools that point into an editor want both."""
+        """Let the marks of all later faults have a column too. Salt's messages have lines only; editors want both."""
         self._pipes.columns = True
 
     def locate(self, sls: str, saltenv: str, *keys: str) -> Mark | None:
-        """Line of an ID, of a state declaration of it, of an argument; of the nearest of these that is found. None without."""
+        """Return the position of an ID, of its state declaration or of an argument: of the deepest of ``keys`` that is
+        found.
+
+        If none is found, the mark names the file only. None if the SLS was never read.
+        """
         source = self._sources.get((sls, saltenv))
         if source is None:
             return None
@@ -290,7 +313,7 @@ class SlsTree:
         return Mark(source.shown)
 
     def excerpt(self, mark: Mark | None) -> str:
-        """Lines around a place."""
+        """Return the lines around a mark; "" for None or an unknown file."""
         if mark is None:
             return ""
         if mark.file not in self._texts:
@@ -306,7 +329,9 @@ def _reference(path: str) -> str:
 
 
 def _by_module(places: dict[tuple[str, ...], tuple[int, int]]) -> dict[tuple[str, ...], tuple[int, int]]:
-    """The places with those of short declarations twice: below ``file.managed``, as written, and below ``file``."""
+    """Return the places, where those of a short declaration are entered twice: below ``file.managed`` and below
+    ``file``.
+    """
     for path, spot in list(places.items()):
         at = 2 if path[0] == "extend" else 1
         if len(path) > at and "." in path[at]:

@@ -1,7 +1,7 @@
-"""YAML as Salt reads it: strict about keys, lenient about nothing else. libyaml parses, ``yaml_values`` only decides.
+"""YAML as Salt reads it: parsed by libyaml, built by ``yaml_values``.
 
-A key that stands twice in one map is an error that names both lines; tags of other languages are refused; aliases are
-bounded, so that a small file cannot become gigabytes, and so is depth (``yaml_bounds``).
+A key that occurs twice in one map is an error that names both lines. Tags of other languages are refused. The number of
+aliased values and of levels is bounded (``yaml_bounds``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["YamlFault", "key_lines", "key_places", "load"]
 
 
 def load(text: str) -> Any:
-    """The document. Raises YamlFault."""
+    """Return the document of a YAML text. Raises YamlFault."""
     guard(text)
     try:
         return build(text)
@@ -34,15 +34,15 @@ def load(text: str) -> Any:
     except RecursionError as error:
         raise YamlFault("the document nests too deep", 0) from error
     except (ValueError, OverflowError, LookupError, TypeError) as error:
-        # A value that is not of the tag that it claims.
+        # A value that does not fit its tag.
         raise YamlFault(f"a value cannot be read: {error}", 0) from error
 
 
 def key_places(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
-    """{path of keys: (line, column)} of a document, as deep as IDs, state declarations, their arguments and what is
-    required. {} when it is no YAML.
+    """Map of the path of keys to (line, column) in a document. {} if it is not valid YAML.
 
-    Costs a second parse: for errors only.
+    The paths go down to IDs, state declarations, arguments and requisites. Costs a second parse, so it is used for
+    errors only.
     """
     try:
         guard(text)
@@ -55,7 +55,7 @@ def key_places(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """{path of keys: line}: ``key_places`` without columns."""
+    """Map of the path of keys to the line in a document: ``key_places`` without columns."""
     return {path: line for path, (line, _) in key_places(text).items()}
 
 
@@ -83,7 +83,7 @@ def _fault(error: yaml.MarkedYAMLError) -> YamlFault:
     mark = error.problem_mark or error.context_mark
     parts = [error.context, error.problem if error.context != error.problem else None, error.note]
     if isinstance(error, ScannerError):
-        # The problem first: it is what Salt says of these.
+        # Salt's message for these begins with the problem.
         parts = [error.problem, error.context]
     message = ": ".join(part for part in parts if part)
     if mark is None:

@@ -1,4 +1,7 @@
-"""YAML that would harm whoever builds it: aliases that multiply, and depth."""
+"""Bounds for YAML documents: too many aliased values or too many levels are refused before a value is built.
+
+A small text with nested aliases could otherwise take gigabytes of memory.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,31 @@ import yaml
 from statecore.render.faults import DataFault
 from statecore.render.yaml_values import BASE
 
-#: Values that the aliases of one document may repeat; formulas use a handful.
+#: Largest number of values that the aliases of one document may repeat. Formulas repeat a few.
 _MAX_ALIASED = 100_000
 
-#: Levels of a document. libyaml ends the whole process on some ten thousand.
+#: Largest number of nested levels in a document. At about ten thousand levels libyaml crashes the process.
 _MAX_DEPTH = 200
 
-#: A line whose beginning could open more than half of these levels (a list may stand in the column of its key).
+#: A line whose indentation could open more than half of these levels (a list may be in the column of its key).
 _DEEP = re.compile(rf"^[ \-?:]{{{_MAX_DEPTH // 2}}}", re.MULTILINE)
 
 
 class YamlFault(DataFault):
-    """A document that cannot be read."""
+    """A YAML document that cannot be parsed, or that exceeds the bounds."""
 
 
 def guard(text: str) -> None:
-    """Refuses it with YamlFault. Costs a look at the text, and a second parse where that is suspicious."""
+    """Raise YamlFault if the text has too many levels or aliased values.
+
+    Most texts cost one search; suspicious ones a parse.
+    """
     if ("&" in text and "*" in text) or text.count("[") + text.count("{") > _MAX_DEPTH or _DEEP.search(text):
         _bounded(text)
 
 
 def _bounded(text: str) -> None:
-    """Counts levels, and what aliases repeat, before anything is built from them."""
+    """Count levels and aliased values from the parser's events. Raise YamlFault if a bound is exceeded."""
     anchors: dict[str, int] = {}
     open_anchors: list[str] = []
     total = 0
@@ -39,7 +45,7 @@ def _bounded(text: str) -> None:
         for event in yaml.parse(text, Loader=BASE):
             if isinstance(event, yaml.AliasEvent):
                 if event.anchor in open_anchors:
-                    raise YamlFault(f"the alias '*{event.anchor}' repeats what it stands in", _line(event))
+                    raise YamlFault(f"the alias '*{event.anchor}' is inside its own anchor", _line(event))
                 repeated = anchors.get(str(event.anchor), 1)
                 total += repeated
                 for name in open_anchors:
@@ -60,7 +66,7 @@ def _bounded(text: str) -> None:
             if total > _MAX_ALIASED:
                 raise YamlFault(f"aliases repeat more than {_MAX_ALIASED} values", _line(event))
     except yaml.YAMLError:
-        # The loader says it better.
+        # The loader reports syntax errors with a better message.
         return
 
 

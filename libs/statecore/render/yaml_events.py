@@ -1,7 +1,7 @@
-"""YAML straight from libyaml's events to values, for what nearly every SLS is: maps, lists and plain scalars.
+"""Build values directly from libyaml's events, for documents of maps, lists and plain scalars, as nearly every SLS is.
 
-A tree of nodes, which the rest of YAML needs, takes four times the memory. What is met here that is not plain (anchors,
-tags, merges), or not right, is left to who makes that tree: ``yaml_values.build``.
+A tree of nodes takes four times the memory. On anything else (anchors, tags, merges, errors) this raises NotPlain, and
+``yaml_values.build`` builds the document from nodes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-#: What a scalar may be by its first character: (tag, pattern).
+#: First character of a scalar -> its possible (tag, pattern) pairs.
 Resolvers = Mapping[str, Sequence[tuple[str, Any]]]
 
 
 class NotPlain(Exception):
-    """There is more in the document than this file knows, or something is wrong with it."""
+    """The document holds something that this module does not build, or an error."""
 
 
 def build(loader: Any, scalar: Mapping[str, Callable[[str], Any]], resolvers: Resolvers) -> Any:
-    """The document of a fresh loader. ``scalar``: tag -> value of a text. Raises NotPlain, yaml.YAMLError."""
+    """Return the document of a fresh loader.
+
+    ``scalar`` maps a tag to the function from text to value. Raises NotPlain or yaml.YAMLError.
+    """
     following: Callable[[], Any] = loader.get_event
 
     def scalar_of(event: Any) -> Any:

@@ -1,7 +1,7 @@
-"""From YAML's nodes to values, by Salt's rules.
+"""Build values from YAML nodes, by Salt's rules.
 
-libyaml makes the nodes; PyYAML's way from nodes to values costs more than that, so the kinds that an SLS is made of are
-built here. The rest (binary, sets, merges, wrong tags) goes the usual way.
+libyaml makes the nodes. PyYAML's own construction of values takes longer than the parse, so the types that an SLS is
+made of are built here. Other types (binary, sets, merges, unknown tags) are built by PyYAML.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from statecore.render import yaml_events
 
-#: C speed where libyaml is there; the pure loader reads the same language.
+#: The loader with libyaml if it is installed, else PyYAML's pure Python loader. Both read the same language.
 BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _TAG = "tag:yaml.org,2002:"
@@ -25,15 +25,16 @@ _MERGE, _VALUE = _TAG + "merge", _TAG + "value"
 
 
 class Twice(ConstructorError):
-    """A key that stands twice in a map; ``earlier`` is the line of the first one."""
+    """A key that occurs twice in a map. ``earlier`` is the line of the first one."""
 
     earlier = 0
 
 
 class YamlLoader(BASE):  # type: ignore[misc]
-    """SafeLoader with Salt's rules."""
+    """PyYAML's SafeLoader with Salt's rules."""
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the map of a node. Raises ConstructorError for a key that is not hashable or that occurs twice."""
         self.flatten_mapping(node)
         mapping: dict[Any, Any] = {}
         for key_node, value_node in node.value:
@@ -46,7 +47,7 @@ class YamlLoader(BASE):  # type: ignore[misc]
         return mapping
 
     def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:
-        """The tag of a node without one: as PyYAML's, without what it keeps for tags by path."""
+        """Return the tag of a node that has none. Like PyYAML's method, without its tags by path."""
         if kind is not ScalarNode:
             return _MAP if kind is MappingNode else _SEQ
         if implicit[0]:
@@ -56,13 +57,13 @@ class YamlLoader(BASE):  # type: ignore[misc]
         return _STR
 
     def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-        """There are no tags by path."""
+        """Do nothing: no tags by path are used."""
 
     def ascend_resolver(self) -> None:
-        """There are no tags by path."""
+        """Do nothing: no tags by path are used."""
 
     def flatten_mapping(self, node: MappingNode) -> None:
-        """Merge keys (``<<``) give defaults: what the map itself says wins, and is no conflict."""
+        """Apply merge keys (``<<``) as defaults: the map's own keys win, and are no conflict."""
         own = [pair for pair in node.value if pair[0].tag != _MERGE]
         if len(own) == len(node.value):
             super().flatten_mapping(node)
@@ -73,7 +74,7 @@ class YamlLoader(BASE):  # type: ignore[misc]
         merged = [(key, value) for key, value in node.value if id(key) not in kept_ids]
         kept: dict[Any, tuple[Node, Node]] = {}
         for key, value in merged:
-            # Of several merged maps the first one wins; PyYAML puts it last.
+            # Of several merged maps the first one wins. PyYAML lists it last.
             kept[key.value if isinstance(key, ScalarNode) else id(key)] = (key, value)
         node.value = [pair for name, pair in kept.items() if name not in named] + own
 
@@ -85,7 +86,7 @@ def _construct_yaml_map(loader: Any, node: MappingNode) -> Any:
 
 
 def _construct_omap(loader: Any, node: Node) -> Any:
-    """An ordered map is a map: ours keep their order. Salt writes it as one, YAML as a list of single pairs."""
+    """Build an ordered map as a dict. Accepts Salt's form (a map) and YAML's form (a list of single pairs)."""
     if isinstance(node, yaml.SequenceNode):
         pairs = [pair for item in node.value if isinstance(item, MappingNode) for pair in item.value]
         return _construct_yaml_map(loader, MappingNode(node.tag, pairs, node.start_mark, node.end_mark))
@@ -95,7 +96,10 @@ def _construct_omap(loader: Any, node: Node) -> Any:
 
 
 def _construct_int(loader: Any, node: ScalarNode) -> int:
-    """``0644`` is octal in YAML 1.1 and a mode in Salt: Salt reads it as the decimal digits that it shows."""
+    """Build an integer.
+
+    Digits with a leading zero (``0644``) are decimal, as in Salt, although YAML 1.1 reads them as octal.
+    """
     text = str(node.value).replace("_", "")
     if len(text) > 1 and text.startswith("0") and text.isdecimal():
         return int(text, 10)
@@ -104,7 +108,7 @@ def _construct_int(loader: Any, node: ScalarNode) -> int:
 
 
 def _construct_binary(loader: Any, node: ScalarNode) -> bytes:
-    """Bytes in base64, the end of which may be missing."""
+    """Decode base64 text to bytes. Missing padding at the end is accepted."""
     text = "".join(str(loader.construct_scalar(node)).split())
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4))
@@ -132,10 +136,11 @@ class _Builder:
 
     def __init__(self, loader: Any, aliases: bool) -> None:
         self._loader = loader
-        #: id(node) -> value, where a node may stand in several places: they share one value.
+        #: id(node) -> value, if the document has aliases: all places of one node share one value. None without aliases.
         self._shared: dict[int, Any] | None = {} if aliases else None
 
     def value(self, node: Any) -> Any:
+        """Return the value of a node."""
         tag = node.tag
         kind = type(node)
         if kind is ScalarNode:
@@ -173,12 +178,12 @@ class _Builder:
 
 
 def build(text: str) -> Any:
-    """The document. Raises yaml.YAMLError, ValueError, OverflowError."""
+    """Return the value of a YAML document. Raises yaml.YAMLError, ValueError or OverflowError."""
     loader = YamlLoader(text)
     try:
         return yaml_events.build(loader, _PLAIN, YamlLoader.yaml_implicit_resolvers)
     except (yaml_events.NotPlain, yaml.YAMLError):
-        # Said once, by who reads all of YAML.
+        # The full loader below builds the document, or raises the error with its position.
         pass
     finally:
         loader.dispose()
@@ -197,14 +202,14 @@ def _unacceptable(node: Node, key_node: Node) -> ConstructorError:
 
 
 def _twice(node: MappingNode, key: Any, key_node: Node, value: Callable[[Node], Any]) -> Twice:
-    """The fault of a key that stands in a map a second time, at ``key_node``."""
+    """Return the error for a key that occurs a second time in a map, at ``key_node``."""
     first = next(other for other, _ in node.value if value(other) == key)
     fault = Twice("while constructing a mapping", node.start_mark, f"found conflicting ID '{key}'", key_node.start_mark)
     fault.earlier = first.start_mark.line + 1
     return fault
 
 
-#: Tag -> the value of a scalar that has it.
+#: Tag -> function that makes the value of a scalar node with this tag.
 _SCALARS: Mapping[str, Callable[[Any, Any], Any]] = {
     _INT: _construct_int,
     _TAG + "bool": lambda loader, node: loader.bool_values[node.value.lower()],
@@ -219,5 +224,5 @@ def _plain(tag: str, make: Callable[[Any, Any], Any]) -> Callable[[str], Any]:
     return lambda text: make(loader, ScalarNode(tag, text))
 
 
-#: The same for a text without a node.
+#: Tag -> function that makes the value of a scalar from its text.
 _PLAIN: Mapping[str, Callable[[str], Any]] = {tag: _plain(tag, make) for tag, make in _SCALARS.items()}

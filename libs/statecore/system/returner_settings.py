@@ -1,7 +1,9 @@
 """Settings of a returner: ``NAME.OPTION`` in configuration, grains or pillar, or a map ``NAME`` in pillar.
 
-A job's ``ret_config: other`` (``--return_config``, ``return_config`` of a schedule) reads ``other.NAME.OPTION`` first; its
-``ret_kwargs`` stand over everything. Source: salt/returners/__init__.py.
+A job's ``ret_config: other`` (``--return_config``, ``return_config`` of a schedule) reads ``other.NAME.OPTION`` first.
+The job's ``ret_kwargs`` override all of them.
+
+Salt: salt/returners/__init__.py.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 def settings_of(
     option: Callable[..., Any], name: str, ret: Mapping[str, Any] | None, defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What each option of ``defaults`` is set to. ``option``: the function ``config.option``."""
+    """Map of each option in ``defaults`` to its setting. ``option`` is the function ``config.option``."""
     profile = str((ret or {}).get("ret_config") or "")
     found = {key: _setting(option, name, profile, key, default) for key, default in defaults.items()}
     given = (ret or {}).get("ret_kwargs")

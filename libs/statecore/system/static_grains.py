@@ -1,4 +1,7 @@
-"""The static grains file: grains set by ``grains.setval`` and kept across restarts. YAML, beside the minion's configuration."""
+"""The static grains file: grains set by ``grains.setval`` and kept across restarts.
+
+A YAML file beside the minion's configuration.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from statecore.model.errors import CommandError
 
 
 def path(opts: Mapping[str, Any]) -> Path | None:
-    """Where the file is: ``grains_file``, else ``grains`` in the directory of ``conf_file``; None when neither is set."""
+    """Return the file's path: ``grains_file``, else ``grains`` in the directory of ``conf_file``.
+
+    None if neither is set.
+    """
     if opts.get("grains_file"):
         return Path(str(opts["grains_file"]))
     if not opts.get("conf_file"):
@@ -22,7 +28,10 @@ def path(opts: Mapping[str, Any]) -> Path | None:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Its grains, {} when there is no file. Raises CommandError when it cannot be read or is not a YAML map."""
+    """Return the grains in the file; {} if there is no file.
+
+    Raises CommandError if it cannot be read or is not a YAML map.
+    """
     try:
         grains = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -37,7 +46,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def write(file: Path, grains: Mapping[str, Any]) -> None:
-    """Replaces the file at once, so that a reader never sees half of it. Raises CommandError."""
+    """Replace the file atomically, so that a reader never sees a partial file. Raises CommandError."""
     text = yaml.safe_dump(dict(grains), default_flow_style=False, allow_unicode=True)
     beside = file.with_name(f".{file.name}.new")
     try:

@@ -11,9 +11,9 @@ from .conftest import Compile, told
 
 
 def test_the_order_of_the_passes() -> None:
-    assert [step.__module__.rpartition(".")[2] for step in PASSES] == [
-        *("include", "conflicts", "declarations", "order"),
-        *("extend", "shape", "requisite_in", "use", "exclude", "low", "names", "requisites", "sort"),
+    assert [step.__name__ for step in PASSES] == [
+        *("include", "join", "expand", "number_states", "extend", "check", "invert_requisite_in", "apply_use"),
+        *("exclude", "make_chunks", "expand_names", "resolve", "sort"),
     ]
 
 

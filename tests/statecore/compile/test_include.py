@@ -63,7 +63,7 @@ FAULTS = {
         [
             "a.sls:1 Specified SLS web.* in saltenv base is not available on the salt master or through a configured fileserver"
         ],
-        "salt://web/*.sls or salt://web/*/init.sls would be it",
+        "there is neither salt://web/*.sls nor salt://web/*/init.sls",
     ),
     "not a list": (
         {"a.sls": "# comment\ninclude: b\n", "b.sls": ""},
@@ -85,7 +85,7 @@ FAULTS = {
         [
             "a.sls:2 Specified SLS b in saltenv base is not available on the salt master or through a configured fileserver"
         ],
-        "salt://b.sls or salt://b/init.sls would be it",
+        "there is neither salt://b.sls nor salt://b/init.sls",
     ),
     "beyond the top": (
         {"a.sls": "include:\n  - ..b\n"},
@@ -117,7 +117,7 @@ FAULTS = {
         [
             "a.sls:5 Specified SLS b in saltenv base is not available on the salt master or through a configured fileserver"
         ],
-        "salt://b.sls or salt://b/init.sls would be it",
+        "there is neither salt://b.sls nor salt://b/init.sls",
     ),
 }
 

@@ -128,7 +128,7 @@ ERRORS: dict[str, tuple[dict[str, str], dict[str, Any], list[str]]] = {
         {"x": 1},
         [
             "Specified SLS 'nothing' in environment 'base' is not available on the salt master:"
-            " salt://nothing.sls or salt://nothing/init.sls would be it"
+            " there is neither salt://nothing.sls nor salt://nothing/init.sls"
         ],
     ),
 }

@@ -41,7 +41,7 @@ FAULTS: dict[str, tuple[str, str, tuple[str, str]]] = {
     "mako": ("mako", "a\n${nothing}\n", ("x.conf:2", "Mako error: 'nothing' is not defined (NameError)")),
     "py": ("py", "def run():\n    return 1 / 0\n", ("x.conf:2", "division by zero (ZeroDivisionError)")),
     "py without run": ("py", "x = 1\n", ("x.conf:1", "a #!py file must define run()")),
-    "an engine that is not there": ("cheetah", "x", ("x.conf:0", "'cheetah' is no template engine here")),
+    "an engine that is not there": ("cheetah", "x", ("x.conf:0", "'cheetah' is not a template engine")),
 }
 
 

@@ -58,7 +58,12 @@ REFUSED: list[tuple[str, tuple[Any, ...], type[Exception], str]] = [
     ("xml", ({},), jinja2.TemplateRuntimeError, "an empty value has no XML"),
     ("to_entries", ("x",), jinja2.TemplateRuntimeError, "Input data must be a dict or list"),
     ("load_json", ("{",), jinja2.TemplateRuntimeError, "Unable to load json from {"),
-    ("strftime", ("soon",), ValueError, "'soon' is no time that strftime understands; ISO 8601 is"),
+    (
+        "strftime",
+        ("soon",),
+        ValueError,
+        "strftime cannot parse the time 'soon'; write it in ISO 8601 (2024-12-31T23:59:59)",
+    ),
 ]
 
 

@@ -239,4 +239,4 @@ def test_a_template_of_a_file(planted: Plant) -> None:
 
 def test_another_engine(planted: Plant) -> None:
     _, message, _ = fault_of(lambda: planted({}).templates.render("x", "moko", {}, saltenv="base"))
-    assert message == "'moko' is no template engine here; there are jinja, mako, py"
+    assert message == "'moko' is not a template engine; there are jinja, mako, py"

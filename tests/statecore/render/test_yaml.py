@@ -49,7 +49,7 @@ FAULTS = {
     "a tag of Python": ("a: !!python/name:os.system\n", 1, "could not determine a constructor for the tag"),
     "a tag of its own": ("a: !vault x\n", 1, "could not determine a constructor for the tag '!vault'"),
     "an alias to nothing": ("a: *x\n", 1, "found undefined alias"),
-    "an alias in what it repeats": ("a: &x\n  - 1\n  - *x\n", 3, "the alias '*x' repeats what it stands in"),
+    "an alias in what it repeats": ("a: &x\n  - 1\n  - *x\n", 3, "the alias '*x' is inside its own anchor"),
     "two documents": ("a: 1\n---\nb: 2\n", 2, "expected a single document in the stream"),
     "no number": ("a: !!int x\n", 0, "a value cannot be read"),
 }

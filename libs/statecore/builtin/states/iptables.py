@@ -258,7 +258,7 @@ def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, Any], lett
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")
     if reserved := [key for key in ("command", "full") if key in kwargs]:
-        raise InvocationError(f"'{reserved[0]}' is no option of a rule")
+        raise InvocationError(f"'{reserved[0]}' is not an option of a rule")
     rule = ctx.call("iptables.build_rule", family=family, **kwargs)
     command = ctx.call("iptables.build_rule", table=table, full=True, family=family, command=letter, **kwargs)
     return chain, rule, command.strip()

@@ -236,7 +236,7 @@ def _rule(ctx: Context, family: str, kwargs: Mapping[str, Any]) -> tuple[str, st
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")
     if reserved := [key for key in ("command", "full") if key in kwargs]:
-        raise InvocationError(f"'{reserved[0]}' is no option of a rule")
+        raise InvocationError(f"'{reserved[0]}' is not an option of a rule")
     options = {key: value for key, value in kwargs.items() if key not in ("table", "chain")}
     return str(kwargs.get("table", "filter")), chain, ctx.call("nftables.build_rule", family=family, **options)["rule"]
 

@@ -1,4 +1,4 @@
-"""Jinja filters and tests that Salt has and formulas use: two tables."""
+"""Tables of Salt's own Jinja filters, tests and global functions."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _LETTERS = string.ascii_letters + string.digits
 
 
 def random_text(size: Any = 32, *_: Any, **__: Any) -> str:
-    """A text that nobody can guess."""
-    # Here, as below: few templates ask for chance, and all would load it.
+    """Return a random text of ``size`` letters and digits, from a cryptographic source."""
+    # Imported here, as below: few templates use random values, and every process would load the module.
     import secrets
 
     return "".join(secrets.choice(_LETTERS) for _ in range(int(size)))
 
 
 def sample(values: Iterable[Any], size: int, seed: Any = None) -> list[Any]:
-    """``size`` of the items by chance, the same ones for the same seed."""
+    """Return ``size`` randomly chosen items. The same seed chooses the same items."""
     import random
 
     return random.Random(seed).sample(list(values), size)
 
 
 def random_digest(size: Any = 9999999999, hash_type: str | None = None) -> str:
-    """The digest of a number below ``size`` that nobody can guess."""
+    """Return the digest (hexadecimal, MD5 by default) of a random number up to ``size``, from a cryptographic source."""
     import secrets
 
     number = secrets.randbelow(int(size) + 1)
@@ -164,12 +164,12 @@ TESTS: Mapping[str, Callable[..., bool]] = {
 
 @jinja2.pass_context
 def if_else(context: Context, *pairs: Any, **options: Any) -> Any:
-    """``match.ifelse`` without ``salt``."""
+    """Return the result of the execution function ``match.ifelse``, under the shorter name ``ifelse``."""
     return context.resolve("salt")["match.ifelse"](*pairs, **options)
 
 
 def fail(message: Any) -> None:
-    """Ends the rendering with a message."""
+    """Stop the rendering with an error message."""
     raise jinja2.TemplateError(str(message))
 
 

@@ -1,4 +1,4 @@
-"""Jinja filters over IP addresses and networks."""
+"""Jinja filters for IP addresses and networks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import jinja2
 
-#: What is not private is public, as Salt sees it; that leaves more than Python's is_global.
+#: Options that select public addresses. As in Salt, every address that is not private is public, which is more than
+#: Python's is_global.
 _PUBLIC = frozenset(("global", "public"))
 
-#: Addresses that one network may list; 2001:db8::/64 would list them for years.
+#: Largest network whose addresses may be listed. Listing 2001:db8::/64 would never end.
 _LISTED = 2**20
 
 _KINDS: Mapping[str, str] = {
@@ -32,7 +33,10 @@ _KINDS: Mapping[str, str] = {
 
 
 def _one(value: Any, version: int | None, options: str | None) -> str | None:
-    """The address or interface in its own form; None if it is none, of another version, or of no kind asked for."""
+    """Return the normalized address or interface.
+
+    None if the value is not an address, has another IP version, or is of none of the kinds in ``options``.
+    """
     try:
         found: Any = ipaddress.ip_address(value)
     except ValueError:
@@ -50,7 +54,7 @@ def _one(value: Any, version: int | None, options: str | None) -> str | None:
 
 def _valid(version: int | None) -> Callable[..., Any]:
     def filtered(value: Any, options: str | None = None) -> Any:
-        """The address, or those of a list; None without."""
+        """Return the normalized address or None; for a list, the list of its valid addresses."""
         if isinstance(value, list | tuple):
             order = (4, 6) if version is None else (version,)
             found = [_one(each, one, options) for one in order for each in value]
@@ -64,7 +68,7 @@ ipaddr, ipv4, ipv6 = _valid(None), _valid(4), _valid(6)
 
 
 def is_address(version: int | None) -> Callable[..., bool]:
-    """A filter that tells whether a text is an address of this version."""
+    """Return a filter that returns True if a text is an IP address of this version (4, 6; None: both)."""
 
     def filtered(value: Any, options: str | None = None) -> bool:
         return _one(value, version, options) is not None
@@ -95,7 +99,7 @@ network_size = _of_each(lambda text: ipaddress.ip_network(text, strict=False).nu
 
 
 def ipwrap(value: Any) -> Any:
-    """IPv6 addresses in square brackets, all else as it is."""
+    """Return IPv6 addresses in square brackets, and other values unchanged."""
     if isinstance(value, list | tuple):
         return [ipwrap(each) for each in value]
     found = _one(value, 6, None)
@@ -103,7 +107,7 @@ def ipwrap(value: Any) -> Any:
 
 
 def filter_by_networks(given: Any, networks: Iterable[str] | None) -> Any:
-    """Addresses of a list that lie in one of the networks; of a map of lists those of each."""
+    """Return the addresses of a list that are in one of the networks. For a map of lists, filter each list."""
     if networks is None:
         return given
     nets = [ipaddress.ip_network(each, strict=False) for each in networks]
@@ -117,7 +121,7 @@ def _within(listed: Iterable[str], nets: list[Any]) -> list[str]:
 
 
 def mac_bytes(text: str) -> bytes:
-    """The six bytes of a MAC address, with separators or without. Raises ValueError."""
+    """Return the six bytes of a MAC address, with or without separators. Raises ValueError if it is malformed."""
     digits = text.replace(text[2], "") if len(text) == 17 else text
     if len(digits) != 12:
         raise ValueError("Invalid MAC address")

@@ -1,4 +1,4 @@
-"""Filters that arrange the items of lists (Salt's are those of itertools): more of them than a template can mean are refused."""
+"""Jinja filters for products, permutations and combinations, as in itertools but with a bound on their number."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import jinja2
 
-#: Arrangements that one filter may make. A list of so many takes a hundred megabytes, and no template walks over more.
+#: Largest number of results of one filter. A list of a million takes about 100 MB; no template needs more.
 _MOST = 1_000_000
 
 
 def product(*lists: Iterable[Any], repeat: int = 1) -> Iterator[tuple[Any, ...]]:
-    """One item of each list, in every way. Raises TemplateRuntimeError for too many."""
+    """Return the Cartesian product of the lists. Raises TemplateRuntimeError if it has more than a million items."""
     given = [list(each) for each in lists]
     _few("product", (repeat,))
     if all(given):
@@ -24,7 +24,7 @@ def product(*lists: Iterable[Any], repeat: int = 1) -> Iterator[tuple[Any, ...]]
 
 
 def permutations(values: Iterable[Any], r: int | None = None) -> Iterator[tuple[Any, ...]]:
-    """``r`` of the items, in every order. Raises TemplateRuntimeError for too many."""
+    """Return all ordered selections of ``r`` items. Raises TemplateRuntimeError if there are more than a million."""
     given = list(values)
     taken = len(given) if r is None else r
     if taken <= len(given):
@@ -33,7 +33,10 @@ def permutations(values: Iterable[Any], r: int | None = None) -> Iterator[tuple[
 
 
 def combinations(values: Iterable[Any], r: int) -> Iterator[tuple[Any, ...]]:
-    """``r`` of the items, in every way. Raises TemplateRuntimeError for too many."""
+    """Return all selections of ``r`` items, without regard to order.
+
+    Raises TemplateRuntimeError if there are more than a million.
+    """
     given = list(values)
     if 0 <= r <= len(given):
         _few("combinations", _choices(len(given), r))
@@ -41,7 +44,10 @@ def combinations(values: Iterable[Any], r: int) -> Iterator[tuple[Any, ...]]:
 
 
 def combinations_with_replacement(values: Iterable[Any], r: int) -> Iterator[tuple[Any, ...]]:
-    """``r`` of the items, each as often as one likes, in every way. Raises TemplateRuntimeError for too many."""
+    """Return all selections of ``r`` items where each item may repeat.
+
+    Raises TemplateRuntimeError if there are more than a million.
+    """
     given = list(values)
     if r >= 0 and given:
         _few("combinations_with_replacement", _choices(len(given) + r - 1, r))
@@ -53,17 +59,20 @@ def _products(factors: Iterable[int]) -> Iterator[int]:
 
 
 def _choices(count: int, taken: int) -> Iterator[int]:
-    """Binomial coefficients that grow to the one of ``count`` and ``taken``."""
+    """Yield growing binomial coefficients, the last one being "``count`` choose ``taken``"."""
     fewer = min(taken, count - taken)
     made = 1
     for step in range(1, fewer + 1):
-        # Without a rest: this is the coefficient of ``step``.
+        # The division is exact: the result is the binomial coefficient for ``step``.
         made = made * (count - fewer + step) // step
         yield made
 
 
 def _few(name: str, growing: Iterable[int]) -> None:
-    """Looks no further than it has to: the last number may have a million digits."""
+    """Raise TemplateRuntimeError if a number exceeds the bound.
+
+    Stops early, because the last number may have a million digits.
+    """
     for made in growing:
         if made > _MOST:
             raise jinja2.TemplateRuntimeError(f"{name}: more than {_MOST} of them: too many")

@@ -1,4 +1,4 @@
-"""Jinja filters over lists and maps."""
+"""Jinja filters for lists and maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from statecore.render.filters.text import to_num
 
 
 def unique(given: Any) -> Any:
-    """Values without repetition, in order; a set stays one."""
+    """Return the values without repetition, in order. A set stays a set."""
     if isinstance(given, set | frozenset):
         return set(given)
     found: list[Any] = []
@@ -24,38 +24,38 @@ def unique(given: Any) -> Any:
 
 
 def sequence(value: Any) -> Any:
-    """The value if it is a collection, else a list of it."""
+    """Return the value if it is a collection, else a list of the value."""
     return value if isinstance(value, list | tuple | set | dict) else [value]
 
 
 def _both_hashable(left: Any, right: Any) -> bool:
-    """Salt answers with a set for two tuples or texts, and with a list otherwise."""
+    """Return True for two tuples or texts: as in Salt, set operations on these return a set, otherwise a list."""
     return isinstance(left, Hashable) and isinstance(right, Hashable)
 
 
 def intersect(left: Any, right: Any) -> Any:
-    """Values of both."""
+    """Return the values that are in both."""
     if _both_hashable(left, right):
         return set(left) & set(right)
     return unique([value for value in left if value in right])
 
 
 def difference(left: Any, right: Any) -> Any:
-    """Values of the left that the right has not."""
+    """Return the values of ``left`` that are not in ``right``."""
     if _both_hashable(left, right):
         return set(left) - set(right)
     return unique([value for value in left if value not in right])
 
 
 def union(left: Any, right: Any) -> Any:
-    """Values of either."""
+    """Return the values that are in ``left`` or ``right``."""
     if _both_hashable(left, right):
         return set(left) | set(right)
     return unique([*left, *right])
 
 
 def symmetric_difference(left: Any, right: Any) -> Any:
-    """Values of one of them only."""
+    """Return the values that are in exactly one of the two."""
     if _both_hashable(left, right):
         return set(left) ^ set(right)
     both = intersect(left, right)
@@ -63,15 +63,16 @@ def symmetric_difference(left: Any, right: Any) -> Any:
 
 
 def average(given: Any) -> float:
-    """The mean; 0.0 of nothing."""
+    """Return the mean of the numbers; 0.0 for an empty list."""
     listed = given if isinstance(given, Iterable) else [given]
     numbers = list(listed)
     return float(sum(numbers) / len(numbers)) if numbers else 0.0
 
 
 def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False) -> list[Any]:
-    """A list without lists in it (keys stand for maps), as many levels deep as asked; nulls are dropped unless they are
-    to stay. Raises RecursionError for a list that is in itself.
+    """Return a list without nested lists, down to ``levels`` levels (None: all). Of a map, the keys are taken.
+
+    Nulls are removed unless ``preserve_nulls``. Raises RecursionError for a list that contains itself.
     """
     flat: list[Any] = []
     for value in given:
@@ -85,23 +86,23 @@ def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False)
 
 
 def exactly(given: Iterable[Any], amount: int = 1) -> bool:
-    """Whether so many of the values are true."""
+    """Return True if exactly ``amount`` of the values are true."""
     return sum(1 for value in given if value) == amount
 
 
 def is_iterable(value: Any) -> bool:
-    """Whether a value, not a text, can be walked over."""
+    """Return True if the value is iterable and not a text."""
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
 def compare_lists(old: list[Any], new: list[Any]) -> dict[str, list[Any]]:
-    """What is only in the new one, and only in the old one."""
+    """Map with "new" (values only in the new list) and "old" (values only in the old list). Empty ones are left out."""
     told = {"new": [value for value in new if value not in old], "old": [value for value in old if value not in new]}
     return {side: found for side, found in told.items() if found}
 
 
 def compare_dicts(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
-    """Key -> old and new, of the keys whose values differ; "" for none."""
+    """Map of each key whose value differs to its "old" and "new" value; "" for a missing value."""
     return {
         key: {"old": old.get(key, ""), "new": new.get(key, "")}
         for key in dict.fromkeys((*new, *old))
@@ -110,7 +111,7 @@ def compare_dicts(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, d
 
 
 def to_entries(data: Any) -> list[dict[str, Any]]:
-    """``{key, value}`` of each entry of a map or a list."""
+    """List of ``{key, value}`` maps, one for each entry of a map or list."""
     if not isinstance(data, Mapping | list):
         raise jinja2.TemplateRuntimeError("Input data must be a dict or list")
     pairs = data.items() if isinstance(data, Mapping) else enumerate(data)
@@ -118,7 +119,7 @@ def to_entries(data: Any) -> list[dict[str, Any]]:
 
 
 def from_entries(entries: Iterable[Mapping[str, Any]]) -> dict[Any, Any]:
-    """The map of ``{key, value}`` or ``{name, value}``."""
+    """Return the map described by a list of ``{key, value}`` or ``{name, value}`` maps."""
     found: dict[Any, Any] = {}
     for entry in entries:
         lower = {str(key).lower(): value for key, value in entry.items()}
@@ -129,29 +130,35 @@ def from_entries(entries: Iterable[Mapping[str, Any]]) -> dict[Any, Any]:
 
 
 def traverse(data: Any, key: str, default: Any = None, delimiter: str = values.DELIMITER) -> Any:
-    """The value at a path of keys."""
+    """Return the value at a path of keys separated by ``delimiter``, or ``default``."""
     return values.traverse(data, key, default, delimiter)
 
 
 def set_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
-    """The map with a value at a path; maps on the way are made."""
+    """Set the value at a path and return the map. Missing maps on the path are created."""
     return _changed(data, path.split(delimiter), lambda old: value)
 
 
 def append_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
-    """The map with a value more in the list at a path. Raises InvocationError where something else stands."""
+    """Append a value to the list at a path and return the map.
+
+    Raises InvocationError if the path holds something else.
+    """
     return _changed(data, path.split(delimiter), lambda old: [*_list(old, "append"), value])
 
 
 def extend_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
-    """The map with more values in the list at a path. Raises InvocationError where something else stands."""
+    """Append several values to the list at a path and return the map.
+
+    Raises InvocationError if the path holds something else.
+    """
     if not isinstance(value, Iterable):
         raise InvocationError(f"Cannot extend with a {type(value).__name__}")
     return _changed(data, path.split(delimiter), lambda old: [*_list(old, "extend"), *value])
 
 
 def update_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
-    """The map with more keys in the map at a path. Raises InvocationError where something else stands."""
+    """Update the map at a path and return the whole map. Raises InvocationError if the path holds something else."""
     if not isinstance(value, Mapping):
         raise InvocationError(f"Cannot update with a {type(value).__name__}")
     return _changed(data, path.split(delimiter), lambda old: {**_map(old), **value})
@@ -184,7 +191,7 @@ def _changed(data: Any, path: list[str], change: Any) -> Any:
 
 
 def encoded(data: Any, encoding: str = "utf-8", errors: str = "strict", **_: Any) -> Any:
-    """Maps and lists with every text in them, keys too, as bytes."""
+    """Return maps and lists with every text in them, keys too, encoded as bytes."""
     if isinstance(data, str):
         return data.encode(encoding, errors)
     if isinstance(data, Mapping):
@@ -195,7 +202,7 @@ def encoded(data: Any, encoding: str = "utf-8", errors: str = "strict", **_: Any
 
 
 def mysql_rows(lines: Iterable[str], key: str) -> dict[Any, dict[str, Any]]:
-    """Rows of what the program mysql prints, by the value of one column."""
+    """Map of the value of column ``key`` to its row, parsed from the table that the program mysql prints."""
     rows: dict[Any, dict[str, Any]] = {}
     headers: list[str] = []
     for line in lines:
@@ -211,9 +218,9 @@ def mysql_rows(lines: Iterable[str], key: str) -> dict[Any, dict[str, Any]]:
 
 
 def json_query(data: Any, expression: str) -> Any:
-    """What a JMESPath expression finds. Raises TemplateRuntimeError where jmespath is not installed."""
+    """Return the result of a JMESPath expression. Raises TemplateRuntimeError if jmespath is not installed."""
     try:
-        import jmespath  # few templates use it, and not everybody has it
+        import jmespath  # optional: few templates use it
     except ImportError as error:
         raise jinja2.TemplateRuntimeError("json_query requires jmespath module installed") from error
     return jmespath.search(expression, data)

@@ -1,6 +1,6 @@
-"""Jinja filters that look at the managed host: files, programs, users, names in the DNS.
+"""Jinja filters that read the managed host: files, programs, users, DNS names.
 
-Paths are the host's: below ``host_root`` where another root is managed.
+Paths are the host's own. If ``host_root`` is set, they are read below that directory.
 """
 
 from __future__ import annotations
@@ -17,29 +17,31 @@ from jinja2.runtime import Context
 
 from statecore.host import rooted_path
 
-#: Bytes of a file that are looked at to tell text from the rest.
+#: Bytes read from the start of a file to tell text from binary data.
 _SNIFF = 2048
 _SNIFF_TEXT = 512
 
-#: Bytes that stand in text.
+#: Byte values that occur in text.
 _TEXT = bytes({*range(32, 127), *b"\n\r\t\f\b"})
 
-#: Directories that are searched beside PATH.
+#: Directories searched in addition to PATH.
 _SEARCHED = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin")
 
-#: Seconds to connect to an address, to see whether it is of use.
+#: Seconds to wait for a connection when an address is tested.
 _CONNECT = 2.0
 
 
 def _here(context: Context, path: Any) -> Path:
-    """Where a path of the host is for us."""
+    """Return the path in this process's file system for a path of the managed host."""
     opts = context.resolve("opts")
     root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
     return rooted_path.below(Path(root))(root, str(path).lstrip("/")) if root != "/" else Path(str(path))
 
 
 def _is_binary(data: bytes) -> bool:
-    """A NUL, or more than 30 of 100 bytes that no text has, unless they are UTF-8."""
+    """Return True if the data has a NUL byte, or is not UTF-8 and more than 30 % of it are bytes that text does not
+    have.
+    """
     if not data:
         return False
     if b"\0" in data:
@@ -61,7 +63,7 @@ def _begin(path: Path, size: int) -> bytes | None:
 
 @jinja2.pass_context
 def is_empty(context: Context, path: str) -> bool:
-    """Whether a file holds nothing; False where there is none."""
+    """Return True if a file exists and is empty."""
     try:
         return _here(context, path).stat().st_size == 0
     except OSError:
@@ -70,14 +72,14 @@ def is_empty(context: Context, path: str) -> bool:
 
 @jinja2.pass_context
 def is_text_file(context: Context, path: str) -> bool:
-    """Whether a file is there and looks like text."""
+    """Return True if a file exists and looks like text."""
     data = _begin(_here(context, path), _SNIFF_TEXT)
     return data is not None and not _is_binary(data)
 
 
 @jinja2.pass_context
 def is_bin_file(context: Context, path: str) -> bool:
-    """Whether a file is there and does not look like text."""
+    """Return True if a file exists and does not look like text."""
     place = _here(context, path)
     data = _begin(place, _SNIFF) if place.is_file() else None
     return data is not None and _is_binary(data)
@@ -85,7 +87,7 @@ def is_bin_file(context: Context, path: str) -> bool:
 
 @jinja2.pass_context
 def list_files(context: Context, directory: str) -> list[str]:
-    """The directory and everything below it, sorted."""
+    """Sorted list of the directory and everything below it."""
     root = _here(context, directory)
     found = {str(directory)}
     for place, directories, files in rooted_path.walk(root):
@@ -96,7 +98,10 @@ def list_files(context: Context, directory: str) -> list[str]:
 
 @jinja2.pass_context
 def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
-    """The digest of a file, hexadecimal. Raises ValueError for an unknown algorithm, OSError."""
+    """Return the hexadecimal digest of a file.
+
+    Raises ValueError for an unknown algorithm, OSError if the file cannot be read.
+    """
     try:
         made = hashlib.new(form)
     except ValueError as error:
@@ -109,7 +114,7 @@ def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: 
 
 @jinja2.pass_context
 def which(context: Context, program: str | None = None) -> str | None:
-    """The path of a program, None where there is none."""
+    """Return the path of a program, or None if it is not found."""
     if not program:
         return None
     if "/" in program:
@@ -126,7 +131,7 @@ def _runs(path: Path) -> bool:
 
 @jinja2.pass_context
 def get_uid(context: Context, user: str | None = None) -> int | None:
-    """The number of a user of the host; our own without a name, None for a name that is not there."""
+    """Return the uid of a user of the host. Without a name, the process's own uid. None if there is no such user."""
     if user is None:
         return os.geteuid()
     return next((int(uid) for name, uid in _users(_here(context, "/etc/passwd")) if name == user), None)
@@ -140,9 +145,10 @@ def _users(passwd: Path) -> Iterator[tuple[str, str]]:
 
 
 def dns_check(addr: str, port: int, safe: bool = False, ipv6: bool | None = None) -> str:
-    """The address of a name: the first that answers on a port, else the first. IPv6 in brackets.
+    """Return an address of a host name: the first that accepts a connection on the port, else the first. IPv6 is in
+    brackets.
 
-    Raises TemplateRuntimeError for a name that has none.
+    Raises TemplateRuntimeError if the name has no address.
     """
     only = {None: (socket.AF_UNSPEC,), True: (socket.AF_INET6, socket.AF_INET), False: (socket.AF_INET,)}
     families = only[ipv6]
@@ -168,15 +174,15 @@ def _answers(family: int, address: str, port: int) -> bool:
 
 
 def gen_mac(prefix: str = "AC:DE:48") -> str:
-    """A MAC address by chance, below a prefix."""
-    # Here: few templates ask for chance, and all would load it.
+    """Return a random MAC address that begins with ``prefix``."""
+    # Imported here: few templates use random values, and every process would load the module.
     import secrets
 
     return ":".join((prefix, *(f"{byte:02X}" for byte in secrets.token_bytes(3))))
 
 
 def http_query(url: str, *_: Any, **__: Any) -> Any:
-    """There is no way to the network from a template. Raises TemplateRuntimeError, which says so."""
+    """Raise TemplateRuntimeError: templates have no access to the network."""
     raise jinja2.TemplateRuntimeError(
         f"http_query: templates do not fetch {url}: fetch it in a module of your own (_modules), or give it as pillar"
     )

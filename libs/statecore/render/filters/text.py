@@ -1,4 +1,4 @@
-"""Jinja filters over one value: YAML and JSON, regular expressions, digests, times, names."""
+"""Jinja filters for single values: YAML and JSON, regular expressions, digests, times, names."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from markupsafe import Markup
 from statecore.model.lazy import loaded
 from statecore.render import yaml as sls_yaml
 
-#: Salt's namespace of the filter ``uuid``.
+#: Salt's UUID namespace for the filter ``uuid``.
 _NAMESPACE = "91633ebf-1c86-5e33-935a-28061f4b480e"
 
-#: Times as people write them; ISO 8601 is tried first, a number is seconds since the epoch.
+#: Accepted formats of dates. ISO 8601 is tried first; a number is seconds since the epoch.
 _TIMES = (
     "%Y/%m/%d",
     "%m/%d/%Y",
@@ -40,7 +40,7 @@ _TIMES = (
 
 
 def _plain(value: Any) -> Any:
-    """Data without the types that YAML and JSON do not know."""
+    """Return the data with all maps as dict and all sequences as list, which YAML and JSON can write."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -49,42 +49,42 @@ def _plain(value: Any) -> Any:
 
 
 def yaml_text(value: Any, flow_style: bool = True) -> Markup:
-    """YAML on one line (flow style), fit to be put into an SLS."""
+    """Return the value as YAML, by default on one line (flow style), to be inserted into an SLS."""
     text = yaml.safe_dump(_plain(value), default_flow_style=flow_style, allow_unicode=True, width=2**30)
-    # Salt says that it is markup: what is added to it is escaped.
+    # As in Salt, the result is Markup: text that is added to it is escaped.
     return Markup(text.strip().removesuffix("\n...").strip())
 
 
 def yaml_encode(value: Any) -> str:
-    """A scalar as YAML writes it: quoted where it must be."""
+    """Return a scalar as YAML writes it, quoted if necessary. Raises TypeError for maps and lists."""
     if isinstance(value, Mapping | list | tuple):
         raise TypeError("yaml_encode takes a single value")
     return yaml_dquote(value) if isinstance(value, str) else yaml_text(value)
 
 
 def yaml_dquote(text: Any) -> str:
-    """A text in double quotes, escaped as YAML does."""
+    """Return the text in double quotes, escaped for YAML."""
     return yaml.safe_dump(str(text), default_style='"', width=2**30, allow_unicode=True).strip()
 
 
 def yaml_squote(text: Any) -> str:
-    """A text in single quotes, escaped as YAML does."""
+    """Return the text in single quotes, escaped for YAML."""
     return yaml.safe_dump(str(text), default_style="'", width=2**30, allow_unicode=True).strip()
 
 
 def json_text(value: Any, sort_keys: bool = True, indent: int | None = None) -> Markup:
-    """JSON."""
+    """Return the value as JSON."""
     return Markup(json.dumps(_plain(value), sort_keys=sort_keys, indent=indent, ensure_ascii=False))
 
 
 def json_for_html(value: Any, indent: int | None = None, **options: Any) -> str:
-    """JSON that may stand in HTML: <, >, & and ' are escaped, and what is not ASCII."""
+    """Return the value as JSON for use in HTML: ``<``, ``>``, ``&``, ``'`` and non-ASCII characters are escaped."""
     written = json.dumps(_plain(value), indent=indent, **{"ensure_ascii": True, **options})
     return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def to_bool(value: Any) -> bool:
-    """Salt's notion of true: yes, true, 1, on, and numbers above zero."""
+    """Return Salt's truth value: True for yes, true, 1, for numbers above zero and for collections that are not empty."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -103,22 +103,22 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
 
 
 def regex_search(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
-    """Groups of the first match anywhere, None without one."""
+    """Return the groups of the first match anywhere in the text, or None."""
     return _groups(re.search(pattern, text, _flags(ignorecase, multiline)))
 
 
 def regex_match(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
-    """Groups of a match at the beginning, None without one."""
+    """Return the groups of a match at the beginning of the text, or None."""
     return _groups(re.match(pattern, text, _flags(ignorecase, multiline)))
 
 
 def regex_replace(text: str, pattern: str, repl: str, ignorecase: bool = False, multiline: bool = False) -> str:
-    """Every match replaced."""
+    """Return the text with every match replaced."""
     return re.sub(pattern, repl, text, flags=_flags(ignorecase, multiline))
 
 
 def strftime(value: Any, form: str = "%Y-%m-%d") -> str:
-    """A time (seconds, ISO text, datetime) in a format."""
+    """Return a time in the given format. The time is seconds since the epoch, a text, a datetime, or empty for now."""
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, int | float) or str(value).replace(".", "", 1).isdecimal():
@@ -138,11 +138,11 @@ def _moment(text: str) -> datetime:
             return datetime.strptime(text, form)
         except ValueError:
             continue
-    raise ValueError(f"'{text}' is no time that strftime understands; ISO 8601 is")
+    raise ValueError(f"strftime cannot parse the time '{text}'; write it in ISO 8601 (2024-12-31T23:59:59)")
 
 
 def digest(name: str) -> Callable[[Any], str]:
-    """A filter that gives the hexadecimal digest of a text."""
+    """Return a filter that returns the hexadecimal digest of a text."""
 
     def filtered(text: Any) -> str:
         data = text if isinstance(text, bytes) else str(text).encode()
@@ -152,17 +152,17 @@ def digest(name: str) -> Callable[[Any], str]:
 
 
 def base64_encode(text: Any) -> str:
-    """Base64 of a text."""
+    """Return the base64 encoding of a text."""
     return base64.b64encode(text if isinstance(text, bytes) else str(text).encode()).decode()
 
 
 def base64_decode(text: Any) -> str:
-    """The text behind base64."""
+    """Return the text that a base64 text encodes."""
     return base64.b64decode(text).decode()
 
 
 def method_call(value: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-    """The result of a public method of the value."""
+    """Return the result of a public method of the value, or None if the value has no such method."""
     if method.startswith("_"):
         raise jinja2.exceptions.SecurityError(f"'{method}' is not a public method")
     found = getattr(value, method, None)
@@ -170,7 +170,7 @@ def method_call(value: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def to_num(value: Any) -> Any:
-    """A number where the text is one."""
+    """Return the number that a text represents, else the value unchanged."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -181,14 +181,17 @@ def to_num(value: Any) -> Any:
 
 
 def xml(value: Any) -> Markup:
-    """XML of maps and lists: scalars of a map are attributes of its element, maps and lists are elements in it."""
-    # Hardly a template needs it, and each would load Python's parser of XML.
+    """Return maps and lists as XML.
+
+    Scalars in a map become attributes of its element, maps and lists become child elements.
+    """
+    # Loaded on use: few templates need it, and every process would load Python's XML parser.
     text: str = loaded("statecore.render.filters.xml_text", "xml")(value)
     return Markup(text)
 
 
 def load_yaml(text: Any) -> Any:
-    """The data of a YAML text."""
+    """Return the data of a YAML text. Raises TemplateRuntimeError."""
     try:
         return sls_yaml.load(str(text))
     except sls_yaml.YamlFault as fault:
@@ -198,7 +201,7 @@ def load_yaml(text: Any) -> Any:
 
 
 def load_json(text: Any) -> Any:
-    """The data of a JSON text."""
+    """Return the data of a JSON text. Raises TemplateRuntimeError."""
     try:
         return json.loads(str(text))
     except ValueError as error:
@@ -206,17 +209,17 @@ def load_json(text: Any) -> Any:
 
 
 def sls_parameters(value: Any, flow_style: bool = False) -> Markup:
-    """A map as the list of arguments that a state takes."""
+    """Return a map as a YAML list of arguments, as a state in an SLS has."""
     return yaml_text([{key: item} for key, item in value.items()], flow_style)
 
 
 def hmac_text(text: Any, secret: str) -> str:
-    """HMAC-SHA256, hexadecimal."""
+    """Return the HMAC-SHA256 of a text, hexadecimal."""
     return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).hexdigest()
 
 
 def hmac_fits(text: Any, secret: str, challenge: str) -> bool:
-    """Whether a challenge is the base64 of the text's HMAC-SHA256."""
+    """Return True if ``challenge`` is the base64 of the text's HMAC-SHA256."""
     own = base64.b64encode(hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest())
     return hmac.compare_digest(own, _bytes(challenge))
 
@@ -226,26 +229,29 @@ def _bytes(text: Any) -> bytes:
 
 
 def uuid_of(value: Any) -> str:
-    """A UUID that depends on the value alone."""
-    # Here, as pprint below: few templates use it, and all would load it.
+    """Return the version 5 UUID of the value. Equal values have equal UUIDs."""
+    # Imported here, as pprint below: few templates use it, and every process would load the module.
     import uuid
 
     return str(uuid.uuid5(uuid.UUID(_NAMESPACE), str(value)))
 
 
 def to_snake_case(text: str) -> str:
-    """camelCase and HTTPServer as camel_case and http_server."""
+    """Return the name in snake case: camelCase becomes camel_case, HTTPServer becomes http_server."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[^_])(?=[A-Z][a-z])", "_", text).lower()
 
 
 def to_camelcase(text: str, uppercamel: bool = False) -> str:
-    """snake_case as snakeCase, or SnakeCase."""
+    """Return the snake_case name as snakeCase, or as SnakeCase with ``uppercamel``."""
     first, *rest = text.split("_")
     return (first.capitalize() if uppercamel else first) + "".join(word.capitalize() for word in rest)
 
 
 def human_to_bytes(size: Any, default_unit: str = "B", handle_metric: bool = False) -> int:
-    """Bytes of ``2G``, ``30MB``, ``64KiB``; MB is a power of ten with ``handle_metric``. 0 for what is no size."""
+    """Return the number of bytes in a size such as ``2G``, ``30MB`` or ``64KiB``; 0 if it is not a size.
+
+    Units are powers of 1024. With ``handle_metric``, ``MB`` and the like are powers of 1000.
+    """
     found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*(.*)", str(size).strip())
     if found is None:
         return 0
@@ -259,7 +265,7 @@ def human_to_bytes(size: Any, default_unit: str = "B", handle_metric: bool = Fal
 
 
 def is_hex(text: Any) -> bool:
-    """Whether a text is a hexadecimal number."""
+    """Return True if the text is a hexadecimal number."""
     try:
         int(text, 16)
     except (TypeError, ValueError):
@@ -268,7 +274,10 @@ def is_hex(text: Any) -> bool:
 
 
 def allowed(value: Any, whitelist: Any = None, blacklist: Any = None) -> bool:
-    """Whether globs or patterns of the one list name a value, and those of the other do not."""
+    """Return True if the value matches the whitelist (if there is one) and does not match the blacklist.
+
+    The entries are globs or regular expressions.
+    """
 
     def named(globs: Any) -> bool:
         listed = [globs] if isinstance(globs, str) else globs
@@ -287,20 +296,23 @@ def _matched(pattern: str, text: str) -> bool:
 
 
 def python_text(value: Any) -> Markup:
-    """The value as Python writes it, on more lines where it is long."""
+    """Return the value as Python literal, on several lines if it is long."""
     import pprint
 
     return Markup(pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip())
 
 
 def joined_path(*parts: Any) -> str:
-    """Parts as one path without ``..``, each below the one before though it may begin with a slash."""
+    """Return the parts joined to one normalized path.
+
+    A part that begins with a slash is still appended to the previous one.
+    """
     first, *rest = (os.path.normpath(str(part)) for part in parts)
     return os.path.normpath(os.path.join(first, *(part.lstrip("/") for part in rest)))
 
 
 def to_bytes(text: Any, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-    """A text as bytes. Raises TypeError for what is no text."""
+    """Return the text as bytes. Raises TypeError for other types."""
     if isinstance(text, bytes | bytearray):
         return bytes(text)
     if not isinstance(text, str):
@@ -309,7 +321,7 @@ def to_bytes(text: Any, encoding: str = "utf-8", errors: str = "strict") -> byte
 
 
 def undefined_in(value: Any, seen: set[int]) -> list[jinja2.Undefined]:
-    """What is undefined in a value, as deep as it goes."""
+    """List of the undefined values in a value, at any depth."""
     if isinstance(value, jinja2.StrictUndefined):
         return [value]
     if not isinstance(value, Mapping | list | tuple) or id(value) in seen:
@@ -320,7 +332,7 @@ def undefined_in(value: Any, seen: set[int]) -> list[jinja2.Undefined]:
 
 
 def strict(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter, undefined for data in which something is."""
+    """Return the filter wrapped so that it returns undefined for data that contains an undefined value."""
 
     @functools.wraps(function)
     def filtered(value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -333,7 +345,7 @@ def strict(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Printed(dict[Any, Any]):
-    """A map that prints as YAML reads it back."""
+    """A map whose printed form is valid YAML."""
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{key!r}: {_scalar(value)}" for key, value in self.items()) + "}"
@@ -342,14 +354,14 @@ class _Printed(dict[Any, Any]):
 
 
 def _scalar(value: Any) -> str:
-    # What repr escapes in single quotes, YAML reads as written; in double quotes both agree.
+    # YAML does not read escapes (\n) in single quotes, as repr writes them. In double quotes YAML and Python agree.
     return yaml_dquote(value) if isinstance(value, str) and any(char in value for char in "\n\r\t") else repr(value)
 
 
 def printable(value: Any) -> Any:
-    """What ``{{ value }}`` prints: maps, and those in lists, so that YAML reads them back. Jinja's ``finalize``."""
+    """Return the value in the form that ``{{ value }}`` prints: maps print as YAML. Jinja calls it as ``finalize``."""
     if type(value) is str or type(value) is int:
-        # Nearly all that is printed; what follows asks an abstract class.
+        # Fast path for most printed values: the isinstance check below is slow.
         return value
     if isinstance(value, Mapping):
         return _Printed((key, printable(item)) for key, item in value.items())

@@ -1,4 +1,4 @@
-"""The filter ``xml``: maps and lists as XML."""
+"""The Jinja filter ``xml``: maps and lists as XML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jinja2
 
 
 def xml(value: Any) -> str:
-    """Raises TemplateRuntimeError for what is neither, and for nothing at all."""
+    """Return a map or list as XML text. Raises TemplateRuntimeError for other values and for empty ones."""
     if not isinstance(value, Mapping | list | tuple):
         raise jinja2.TemplateRuntimeError("Value is not a dict or list. Cannot render as XML")
     root = next(_elements(value), None)

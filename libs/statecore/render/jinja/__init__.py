@@ -1,4 +1,7 @@
-"""Jinja, loaded when the first text comes that has something of Jinja's in it: most SLS of large trees are plain YAML."""
+"""The Jinja renderer.
+
+The library jinja2 is loaded at the first text with Jinja syntax: most SLS of large trees are plain YAML.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +16,35 @@ from statecore.render.memory import RenderMemory
 
 __all__ = ["Jinja", "SaltFunctions", "whitespace"]
 
-#: Salt's own option -> Jinja's.
+#: Salt's option -> Jinja's option.
 _WHITESPACE = {"jinja_trim_blocks": "trim_blocks", "jinja_lstrip_blocks": "lstrip_blocks"}
 
-#: What begins anything that Jinja reads, as long as no option says otherwise; it also makes one kind of newline of all.
+#: Texts that make a file a Jinja template under the default options. Jinja also normalizes "\r" newlines.
 _STARTS = ("{%", "{{", "{#", "\r")
 
 
 def whitespace(opts: Mapping[str, Any]) -> dict[str, Any]:
-    """Jinja's options that Salt has options of its own for."""
+    """Return Jinja's options for Salt's options ``jinja_trim_blocks`` and ``jinja_lstrip_blocks``."""
     return {own: True for option, own in _WHITESPACE.items() if opts.get(option)}
 
 
 class Jinja:
-    """The template engine of one tree."""
+    """The Jinja renderer of one tree."""
 
     def __init__(
         self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any], memory: RenderMemory | None = None
     ) -> None:
-        """``names`` are there for every template. Options: jinja_time_limit, allow_undefined."""
+        """Prepare the renderer.
+
+        ``names`` are the variables of every template. Options used: jinja_time_limit, allow_undefined.
+        """
         self._engine = Deferred(lambda: loaded("statecore.render.jinja.engine", "Engine")(files, names, opts, memory))
 
     def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-        """The rendered text, as ``Engine.render`` makes it. Raises TemplateFault, located."""
+        """Return the rendered text, like ``Engine.render``.
+
+        A text without Jinja syntax is returned unchanged. Raises TemplateFault.
+        """
         if not options and not has_header(text) and not any(start in text for start in _STARTS):
             return text
         rendered: str = self._engine.render(text, name, saltenv, names, options)
@@ -44,6 +53,9 @@ class Jinja:
     def line_map(
         self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]
     ) -> list[int]:
-        """For each line of the rendered text, the line of the template it came from (0: elsewhere). For errors only."""
+        """List that gives for each line of the rendered text the line of the template (0: unknown).
+
+        Used for errors only.
+        """
         lines: list[int] = self._engine.line_map(text, name, saltenv, names, options)
         return lines

@@ -1,7 +1,7 @@
-"""Jinja as formulas use it: templates from ``salt://``, errors at the line of the template.
+"""The Jinja engine: renders templates of a state tree, and reports errors with the line of the template.
 
-For errors in what a template produced (YAML, high data) lines are found again by ``Engine.line_map``: the template is
-rendered a second time with a mark in front of each of its own lines. Success pays nothing for that.
+If the rendered text is wrong (YAML, high data), ``Engine.line_map`` finds the template's line: it renders the template
+again with a mark before each of its lines. A successful rendering costs nothing extra.
 """
 
 from __future__ import annotations
@@ -29,22 +29,26 @@ from statecore.render.memory import RenderMemory
 
 log = logging.getLogger(__name__)
 
-#: Seconds beyond the limit at which a template is interrupted that did not come to its next turn of a loop.
+#: Seconds after the time limit at which a template is interrupted from outside, if it reached no check in a loop or
+#: call.
 _TURN = 1.0
 
 
 def environment(files: Files, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> jinja2.Environment:
-    """Jinja's environment over a state tree, for those who read templates without rendering them."""
+    """Return Jinja's environment over a state tree, for callers that analyse templates without rendering them."""
     return TreeEnvironment(files, saltenv, names, _known(options))
 
 
 class Engine:
-    """Renders the templates of one tree."""
+    """Renders the Jinja templates of one tree."""
 
     def __init__(
         self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any], memory: RenderMemory | None = None
     ) -> None:
-        """``names`` are there for every template. Options: jinja_time_limit, allow_undefined."""
+        """Prepare the engine.
+
+        ``names`` are the variables of every template. Options used: jinja_time_limit, allow_undefined.
+        """
         self._memory = RenderMemory() if memory is None else memory
         self._files = files
         self._names = names
@@ -53,22 +57,27 @@ class Engine:
         self._environments: dict[tuple[str, str], TreeEnvironment] = {}
 
     def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-        """The rendered text. ``name``: path of the template in the tree, "" for one that is not in it.
+        """Return the rendered text of a template.
 
-        ``names`` are this template's own; ``options`` are Jinja's. Raises TemplateFault, located.
+        ``name`` is the template's path in the tree, or "". ``names`` are this template's own variables; ``options`` are
+        Jinja's options. Raises TemplateFault with file and line.
         """
         text, own = split_header(text)
         env = self._environment(saltenv, {**options, **own})
         if _is_plain(text, env):
             return text
         rendered = self._run(env, text, name, saltenv, names)
-        # Jinja drops the last newline; that of the file itself stays, those of what it includes do not.
+        # Jinja removes the last newline of every template. The file's own newline is restored, those of included files
+        # are not.
         return rendered + "\n" if text.endswith("\n") and not env.keep_trailing_newline else rendered
 
     def line_map(
         self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]
     ) -> list[int]:
-        """For each line of the rendered text, the line of the template it came from (0: elsewhere). For errors only."""
+        """List that gives for each line of the rendered text the line of the template (0: unknown).
+
+        Used for errors only.
+        """
         text, own = split_header(text)
         env = self._environment(saltenv, {**options, **own})
         if _is_plain(text, env):
@@ -76,7 +85,7 @@ class Engine:
         try:
             rendered = self._run(env, _marked(text, env), name, saltenv, names)
         except SlsError:
-            # Without a map the error is shown without a line, never hidden by another one.
+            # Without a map the first error is shown without a line. It must not be hidden by this second error.
             return []
         origins, last = [], 0
         for line in rendered.splitlines():
@@ -96,7 +105,8 @@ class Engine:
         return env
 
     def _run(self, env: TreeEnvironment, text: str, name: str, saltenv: str, names: Mapping[str, Any]) -> str:
-        # A template may call a function that renders another one: that one has what time is left.
+        # A template may call a function that renders another template. The inner one gets the remaining time of the
+        # outer one.
         outer = env.rendering
         env.rendering = Rendering(names, min(outer.deadline, time.thread_time() + self._limit))
         path = self._files.fetch(name, saltenv) if name and not name.startswith("/") else None
@@ -117,7 +127,7 @@ class Engine:
         file, line = _place(error, name)
         reason = self._reason(error)
         if isinstance(error, RecursionError) and not line:
-            # It did not come to be rendered.
+            # The recursion happened in the parser, before the rendering.
             reason, line = "Jinja error: it nests too deep", _line_read(error)
         path = Path(file)
         if not path.is_absolute():
@@ -138,7 +148,7 @@ class Engine:
         return sentence.format(error.message if isinstance(error, jinja2.TemplateError) else error)
 
 
-#: What went wrong -> how Salt begins its sentence; the first that fits. What is none of these is named by its class.
+#: Exception type -> Salt's error message; the first that fits. Other exceptions are named by their class.
 _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (jinja2.TemplateSyntaxError, "Jinja syntax error: {}"),
     (jinja2.UndefinedError, "Jinja variable {}"),
@@ -151,32 +161,32 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def _place(error: BaseException, name: str) -> tuple[str, int]:
-    """(file, line) of the innermost template in a traceback: Jinja rewrites its frames to template lines."""
+    """Return (file, line) of the innermost template in a traceback. Jinja rewrites its frames to template lines."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.filename or name, error.lineno
     place = (name, 0)
     for frame, line in traceback.walk_tb(error.__traceback__):
         template = frame.f_globals.get("__jinja_template__")
         if template is not None:
-            # An interrupted template: Jinja rewrites the frames of Exceptions only.
+            # Jinja rewrites the frames of Exceptions only, so the frame of an interrupted template is translated here.
             place = (template.filename or name, template.get_corresponding_lineno(line))
         elif "__jinja_exception__" in frame.f_globals:
             file = frame.f_code.co_filename
             place = (name if file == "<template>" else file, line)
             if isinstance(error, RecursionError):
-                # Where it ended says nothing; where it began does.
+                # For an endless recursion the outermost line is useful, the innermost is arbitrary.
                 break
     return place
 
 
 def _line_read(error: BaseException) -> int:
-    """The line that Jinja's parser was at; 0 where it had read all."""
+    """Return the line that Jinja's parser had reached; 0 if parsing was finished."""
     parsers = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
     return next((parser.stream.current.lineno for parser in parsers if isinstance(parser, jinja2.parser.Parser)), 0)
 
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those options that Jinja has; the others are named in the log, as Salt does."""
+    """Return the options that Jinja has. As in Salt, other options are logged."""
     known = {}
     for name, value in options.items():
         if hasattr(jinja2.defaults, str(name).upper()):
@@ -187,17 +197,17 @@ def _known(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_plain(text: str, env: TreeEnvironment) -> bool:
-    """Whether nothing in a text is Jinja's, so that it renders to itself: it is not even read then."""
+    """Return True if a text has no Jinja syntax, so it renders to itself and need not be parsed."""
     starts = (env.block_start_string, env.variable_start_string, env.comment_start_string, "\r")
     by_line = env.line_statement_prefix or env.line_comment_prefix
     return not by_line and not any(start in text for start in starts)
 
 
 def _marked(text: str, env: TreeEnvironment) -> str:
-    """The text with a mark before each line that may have one: not inside a tag or comment over several lines.
+    """Return the text with a mark before each line that may have one.
 
-    Nor is one put where it would stand in the way of ``{%-`` and ``-%}``, which take away the white space before and after
-    them, ends of lines too: not before a line that begins with such a tag, nor before an empty one.
+    Lines inside a tag or comment of several lines get no mark. Empty lines and lines that begin with ``{%-`` get none
+    either: the mark would stop ``{%-`` and ``-%}`` from removing white space and newlines.
     """
     pairs = (
         (env.block_start_string, env.block_end_string),

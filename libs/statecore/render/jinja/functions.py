@@ -1,4 +1,4 @@
-"""``salt`` in templates: ``salt['x.y']()`` and ``salt.x.y()``."""
+"""The variable ``salt`` of templates: ``salt['module.function']()`` and ``salt.module.function()``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from statecore.model.lazy import loaded
 
 
 class SaltFunctions(Mapping[str, Callable[..., Any]]):
-    """Execution functions, as templates reach them."""
+    """Map of execution functions for use in templates."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         self._functions = functions
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """The function; what is not available is undefined: a template may ask, and calling it says why."""
+        """Return the function.
+
+        For an unavailable function, return an undefined value: a template can test it, a call raises the reason.
+        """
         try:
             return self._functions[name]
         except NotAvailable as missing:
@@ -42,14 +45,14 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
             return False
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The function, or the default when it is not available."""
+        """Return the function, or ``default`` if it is not available."""
         if name not in self:
             return default
         return self[name]
 
 
 def _undefined(hint: str, name: str) -> Callable[..., Any]:
-    # Where there is a template, there is Jinja.
+    # jinja2 is loaded already if a template runs; ``loaded`` keeps this module importable without it.
     undefined: Callable[..., Any] = loaded("jinja2", "StrictUndefined")(hint=hint, name=name)
     return undefined
 

@@ -1,4 +1,4 @@
-"""The line ``#jinja2: {...}``: Jinja's options for the file it stands in."""
+"""The header line ``#jinja2: {...}``: Jinja options for the file that contains it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-#: Begins a line of JSON.
+#: Start of the header line. A JSON object follows.
 _HEADER = "#jinja2:"
 
-#: Characters of a text among which the line is looked for.
+#: Number of characters at the start of a text in which the header is searched.
 _BEGINNING = 4096
 
 
 def has_header(text: str) -> bool:
-    """Whether a text may have such a line."""
+    """Return True if the text may have a header line."""
     return _HEADER in text[:_BEGINNING]
 
 
 def split_header(text: str) -> tuple[str, dict[str, Any]]:
-    """The text without its line ``#jinja2: {...}`` (all others keep their numbers), and the options of that line.
+    """Return (text without the header line, options of the header line). The numbers of the other lines stay the same.
 
-    It stands in the first line, or in the second behind a shebang.
+    The header is the first line, or the second after a ``#!`` line.
     """
     if not has_header(text):
         return text, {}
@@ -39,8 +39,8 @@ def split_header(text: str) -> tuple[str, dict[str, Any]]:
     except ValueError:
         options = None
     if not isinstance(options, dict):
-        log.warning("Ignoring '#jinja2:' header in template: it is no JSON object: %s", line)
+        log.warning("Ignoring '#jinja2:' header in template: it is not a JSON object: %s", line)
         return text, {}
-    # A comment over the end of its line: the line goes, and no newline of what follows.
+    # The header is replaced by a comment that spans its newline, so that the line vanishes and line numbers stay.
     opening, closing = options.get("comment_start_string", "{#"), options.get("comment_end_string", "#}")
     return f"{before}{opening}\n+{closing}{rest}", options

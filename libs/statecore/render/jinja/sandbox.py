@@ -1,7 +1,8 @@
-"""The sandbox that templates run in: templates from ``salt://``, strict about what is undefined, bounded in time.
+"""The sandbox for Jinja templates: loads templates from the tree, is strict about undefined values, and limits time.
 
-One environment serves all templates of a tree that are read with the same options. What belongs to one rendering (names,
-templates already loaded, the time left) is in a ``Rendering``, so that a template may render another one in between.
+One environment serves all templates of a tree that have the same options. State that belongs to one rendering
+(variables, loaded templates, deadline) is in a ``Rendering``, so that a template may render another template in
+between.
 """
 
 from __future__ import annotations
@@ -26,36 +27,36 @@ from statecore.render.jinja.tags import SerializerExtension
 from statecore.render.memory import RenderMemory
 from statecore.render.names import place
 
-#: Turns of loops and calls between two looks at the clock.
+#: Number of loop iterations and calls between two checks of the clock.
 _TURNS = 100
 
-#: What codegen writes at the beginning of each turn of a loop.
+#: Code that Jinja's code generator writes at the beginning of each loop iteration.
 _TURN_BEGINS = "_loop_vars = {}"
 
-#: What codegen writes for the values that the ``if`` of a loop is asked about.
+#: Code that Jinja's code generator writes for the values that a loop's ``if`` filters.
 _FILTERED = "fiter"
 
-#: Characters, items or bits that a multiplication or a power may make: Python would compute them without a look at a clock.
+#: Largest result of a multiplication or power, in characters, items or bits. Python computes it without a clock check.
 _LARGEST = 100_000_000
 
 
 class TimeLimit(Exception):
-    """A template that computes for longer than it may."""
+    """A template that exceeded its time limit."""
 
 
 @dataclass(slots=True)
 class Rendering:
-    """One template in work, and all that it imports."""
+    """The state of one rendering: variables, deadline and imported templates."""
 
     names: Mapping[str, Any]
-    #: Seconds of this thread's own computing at which it has to be done; what commands and requests take does not count.
+    #: Deadline in seconds of this thread's CPU time. Waiting for commands and requests does not count.
     deadline: float
-    #: Path -> imported template: evaluated once for each rendering.
+    #: Path -> imported template. Each is evaluated once for each rendering.
     loaded: dict[str, jinja2.Template] = field(default_factory=dict)
 
 
 class _CountingCode(CodeGenerator):
-    """Python code of a template, in which every turn of a loop counts."""
+    """Code generator whose loops count their iterations, for the time limit."""
 
     def writeline(self, x: str, node: nodes.Node | None = None, extra: int = 0) -> None:
         super().writeline(x, node, extra)
@@ -63,7 +64,7 @@ class _CountingCode(CodeGenerator):
             super().writeline("next(turns)")
 
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo) -> str:
-        # What a filter gives now is not what it gives later, and code is kept. Texts of the template itself stay as they are.
+        # Compiled code is cached, and a filter's result may change. So only the template's own text is a constant.
         if not isinstance(node, nodes.TemplateData):
             raise nodes.Impossible
         return super()._output_child_to_const(node, frame, finalize)
@@ -73,14 +74,17 @@ class _CountingCode(CodeGenerator):
 
 
 class TreeLoader(jinja2.BaseLoader):
-    """Templates of one environment of the state tree."""
+    """Loads the templates of one saltenv."""
 
     def __init__(self, files: Files, saltenv: str) -> None:
         self._files = files
         self._saltenv = saltenv
 
     def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
-        """Text, path, and "still fresh". Raises TemplateNotFound, TemplateError for what is no UTF-8 text."""
+        """Return (text, path, function that reports the text as current).
+
+        Raises TemplateNotFound, or TemplateError if not UTF-8.
+        """
         path = self._files.fetch(template.removeprefix("salt://"), self._saltenv)
         if path is None or not path.is_file():
             raise jinja2.TemplateNotFound(template, f"{template} is not in saltenv '{self._saltenv}'")
@@ -93,7 +97,7 @@ class TreeLoader(jinja2.BaseLoader):
 
 
 class TreeEnvironment(SandboxedEnvironment):
-    """Jinja's environment over one environment of a state tree."""
+    """Jinja's environment for the templates of one saltenv."""
 
     code_generator_class = _CountingCode
     intercepted_binops = frozenset(("*", "**"))
@@ -106,7 +110,10 @@ class TreeEnvironment(SandboxedEnvironment):
         options: Mapping[str, Any],
         memory: RenderMemory | None = None,
     ) -> None:
-        """``names`` are there for every template. ``options``: Jinja's own, and ``undefined``."""
+        """Prepare the environment.
+
+        ``names`` are the variables of every template. ``options`` are Jinja's own, and ``undefined``.
+        """
         super().__init__(
             loader=TreeLoader(files, saltenv),
             finalize=printable,
@@ -116,7 +123,7 @@ class TreeEnvironment(SandboxedEnvironment):
         self.memory = RenderMemory() if memory is None else memory
         self._own = repr(sorted(options.items(), key=lambda item: item[0]))
         self.rendering = Rendering({}, float("inf"))
-        #: Drawn from once for each turn of a loop and each call: every so many it looks at the clock.
+        #: Iterator that advances for each loop iteration and each call. Every ``_TURNS`` items it checks the clock.
         self.turns: Iterator[bool]
         self.count_anew()
         self.filters.update(FILTERS)
@@ -133,15 +140,15 @@ class TreeEnvironment(SandboxedEnvironment):
         return repeat(True, _TURNS)
 
     def count_anew(self) -> None:
-        """The iterator has ended with whatever was raised in it, and another rendering may follow."""
+        """Make a new counting iterator: an iterator that raised an exception is exhausted."""
         self.turns = chain.from_iterable(map(self._look, repeat(None)))
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
-        """The values, each of which counts as a turn."""
+        """Return the values, where each one counts as a loop iteration."""
         return compress(values, self.turns)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """A product or a power. Raises TemplateRuntimeError for what would take all memory."""
+        """Return the product or power. Raises TemplateRuntimeError if the result would be too large."""
         if operator == "*":
             sizes = [(len(a), b) for a, b in ((left, right), (right, left)) if hasattr(a, "__len__")]
             too_large = any(isinstance(times, int) and size * times > _LARGEST for size, times in sizes)
@@ -153,21 +160,24 @@ class TreeEnvironment(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def template(self, text: str, name: str | None, file: str | None, names: Mapping[str, Any]) -> jinja2.Template:
-        """A text as a template. A text is compiled once."""
+        """Return the template of a text. Each text is compiled once."""
         code = self.memory.code((self._own, name, file, text), text, lambda: self.compile(text, name, file))
         return self.template_class.from_code(self, code, self.make_globals({**names}), None)
 
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
-        # What loops draw from. Behind the last line, so that those before keep their numbers.
+        # Names that the loops use. Added after the last line, so that line numbers stay the same.
         return (
             super()._generate(source, name, filename, defer_init)
             + "\nturns, counted = environment.turns, environment.counted"
         )
 
     def _load_template(self, name: str, globals: MutableMapping[str, Any] | None) -> jinja2.Template:
-        """A template that is imported knows where it is itself, as in Salt; one that is included belongs to the SLS."""
+        """Return a template by name.
+
+        As in Salt, an imported template gets its own path variables, an included one the SLS's.
+        """
         rendering = self.rendering
         loaded = rendering.loaded.get(name)
         if loaded is None:
@@ -180,12 +190,15 @@ class TreeEnvironment(SandboxedEnvironment):
         return loaded
 
     def is_safe_callable(self, obj: Any) -> bool:
-        """As in the sandbox. Asked for each call, so that calls count as turns."""
+        """Return True if the sandbox allows the call. Jinja calls this for each call, so calls are counted here."""
         next(self.turns)
         return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))
 
     def join_path(self, template: str, parent: str) -> str:
-        """``./x`` and ``../x`` are meant from the importing file's directory. Raises TemplateNotFound beyond the tree."""
+        """Return the tree path of ``template``; ``./x`` and ``../x`` are relative to ``parent``.
+
+        Raises TemplateNotFound outside the tree.
+        """
         if not template.startswith((".", "/")):
             return template.removeprefix("salt://")
         if template.startswith("/"):
@@ -208,7 +221,7 @@ def _show_full_context(context: Context) -> dict[Any, Any]:
 
 
 def _simple(value: Any) -> Any:
-    """Data as it is; what is none as Python writes it."""
+    """Return the value with everything that is not plain data replaced by its repr."""
     if isinstance(value, Mapping) and isinstance(value, dict):
         return {key if _is_plain(key) else repr(key): _simple(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

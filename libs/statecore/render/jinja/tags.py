@@ -1,4 +1,7 @@
-"""Salt's own statements: ``{% import_yaml "x" as y %}``, ``{% load_json as y %}...{% endload %}``, ``{% profile as "z" %}``."""
+"""Salt's own Jinja statements.
+
+``{% import_yaml "x" as y %}``, ``{% load_json as y %}...{% endload %}``, ``{% profile as "z" %}...{% endprofile %}``.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from jinja2.parser import Parser
 from statecore.render.filters.text import load_json, load_yaml
 from statecore.render.memory import RenderMemory
 
-#: Marks a line's origin in a second rendering; no text holds it by accident.
+#: Mark of a template line in the second rendering (``Engine.line_map``). Its control characters do not occur in texts.
 MARKED = re.compile("\x01(\\d+)\x02")
 
 _READERS: Mapping[str, Callable[[str], Any]] = {"yaml": load_yaml, "json": load_json, "text": str}
 
 
 class SerializerExtension(Extension):
-    """Data of other files and of blocks, as names of the template that other templates may import."""
+    """Statements that load YAML, JSON or text from other files or from blocks into variables, which can be imported."""
 
     tags = {  # noqa: RUF012 - Jinja's interface
         *(f"{verb}_{kind}" for verb in ("import", "load") for kind in _READERS),
@@ -28,7 +31,7 @@ class SerializerExtension(Extension):
     }
 
     def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
-        """One statement."""
+        """Parse one statement."""
         verb, _, kind = parser.stream.current.value.partition("_")
         if verb == "profile":
             # Salt logs how long the block took; here it is only its content.
@@ -39,7 +42,10 @@ class SerializerExtension(Extension):
         return self._import(parser, kind) if verb == "import" else self._load(parser, kind)
 
     def _import(self, parser: Parser, kind: str) -> list[nodes.Node]:
-        """What is imported is a template itself, rendered first; ``with context`` it sees the names of this one."""
+        """Parse an import.
+
+        The imported file is rendered as a template first; with ``with context`` it sees this template's variables.
+        """
         imported = parser.parse_import()
         line = imported.lineno
         target = nodes.Name(imported.target, "store", lineno=line)
@@ -51,7 +57,7 @@ class SerializerExtension(Extension):
         parser.stream.expect("name:as")
         target = parser.parse_assign_target()
         body = parser.parse_statements(("name:endload",), drop_needle=True)
-        # The block's text is kept in a name of its own, then read.
+        # The block's text is assigned to a free name first, then parsed.
         scratch = parser.free_identifier(lineno=line)
         return [
             nodes.AssignBlock(scratch, None, body, lineno=line),

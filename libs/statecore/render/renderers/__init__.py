@@ -1,4 +1,4 @@
-"""The renderers that an SLS may name in its first line: one file each, one table."""
+"""The table of built-in renderers, which an SLS may name in its first line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from statecore.render.renderers import formats, gpg_messages, mako_template, python
 from statecore.render.stage import Renderer
 
-#: Name in a shebang -> what it does with what came out of the one before.
+#: Renderer's name -> its function. The function gets the previous renderer's output.
 RENDERERS: Mapping[str, Renderer] = {
     "gpg": gpg_messages.render,
     "jinja": formats.render_jinja,
@@ -20,10 +20,10 @@ RENDERERS: Mapping[str, Renderer] = {
     "yaml": formats.render_yaml,
 }
 
-#: Those that read bytes which need not be text.
+#: Renderers whose input may be bytes that are not text.
 BINARY = frozenset({"msgpack"})
 
-#: Those that give text.
+#: Renderers that return text.
 TEMPLATES = frozenset({"jinja", "mako"})
 
 __all__ = ["BINARY", "RENDERERS", "TEMPLATES"]

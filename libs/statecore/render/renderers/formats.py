@@ -1,4 +1,4 @@
-"""The renderers that are one call of a library: jinja, json, msgpack, text, toml, yaml."""
+"""The renderers that call one library function: jinja, json, msgpack, text, toml, yaml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from statecore.render.stage import RenderContext
 
 
 def render_jinja(data: Any, stage: RenderContext) -> str:
-    """The rendered text. ``-s`` is taken, as it is by Salt: the data is text here anyway."""
+    """Return the rendered text. The option ``-s`` is accepted, as in Salt, without effect."""
     if stage.arguments not in ("", "-s"):
         raise DataFault(f"Unknown renderer option: {stage.arguments}", 1)
     source = stage.source
@@ -23,10 +23,10 @@ def render_jinja(data: Any, stage: RenderContext) -> str:
 
 
 def render_json(data: Any, stage: RenderContext) -> Any:
-    """The value; {} of nothing."""
+    """Return the JSON value; {} for an empty text. Raises DataFault."""
     text = str(data)
     if text.startswith("#!"):
-        # JSON has no comments. The empty line keeps the numbers of the others.
+        # JSON has no comments. The empty line keeps the line numbers.
         text = "\n" + text.partition("\n")[2]
     try:
         return json.loads(text) if text.strip() else {}
@@ -37,7 +37,7 @@ def render_json(data: Any, stage: RenderContext) -> Any:
 
 
 def render_msgpack(data: Any, stage: RenderContext) -> Any:
-    """The value; {} of nothing."""
+    """Return the msgpack value; {} for empty data. Raises DataFault."""
     packed = data if isinstance(data, bytes) else str(data).encode("utf-8", "surrogateescape")
     if packed.startswith(b"#!"):
         packed = packed.partition(b"\n")[2]
@@ -50,7 +50,7 @@ def render_msgpack(data: Any, stage: RenderContext) -> Any:
 
 
 def render_text(data: Any, stage: RenderContext) -> Any:
-    """The data as it is."""
+    """Return the data unchanged."""
     return data
 
 
@@ -58,7 +58,7 @@ _LINE = re.compile(r"\(at line (\d+)")
 
 
 def render_toml(data: Any, stage: RenderContext) -> dict[str, Any]:
-    """The document."""
+    """Return the TOML document. Raises DataFault."""
     import tomllib  # few trees use it
 
     try:
@@ -67,12 +67,12 @@ def render_toml(data: Any, stage: RenderContext) -> dict[str, Any]:
         raise DataFault("not TOML: it nests too deep", 0) from error
     except tomllib.TOMLDecodeError as error:
         found = _LINE.search(str(error))
-        # At the end of the document it names no line.
+        # The error of an unfinished document names no line.
         raise DataFault(f"not TOML: {error}", int(found[1]) if found else str(data).count("\n")) from error
 
 
 def render_yaml(data: Any, stage: RenderContext) -> Any:
-    """The document; data that is a map already stays."""
+    """Return the YAML document. Data that is already a map is returned unchanged."""
     if isinstance(data, Mapping):
         return data
     text = str(data)

@@ -1,4 +1,4 @@
-"""The renderer ``gpg``: values that are OpenPGP messages become what they say. The program ``gpg`` does it."""
+"""The renderer ``gpg``: decrypts the OpenPGP messages in values, with the program ``gpg``."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ log = logging.getLogger(__name__)
 
 _MESSAGE = re.compile(rb"-----BEGIN PGP MESSAGE-----.*?-----END PGP MESSAGE-----", re.DOTALL)
 
-#: Beginning of a message: a value without it costs one search.
+#: Start of a message. A value without it costs one search.
 _BEGIN = "-----BEGIN PGP MESSAGE-----"
 
-#: Seconds that gpg may take for one message; it waits for a password where a key has one.
+#: Seconds that gpg may take for one message. It waits for a password if a key has one.
 _PATIENCE = 60
 
 
 def render(data: Any, stage: RenderContext) -> Any:
-    """The data with every message in it decrypted, in texts, maps and lists.
+    """Return the data with every OpenPGP message in it decrypted, in texts, maps and lists.
 
-    Options: gpg_keydir, gpg_decrypt_must_succeed (True: a message that cannot be decrypted is a fault; False: it stays, and
-    the log says so). Raises DataFault also where there is no gpg.
+    Options: gpg_keydir, gpg_decrypt_must_succeed (True: a message that cannot be decrypted is a fault; False: it stays
+    and a warning is logged). Raises DataFault, also if the program gpg is not installed.
     """
     program = shutil.which("gpg")
     if program is None:
-        raise DataFault("GPG unavailable: there is no program gpg", 0)
+        raise DataFault("GPG unavailable: the program gpg is not installed", 0)
     keys = _keys(stage.opts)
     with _home(keys) as home:
         return _Opened(program, home, keys, bool(stage.opts.get("gpg_decrypt_must_succeed", True))).value(data)
 
 
 class _Opened:
-    """Decrypts what it is given, equal messages once."""
+    """Decrypts the messages in a value. Equal messages are decrypted once."""
 
     def __init__(self, program: str, home: str, keys: str, must_succeed: bool) -> None:
         self._command = [program, "--homedir", home, "--status-fd", "2", "--no-tty", "--batch", "-d"]
@@ -50,6 +50,7 @@ class _Opened:
         self._known: dict[bytes, bytes] = {}
 
     def value(self, value: Any) -> Any:
+        """Return the value with all messages in it decrypted."""
         if isinstance(value, str):
             return self._text(value) if _BEGIN in value else value
         if isinstance(value, Mapping):
@@ -60,7 +61,7 @@ class _Opened:
 
     def _text(self, text: str) -> str | bytes:
         found, count = _MESSAGE.subn(lambda message: self._message(message[0]), text.encode("utf-8", "surrogateescape"))
-        # The newline is YAML's, behind a message over several lines.
+        # YAML adds a newline after a message of several lines.
         plain = found.rstrip(b"\n") if count else found
         try:
             return plain.decode()
@@ -73,7 +74,7 @@ class _Opened:
         return self._known[message]
 
     def _decrypted(self, message: bytes) -> bytes:
-        # Messages from a command line have their newlines spelled out.
+        # Messages given on a command line have the two characters \n for a newline.
         message = message.replace(rb"\n", b"\n")
         try:
             done = subprocess.run(self._command, input=message, capture_output=True, timeout=_PATIENCE, check=False)
@@ -91,12 +92,15 @@ class _Opened:
 
 @contextmanager
 def _home(keys: str) -> Iterator[str]:
-    """The directory of the keys, as gpg can use it. It puts locks and the socket of its agent beside them: of a directory that
-    cannot be written, as a mounted secret is, it gets a copy that nobody else can read, gone afterwards with the agent."""
+    """Yield a directory of keys that gpg can write to: ``keys`` itself, or a private copy if it is read-only.
+
+    gpg puts locks and its agent's socket beside the keys, which fails in a mounted secret. The copy and its agent are
+    removed afterwards.
+    """
     if not Path(keys).is_dir() or os.access(keys, os.W_OK):
         yield keys
         return
-    # Here: few trees have secrets that lie in such a place, and all would load it.
+    # Imported here: few trees have keys in a read-only directory, and every process would load the module.
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="gpg-") as home:
@@ -110,17 +114,17 @@ def _home(keys: str) -> Iterator[str]:
 
 
 def _unwanted(directory: str, names: list[str]) -> list[str]:
-    """Sockets and locks of another's agent, and the second set of names (``..data``) that Kubernetes gives a mounted secret."""
+    """List of the names not to copy: sockets and locks of another agent, and Kubernetes' internal names (``..data``)."""
     return [name for name in names if name.startswith(("S.", ".#", "..")) or name.endswith(".lock")]
 
 
 def _reason(said: str) -> str:
-    """What gpg says to people, on one line."""
+    """Return gpg's error messages on one line."""
     lines = [line.removeprefix("gpg: ") for line in said.splitlines() if not line.startswith("[GNUPG:]")]
-    return "; ".join(line.strip() for line in lines if line.strip()) or "gpg says nothing"
+    return "; ".join(line.strip() for line in lines if line.strip()) or "gpg gave no error message"
 
 
 def _keys(opts: Mapping[str, Any]) -> str:
-    """The directory of the keys."""
+    """Return the directory of the GPG keys, from the options."""
     configured = opts.get("config_dir") or os.path.split(str(opts.get("conf_file") or ""))[0] or "/etc/salt"
     return str(opts.get("gpg_keydir") or os.path.join(str(configured), "gpgkeys"))

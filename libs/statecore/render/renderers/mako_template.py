@@ -1,4 +1,4 @@
-"""The renderer ``mako``: text from a template that may do what the minion may. Mako is there where somebody installed it."""
+"""The renderer ``mako``. It needs the Python package Mako. A Mako template can run any Python code of the minion."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ _NAMED = re.compile("'(\\w+)' is not defined")
 
 
 def render(data: Any, stage: RenderContext) -> str:
-    """The rendered text."""
+    """Return the rendered text of the SLS."""
     source = stage.source
     return run(str(data), source.path or source.file, source.saltenv, stage.files, stage.names, seconds_of(stage.opts))
 
 
 def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, Any], seconds: float) -> str:
-    """The rendered text of a template at a path of the tree, which may compute for so many seconds. Raises TemplateFault at
-    its line."""
+    """Return the rendered text of the template at ``path`` in the tree. Raises TemplateFault with its line.
+
+    The template may compute for ``seconds`` seconds.
+    """
     try:
-        # Not everybody has it, and it takes longer to import than all our renderers.
+        # Optional, and slower to import than all other renderers together.
         from mako.exceptions import CompileException, SyntaxException
     except ImportError as error:
         text_ = "Mako is not installed here (the Python package 'Mako')"
         raise TemplateFault(text_, Mark(path, 1), text) from error
     try:
-        # Mako finds lines by templates that are still there.
+        # Mako needs the live template objects to find the lines of an error.
         with computing_limit(seconds):
             template = _Lookup(files, saltenv).template(text, path)
             rendered: str = template.render_unicode(**_passable(names))
@@ -53,7 +55,10 @@ def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, An
 
 
 def _fault(reason: str, error: BaseException, text: str, path: str) -> TemplateFault:
-    """At the innermost line of a template that the error went through. Called while it is handled: Mako looks for it there."""
+    """Return the fault at the innermost template line of an error.
+
+    Call it in the error's except block, as Mako requires.
+    """
     from mako.exceptions import RichTraceback
 
     records = [record for record in RichTraceback(error=error).records if record[4] is not None]
@@ -63,7 +68,10 @@ def _fault(reason: str, error: BaseException, text: str, path: str) -> TemplateF
 
 
 def _line_of(error: BaseException, source: str) -> int:
-    """The first line with the name that is not defined: Mako asks for all names before its first line. 0 for other errors."""
+    """Return the first line that uses the undefined name of a NameError; 0 for other errors.
+
+    Mako reads all names before the template's first line, so its traceback has no line for these errors.
+    """
     found = _NAMED.match(str(error)) if isinstance(error, NameError) else None
     if found is None:
         return 0
@@ -72,7 +80,9 @@ def _line_of(error: BaseException, source: str) -> int:
 
 
 class _Lookup:
-    """Mako's interface for ``<%include/>``, ``<%namespace/>`` and ``<%inherit/>``: files of the tree, or of the machine."""
+    """Mako's lookup for ``<%include/>``, ``<%namespace/>`` and ``<%inherit/>``: files of the tree, or ``file://``
+    paths.
+    """
 
     def __init__(self, files: Files, saltenv: str) -> None:
         self._files = files
@@ -80,12 +90,13 @@ class _Lookup:
         self._known: dict[str, Template] = {}
 
     def template(self, text: str, uri: str) -> Template:
+        """Return the template of a text."""
         from mako.template import Template
 
         return Template(text, uri=uri, filename=None, lookup=self, strict_undefined=True)
 
     def get_template(self, uri: str, relativeto: str | None = None) -> Template:
-        """Raises TemplateLookupException."""
+        """Return the template at ``uri``. Raises TemplateLookupException."""
         from mako.exceptions import TemplateLookupException
 
         known = self._known.get(uri)
@@ -101,20 +112,24 @@ class _Lookup:
         return known
 
     def has_template(self, uri: str) -> bool:
+        """Return True if ``get_template`` may find the URI."""
         return uri.startswith("file://") or self._files.fetch(uri.lstrip("/"), self._saltenv) is not None
 
     def adjust_uri(self, uri: str, filename: str | None) -> str:
-        """An address as it is; a path from the directory of the template that names it."""
+        """Return a URL or absolute path unchanged, and a relative path joined to the directory of the template that
+        names it.
+        """
         if "://" in uri or uri.startswith("/") or not filename:
             return uri
         return posixpath.normpath(posixpath.join(posixpath.dirname(filename.removeprefix("salt://")), uri))
 
     def filename_to_uri(self, uri: str, filename: str) -> str:
+        """Return the URI unchanged, as Mako's interface requires."""
         return uri
 
 
 def _passable(names: Mapping[str, Any]) -> dict[str, Any]:
-    """Names without those that Mako keeps for itself."""
+    """Return the variables without the names that Mako reserves."""
     return {
         name: value for name, value in names.items() if name not in ("context", "loop", "UNDEFINED", "STOP_RENDERING")
     }

@@ -1,4 +1,7 @@
-"""The renderer ``py``: an SLS that is Python, whose ``run()`` gives high data. It may do what the minion may."""
+"""The renderer ``py``: an SLS in Python, whose ``run()`` returns high data.
+
+It can run any Python code of the minion.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from statecore.render.faults import TemplateFault
 from statecore.render.limit import seconds_of, told
 from statecore.render.stage import RenderContext
 
-#: Names as Salt's modules know them -> names of templates.
+#: Name of a Salt dunder -> name of the template variable with the same value.
 _DUNDERS: Mapping[str, str] = {
     "__salt__": "salt",
     "__grains__": "grains",
@@ -24,12 +27,15 @@ _DUNDERS: Mapping[str, str] = {
 
 
 def render(data: Any, stage: RenderContext) -> Any:
-    """What ``run()`` of the file returns."""
+    """Return the value of the SLS file's ``run()``."""
     return run(str(data), stage.source.file, stage.names, seconds_of(stage.opts))
 
 
 def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:
-    """What ``run()`` of a text returns, which may compute for so many seconds. Raises TemplateFault at its line."""
+    """Return the value of the ``run()`` that the text defines. Raises TemplateFault with its line.
+
+    The text may compute for ``seconds`` seconds.
+    """
     scope = {"__name__": "sls", "__file__": file, **names}
     scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
     try:
@@ -49,6 +55,6 @@ def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:
 
 
 def _mark(error: BaseException, file: str) -> Mark:
-    """The innermost line of the file that an error went through."""
+    """Return the innermost line of the file in the error's traceback."""
     lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     return Mark(file, lines[-1] if lines else 0)

@@ -1,13 +1,15 @@
-"""Keys, certificates, requests and revocation lists (X.509), as Salt's ``x509`` names their parts.
+"""X.509 keys, certificates, signing requests and revocation lists, with the names that Salt's ``x509`` module uses.
 
-Values in, values out: what lies in files or on other machines is read by who asks. Whoever imports a file of this package loads
-``cryptography``; nothing but the module and the states ``x509`` does, when they are first used.
+The functions take and return values; callers read files and call other minions. Importing a module of this package
+loads the library ``cryptography``. Only the execution and state modules ``x509`` import it, on their first use.
 
 ``names``       distinguished and general names, object identifiers, serial numbers
 ``extensions``  extensions from Salt's arguments
-``shown``       extensions and names as ``x509.read_*`` shows them
-``loading``     from bytes in any encoding
-``wanted``      a certificate, request or list that is wanted, before anybody signs it; how it differs from the one there is
-``issuing``     keys made, wishes signed, everything encoded
-``policies``    signing policies over a caller's arguments
+``shown``       extensions and names as ``x509.read_*`` returns them
+``loading``     parses bytes in any encoding
+``wanted``      a desired certificate, request or list before it is signed; its differences from the existing one
+``issuing``     makes keys, signs, encodes
+``orders``      checks the arguments of a call and loads its keys and certificates
+``policies``    merges a signing policy with a caller's arguments
+``references``  reads a key or certificate that an argument names
 """

@@ -1,7 +1,8 @@
-"""X.509v3 extensions from what Salt takes for them: OpenSSL's configuration strings, lists and maps.
+"""X.509v3 extensions from Salt's arguments: OpenSSL configuration strings, lists and maps.
 
-One row of ``CERTIFICATE``, ``LIST`` and ``ENTRY`` for each extension that there is; a builder gives (extension, critical). What a
-value has wrong is an InvocationError that names the extension.
+``_BUILDERS`` has one function for each extension, which returns (extension, critical). ``CERTIFICATE``, ``LIST`` and
+``ENTRY`` name the extensions of certificates, revocation lists and their rows. An invalid value raises InvocationError
+that names the extension.
 """
 
 from __future__ import annotations
@@ -42,26 +43,26 @@ _USAGES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Parties:
-    """Whose keys an extension may speak of."""
+    """The keys and the certificate that an extension may refer to."""
 
-    #: The key that is certified.
+    #: The certified public key.
     subject: PublicKey | None = None
-    #: The certificate of the issuer; None where the subject signs itself.
+    #: The issuer's certificate; None for a self-signed certificate.
     issuer: x509.Certificate | None = None
-    #: The key of the issuer, where there is no certificate of it yet.
+    #: The issuer's public key, if there is no issuer's certificate yet.
     issuer_key: PublicKey | None = None
 
 
 def build(name: str, value: Any, parties: Parties) -> Built:
-    """(extension, critical). Raises InvocationError, CommandError; both name the extension."""
+    """Return (extension, critical). Raises InvocationError or CommandError, both with the extension's name."""
     try:
         return _BUILDERS[name](value, parties)
     except (CommandError, InvocationError) as error:
         raise type(error)(f"{name}: {error}") from error
     except KeyError as error:
-        raise InvocationError(f"{name}: {error.args[0]} is missing, or is nothing that there is") from error
+        raise InvocationError(f"{name}: {error.args[0]} is missing or unknown") from error
     except (TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InvocationError(f"{name}: {value!r} is not what it takes: {error}") from error
+        raise InvocationError(f"{name}: {value!r} is not a valid value: {error}") from error
 
 
 def _basic_constraints(value: Any, parties: Parties) -> Built:
@@ -151,7 +152,7 @@ def _authority_info_access(value: Any, parties: Parties) -> Built:
         x509.AccessDescription(_ACCESS.get(str(method)) or names.identifier(method), names.general_of(place))
         for method, place in rows
     ]
-    # Never critical, as RFC 5280 wants it.
+    # Never critical, as RFC 5280 requires.
     return x509.AuthorityInformationAccess(found), False
 
 
@@ -338,10 +339,10 @@ _BUILDERS: Mapping[str, Callable[[Any, Parties], Built]] = {
     "invalidityDate": _invalidity_date,
 }
 
-#: Extensions of certificates, in the order in which they are put into one.
+#: Extensions of certificates, in the order in which they are added.
 CERTIFICATE: tuple[str, ...] = tuple(_BUILDERS)[:17]
 
-#: What a request cannot ask for: the issuer's to say.
+#: Extensions that a signing request cannot contain, because the issuer decides them.
 ISSUERS: frozenset[str] = frozenset(
     {"authorityInfoAccess", "authorityKeyIdentifier", "issuerAltName", "crlDistributionPoints"}
 )
@@ -359,10 +360,10 @@ LIST: frozenset[str] = frozenset(
     }
 )
 
-#: Extensions of one row of such a list.
+#: Extensions of one row of a revocation list.
 ENTRY: frozenset[str] = frozenset({"certificateIssuer", "CRLReason", "invalidityDate"})
 
-#: What Salt's older x509 module called them.
+#: Name of the extension in Salt's older x509 module -> its name here.
 LONG_NAMES: Mapping[str, str] = {
     "X509v3 Basic Constraints": "basicConstraints",
     "X509v3 Key Usage": "keyUsage",
@@ -390,7 +391,10 @@ LONG_NAMES: Mapping[str, str] = {
 
 
 def words(value: Any) -> tuple[list[str], bool]:
-    """(the words of ``critical, a, b``, or of a list, or the keys of a map that are true; whether critical is one)."""
+    """Return (list of words, True if "critical" is one of them).
+
+    The words come from ``critical, a, b``, from a list, or from the keys of a map whose values are true.
+    """
     if isinstance(value, str):
         found = [each.strip() for each in value.split(",")]
     elif isinstance(value, Mapping):
@@ -401,7 +405,7 @@ def words(value: Any) -> tuple[list[str], bool]:
 
 
 def settings(value: Any) -> tuple[dict[str, Any], bool]:
-    """(name -> value of ``critical, a:1, b`` or of a map, whether critical)."""
+    """Return (map of name to value, True if critical), from ``critical, a:1, b`` or from a map."""
     if isinstance(value, Mapping):
         return {str(name): each for name, each in value.items() if name != "critical"}, bool(value.get("critical"))
     found, critical = words(value)
@@ -410,7 +414,9 @@ def settings(value: Any) -> tuple[dict[str, Any], bool]:
 
 
 def pairs(value: Any) -> tuple[list[tuple[str, Any]], bool]:
-    """((type, value) of ``critical, type:value, …``, of a list of such, or of maps; whether critical)."""
+    """Return (list of (type, value), True if critical), from ``critical, type:value, ...``, a list of such texts, or
+    maps.
+    """
     if isinstance(value, Mapping):
         return [(str(kind), each) for kind, each in value.items() if kind != "critical"], bool(value.get("critical"))
     listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
@@ -428,11 +434,11 @@ def pairs(value: Any) -> tuple[list[tuple[str, Any]], bool]:
 
 
 def listed(value: Any) -> list[Any]:
-    """A list as it is; [] for None; a list of anything else."""
+    """Return a list unchanged, [] for None, and any other value in a list."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-#: Names of purposes -> identifiers, as OpenSSL has them.
+#: OpenSSL's name of a key purpose -> its object identifier.
 PURPOSES: Mapping[str, str] = {
     "serverAuth": "1.3.6.1.5.5.7.3.1",
     "clientAuth": "1.3.6.1.5.5.7.3.2",

@@ -1,4 +1,4 @@
-"""Keys made, and everything written: private keys, public keys, certificates with their chains, requests, lists."""
+"""Generate private keys, sign, and encode keys, certificates with their chains, signing requests and revocation lists."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cryptography.hazmat.primitives.serialization import pkcs7, pkcs12
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.certificates.loading import PrivateKey, PublicKey
 
-#: Encodings of each kind of thing.
+#: Encodings of certificates, of private keys, and of requests and revocation lists.
 CERTIFICATES: tuple[str, ...] = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")
 KEYS: tuple[str, ...] = ("der", "pem", "pkcs12")
 OTHERS: tuple[str, ...] = ("der", "pem")
 
-#: Encodings that are text.
+#: Encodings that produce text.
 TEXT: frozenset[str] = frozenset({"pem", "pkcs7_pem"})
 
 DIGESTS: tuple[str, ...] = (
@@ -37,7 +37,7 @@ DIGESTS: tuple[str, ...] = (
     "sha3_512",
 )
 
-#: Algorithm -> the sizes that a key of it may have, the usual one first; none where it has only one.
+#: Algorithm -> possible key sizes in bits, default first. Empty for an algorithm with a fixed size.
 SIZES: Mapping[str, tuple[int, ...]] = {"rsa": (2048, 3072, 4096), "ec": (256, 384, 521), "ed25519": (), "ed448": ()}
 
 _CURVES: Mapping[int, Callable[[], ec.EllipticCurve]] = {256: ec.SECP256R1, 384: ec.SECP384R1, 521: ec.SECP521R1}
@@ -51,20 +51,20 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def need_encoding(encoding: Any, known: Sequence[str]) -> None:
-    """Raises CommandError for an encoding that there is not."""
+    """Raise CommandError for an unknown encoding."""
     if encoding not in known:
         raise CommandError(f"Invalid value '{encoding}' for encoding. Valid: {', '.join(known)}")
 
 
 def need_digest(digest: Any) -> str:
-    """The digest's name as it is known. Raises CommandError."""
+    """Return the digest's name in lower case. Raises CommandError if it is unknown."""
     if str(digest).lower() not in DIGESTS:
         raise CommandError(f"Invalid value '{digest}' for digest. Valid: {', '.join(DIGESTS)}")
     return str(digest).lower()
 
 
 def need_size(algo: Any, keysize: Any) -> int | None:
-    """The size of a key that is to be made, None where the algorithm has only one. Raises InvocationError."""
+    """Return the size in bits of a key to generate; None if the algorithm has a fixed size. Raises InvocationError."""
     if algo not in SIZES:
         raise InvocationError(
             f"Invalid algorithm specified for generating private key: {algo}. Valid: {', '.join(SIZES)}"
@@ -84,7 +84,7 @@ def need_size(algo: Any, keysize: Any) -> int | None:
 
 
 def make_key(algo: str, keysize: int | None) -> PrivateKey:
-    """A new key. Raises InvocationError."""
+    """Return a new private key. Raises InvocationError."""
     size = need_size(algo, keysize)
     if algo == "rsa":
         return rsa.generate_private_key(public_exponent=65537, key_size=size or 2048)
@@ -94,35 +94,35 @@ def make_key(algo: str, keysize: int | None) -> PrivateKey:
 
 
 def key_type(key: Any) -> str:
-    """rsa, ec, ed25519 or ed448."""
+    """Return the algorithm of a key: rsa, ec, ed25519 or ed448."""
     return next(name for name, kinds in _KINDS.items() if isinstance(key, kinds))
 
 
 def key_size(key: Any) -> int | None:
-    """Bits of a key whose algorithm has several sizes."""
+    """Return the size of a key in bits; None if its algorithm has a fixed size."""
     size: int | None = getattr(key, "key_size", None)
     return size
 
 
 def same_key(one: PublicKey, other: PublicKey) -> bool:
-    """Whether two public keys are the same."""
+    """Return True if two public keys are equal."""
     return public_pem(one) == public_pem(other)
 
 
 def public_pem(key: Any) -> str:
-    """A public key in PEM."""
+    """Return a public key in PEM."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     data: bytes = key.public_bytes(serialization.Encoding.PEM, form)
     return data.decode()
 
 
 def public_der(key: PublicKey) -> bytes:
-    """A public key in DER."""
+    """Return a public key in DER."""
     return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def hash_for(key: PrivateKey, digest: str) -> hashes.SHA256 | None:
-    """The hash that a key signs with, None for those that have their own. Raises CommandError."""
+    """Return the hash to sign with; None for Ed25519 and Ed448, which have their own. Raises CommandError."""
     if isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey):
         return None
     found: hashes.SHA256 = getattr(hashes, need_digest(digest).upper())()
@@ -130,7 +130,7 @@ def hash_for(key: PrivateKey, digest: str) -> hashes.SHA256 | None:
 
 
 def signed(builder: Any, key: PrivateKey, digest: str) -> Any:
-    """What a builder makes, signed. Raises CommandError for a digest that cannot sign."""
+    """Return the builder's object, signed. Raises CommandError if the digest cannot be used."""
     try:
         return builder.sign(key, hash_for(key, digest))
     except (UnsupportedAlgorithm, ValueError, TypeError) as error:
@@ -138,7 +138,7 @@ def signed(builder: Any, key: PrivateKey, digest: str) -> Any:
 
 
 def is_signed_by(certificate: x509.Certificate, key: PublicKey) -> bool:
-    """Whether a certificate's signature was made with the private key that belongs to this one."""
+    """Return True if the certificate's signature was made by the private key that belongs to ``key``."""
     data, signature, used = (
         certificate.tbs_certificate_bytes,
         certificate.signature,
@@ -162,7 +162,10 @@ def is_signed_by(certificate: x509.Certificate, key: PublicKey) -> bool:
 
 
 def encoded_key(key: PrivateKey, encoding: str, passphrase: str | None, compatible: bool = False) -> bytes:
-    """A private key. ``compatible``: encrypted so that old systems can read PKCS#12. Raises CommandError."""
+    """Return an encoded private key.
+
+    With ``compatible``, PKCS#12 is encrypted so that old systems can read it. Raises CommandError.
+    """
     need_encoding(encoding, KEYS)
     if encoding == "pkcs12":
         cipher = _bundle_cipher(passphrase, compatible)
@@ -182,7 +185,10 @@ def encoded_certificate(
     compatible: bool = False,
     friendly_name: str | None = None,
 ) -> bytes:
-    """A certificate and its chain, in PKCS#12 with its key. Raises CommandError, InvocationError for what does not go together."""
+    """Return an encoded certificate with its chain; in PKCS#12 also with its private key.
+
+    Raises CommandError, or InvocationError for arguments that cannot be combined.
+    """
     need_certificate_encoding(encoding, bool(chain))
     if encoding != "pkcs12" and key is not None:
         raise InvocationError("Embedding private keys is only supported for pkcs12 encoding")
@@ -202,14 +208,14 @@ def encoded_certificate(
 
 
 def need_certificate_encoding(encoding: Any, chain: bool) -> None:
-    """Raises CommandError, InvocationError."""
+    """Raise CommandError for an unknown encoding, InvocationError for a chain in DER."""
     need_encoding(encoding, CERTIFICATES)
     if encoding == "der" and chain:
         raise InvocationError("Cannot encode a certificate chain in DER")
 
 
 def encoded(found: x509.CertificateSigningRequest | x509.CertificateRevocationList, encoding: str) -> bytes:
-    """A request or a list. Raises CommandError."""
+    """Return an encoded signing request or revocation list. Raises CommandError."""
     need_encoding(encoding, OTHERS)
     return found.public_bytes(serialization.Encoding.PEM if encoding == "pem" else serialization.Encoding.DER)
 
@@ -220,7 +226,7 @@ def _bundle_cipher(passphrase: str | None, compatible: bool) -> Any:
     if not compatible:
         return serialization.BestAvailableEncryption(passphrase.encode())
     with warnings.catch_warnings():
-        # That it is old is why it was asked for.
+        # cryptography warns about old algorithms. The caller asked for them.
         warnings.simplefilter("ignore")
         return (
             serialization.PrivateFormat.PKCS12.encryption_builder()

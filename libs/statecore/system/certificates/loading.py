@@ -1,4 +1,7 @@
-"""Keys, certificates, requests and lists from bytes: PEM, DER, PKCS#7, PKCS#12. Every error is one of Salt's, in its words."""
+"""Parse keys, certificates, signing requests and revocation lists: PEM, DER, PKCS#7, PKCS#12.
+
+Errors have Salt's messages.
+"""
 
 from __future__ import annotations
 
@@ -23,36 +26,36 @@ _BEGIN = b"-----BEGIN"
 
 _PEM = re.compile(rb"-----BEGIN [^-]*-----.*?-----END [^-]*-----[ \t]*\r?\n?", re.DOTALL)
 
-#: What cryptography says of a wrong password.
+#: Messages of the library cryptography for a wrong password.
 _WRONG = ("Bad decrypt", "Incorrect password", "Invalid password")
 
 Thing = TypeVar("Thing", x509.CertificateRevocationList, x509.CertificateSigningRequest)
 
 
 class NotReadable(InvocationError):
-    """Bytes that are not what they should be, in no encoding."""
+    """Bytes that cannot be parsed in any known encoding."""
 
 
 class PasswordFault(InvocationError):
-    """A password is wrong, missing, or one too many."""
+    """A password that is wrong, missing or not needed."""
 
 
 class WrongPassword(PasswordFault):
-    """The password does not open it. Of PKCS#12, cryptography tells a missing one as a wrong one."""
+    """The password is wrong. For PKCS#12, cryptography also reports a missing password as a wrong one."""
 
     def __init__(self) -> None:
         super().__init__("Bad decrypt - is the password correct?")
 
 
 class MissingPassword(PasswordFault):
-    """It is encrypted, and there is no password."""
+    """The data is encrypted and no password is given."""
 
     def __init__(self) -> None:
         super().__init__("Private key is encrypted. Please provide a password.")
 
 
 class NeedlessPassword(PasswordFault):
-    """It is not encrypted, and there is a password."""
+    """The data is not encrypted, but a password is given."""
 
     def __init__(self) -> None:
         super().__init__("Private key is unencrypted. Please remove the password.")
@@ -60,7 +63,7 @@ class NeedlessPassword(PasswordFault):
 
 @dataclass(frozen=True, slots=True)
 class LoadedKey:
-    """A private key; ``encoding`` is pem, der or pkcs12."""
+    """A private key. ``encoding`` is pem, der or pkcs12."""
 
     key: PrivateKey
     encoding: str
@@ -68,25 +71,25 @@ class LoadedKey:
 
 @dataclass(frozen=True, slots=True)
 class LoadedCertificate:
-    """A certificate, and what came with it; ``encoding`` is pem, der, pkcs7_pem, pkcs7_der or pkcs12."""
+    """A certificate with its chain. ``encoding`` is pem, der, pkcs7_pem, pkcs7_der or pkcs12."""
 
     certificate: x509.Certificate
     encoding: str
     chain: tuple[x509.Certificate, ...] = ()
-    #: Of PKCS#12.
+    #: The friendly name in PKCS#12; None for other encodings.
     friendly_name: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded(Generic[Thing]):
-    """A request or a list; ``encoding`` is pem or der."""
+    """A signing request or revocation list. ``encoding`` is pem or der."""
 
     value: Thing
     encoding: str
 
 
 def decoded(text: str) -> bytes:
-    """The bytes of a reference that is no file: PEM, ``b64:``, hexadecimal or base64. Raises InvocationError."""
+    """Return the bytes encoded in a text: PEM, ``b64:`` and base64, hexadecimal, or base64. Raises InvocationError."""
     if "-----BEGIN" in text:
         return text.encode()
     try:
@@ -102,7 +105,7 @@ def decoded(text: str) -> bytes:
 
 
 def key(data: bytes, passphrase: str | None = None) -> LoadedKey:
-    """A private key. Raises NotReadable, PasswordFault, CommandError for PKCS#12 without one."""
+    """Parse a private key. Raises NotReadable, PasswordFault, or CommandError for PKCS#12 without a private key."""
     password = None if passphrase is None else passphrase.encode()
     if _BEGIN in data:
         try:
@@ -112,7 +115,7 @@ def key(data: bytes, passphrase: str | None = None) -> LoadedKey:
     try:
         bundle = pkcs12.load_pkcs12(data, password)
     except (ValueError, TypeError) as error:
-        # What is no PKCS#12 at all is told otherwise than what has another password.
+        # cryptography reports "Invalid password" for data that is not PKCS#12, too.
         if "Invalid password" in str(error) and _is_bundle(data):
             raise WrongPassword from error
     else:
@@ -127,7 +130,7 @@ def key(data: bytes, passphrase: str | None = None) -> LoadedKey:
 
 
 def public_key(data: bytes) -> PublicKey:
-    """A public key. Raises NotReadable."""
+    """Parse a public key. Raises NotReadable."""
     pem = _BEGIN in data
     try:
         load = serialization.load_pem_public_key if pem else serialization.load_der_public_key
@@ -137,7 +140,7 @@ def public_key(data: bytes) -> PublicKey:
 
 
 def certificate(data: bytes, passphrase: str | None = None) -> LoadedCertificate:
-    """A certificate and its chain. Raises NotReadable, WrongPassword."""
+    """Parse a certificate and its chain. Raises NotReadable, WrongPassword."""
     if _BEGIN in data:
         return _pem_certificate(data)
     try:
@@ -160,12 +163,12 @@ def certificate(data: bytes, passphrase: str | None = None) -> LoadedCertificate
 
 
 def revocation_list(data: bytes) -> Loaded[x509.CertificateRevocationList]:
-    """A list of revoked certificates. Raises NotReadable."""
+    """Parse a certificate revocation list. Raises NotReadable."""
     return _either(data, "certificate revocation list", x509.load_pem_x509_crl, x509.load_der_x509_crl)
 
 
 def request(data: bytes) -> Loaded[x509.CertificateSigningRequest]:
-    """A certificate signing request. Raises NotReadable; x509.InvalidVersion for one of a version that there is not."""
+    """Parse a certificate signing request. Raises NotReadable, or x509.InvalidVersion for an unknown version."""
     return _either(data, "certificate signing request", x509.load_pem_x509_csr, x509.load_der_x509_csr)
 
 
@@ -195,7 +198,7 @@ def _pem_certificate(data: bytes) -> LoadedCertificate:
         raise NotReadable("Could not load PEM-encoded certificate.") from error
     chain = []
     for block in blocks[1:]:
-        # A key may lie in the same file.
+        # The file may also contain a private key.
         if b"-----BEGIN CERTIFICATE-----" in block:
             try:
                 chain.append(x509.load_pem_x509_certificate(block))
@@ -205,7 +208,7 @@ def _pem_certificate(data: bytes) -> LoadedCertificate:
 
 
 def _is_bundle(data: bytes) -> bool:
-    """Whether bytes begin as PKCS#12 does: a sequence whose first member is the version 3."""
+    """Return True if the bytes begin like PKCS#12: a sequence whose first member is the version 3."""
     return b"\x02\x01\x03" in data[:8]
 
 

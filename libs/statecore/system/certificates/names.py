@@ -1,4 +1,4 @@
-"""Distinguished names, general names, object identifiers and serial numbers, from the forms in which Salt takes them."""
+"""Distinguished names, general names, object identifiers and serial numbers, in the forms that Salt accepts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cryptography.x509.oid import NameOID
 
 from statecore.model.errors import CommandError, InvocationError
 
-#: How dates are written, in UTC.
+#: Format of dates, in UTC.
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 
-#: Short name of a part of a subject -> its identifier, in the order in which a subject has them. Salt: utils/x509.py.
+#: Short name of a subject's attribute -> its object identifier, in the order of a subject. Salt: salt/utils/x509.py.
 ATTRIBUTES: Mapping[str, x509.ObjectIdentifier] = {
     "C": NameOID.COUNTRY_NAME,
     "ST": NameOID.STATE_OR_PROVINCE_NAME,
@@ -33,7 +33,7 @@ ATTRIBUTES: Mapping[str, x509.ObjectIdentifier] = {
     "SERIALNUMBER": NameOID.SERIAL_NUMBER,
 }
 
-#: What Salt's older x509 module called them.
+#: Name of the attribute in Salt's older x509 module -> its short name.
 LONG_NAMES: Mapping[str, str] = {
     "commonName": "CN",
     "localityName": "L",
@@ -51,7 +51,10 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
 
 
 def distinguished(value: Any) -> x509.Name:
-    """A name from text (RFC 4514), a list of its parts, or a map of attributes. Raises CommandError, InvocationError."""
+    """Return a distinguished name from a text (RFC 4514), a list of its parts, or a map of attributes.
+
+    Raises CommandError, InvocationError.
+    """
     try:
         if isinstance(value, str):
             return x509.Name.from_rfc4514_string(value)
@@ -67,7 +70,7 @@ def distinguished(value: Any) -> x509.Name:
 
 
 def relative(value: Any) -> x509.RelativeDistinguishedName:
-    """One part of a name, as text. Raises CommandError, InvocationError."""
+    """Return a relative distinguished name (one part of a name) from a text. Raises CommandError, InvocationError."""
     try:
         parts = x509.Name.from_rfc4514_string(str(value)).rdns
     except ValueError as error:
@@ -78,7 +81,7 @@ def relative(value: Any) -> x509.RelativeDistinguishedName:
 
 
 def identifier(value: Any) -> x509.ObjectIdentifier:
-    """An object identifier in dotted form. Raises CommandError."""
+    """Return an object identifier from its dotted form. Raises CommandError."""
     try:
         return x509.ObjectIdentifier(str(value))
     except ValueError as error:
@@ -86,7 +89,10 @@ def identifier(value: Any) -> x509.ObjectIdentifier:
 
 
 def serial(value: Any) -> int:
-    """A serial number: a number, or hexadecimal digits, with colons or without. None: a new one. Raises CommandError."""
+    """Return a serial number from a number or from hexadecimal digits with or without colons. None: a new random one.
+
+    Raises CommandError.
+    """
     if value is None:
         return x509.random_serial_number()
     if isinstance(value, int) and not isinstance(value, bool):
@@ -98,7 +104,7 @@ def serial(value: Any) -> int:
 
 
 def moment(argument: str, value: Any) -> datetime:
-    """A date. Raises InvocationError."""
+    """Return the date of the argument called ``argument``. Raises InvocationError."""
     try:
         return datetime.strptime(str(value), TIME_FORMAT).replace(tzinfo=UTC)
     except ValueError as error:
@@ -106,7 +112,7 @@ def moment(argument: str, value: Any) -> datetime:
 
 
 def general(pairs: Iterable[Any]) -> list[x509.GeneralName]:
-    """General names of (type, value). Raises CommandError, InvocationError."""
+    """Return the general names for (type, value) pairs. Raises CommandError, InvocationError."""
     found = []
     for pair in pairs:
         try:
@@ -118,12 +124,12 @@ def general(pairs: Iterable[Any]) -> list[x509.GeneralName]:
 
 
 def general_of(text: Any) -> x509.GeneralName:
-    """The general name of ``type:value``. Raises CommandError, InvocationError."""
+    """Return the general name for a text ``type:value``. Raises CommandError, InvocationError."""
     return general([pair(text)])[0]
 
 
 def pair(text: Any) -> tuple[str, str]:
-    """(type, value) of ``type:value``. Raises InvocationError."""
+    """Split ``type:value`` into (type, value). Raises InvocationError."""
     kind, colon, value = str(text).partition(":")
     if not colon:
         raise InvocationError(f"a general name is 'type:value', not {text!r}")
@@ -131,7 +137,10 @@ def pair(text: Any) -> tuple[str, str]:
 
 
 def domain(value: Any, *, dot: bool = False, wildcard: bool = False) -> str:
-    """A domain name in ASCII. ``dot``: it may begin with one; ``wildcard``: with ``*.``. Raises CommandError, InvocationError."""
+    """Return a domain name in ASCII (IDNA). Raises CommandError, InvocationError.
+
+    With ``dot`` it may begin with a dot, with ``wildcard`` with ``*.``.
+    """
     if not isinstance(value, str):
         raise InvocationError(f"Expected string value, got {type(value).__name__}: `{value}`")
     head = "." if value.startswith(".") else "*." if value.startswith("*.") else ""
@@ -143,12 +152,12 @@ def domain(value: Any, *, dot: bool = False, wildcard: bool = False) -> str:
     try:
         encoded = [label if label.isascii() else label.encode("idna").decode() for label in labels]
     except UnicodeError as error:
-        raise CommandError(f"'{value}' is no domain name: {error}") from error
+        raise CommandError(f"'{value}' is not a domain name: {error}") from error
     for label in encoded:
         if not label:
             raise CommandError("Empty domain" if labels == [""] else "Empty Label")
         if not _LABEL.fullmatch(label) or len(label) > 63:
-            raise CommandError(f"'{value}' is no domain name: '{label}' is not allowed in it")
+            raise CommandError(f"'{value}' is not a domain name: '{label}' is not allowed in it")
     return head + ".".join(encoded)
 
 
@@ -184,7 +193,7 @@ def _address(value: Any) -> Any:
 
 def _mailbox(value: str) -> str:
     user, at, host = value.rpartition("@")
-    # Without a mailbox it means all of a domain, in name constraints.
+    # In name constraints, a value without "@" means all mailboxes of a domain.
     return f"{user}@{domain(host)}" if at else domain(value, dot=True)
 
 

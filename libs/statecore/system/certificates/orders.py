@@ -1,4 +1,7 @@
-"""What a call asks for, read: its references loaded, its arguments checked. The module makes it, a state compares it first."""
+"""Arguments of the ``x509`` functions: checks them, and loads the keys and certificates that they name.
+
+The result is given to the execution module, which signs, and to the state module, which compares first.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from statecore.model.errors import InvocationError
 from statecore.system.certificates import extensions, issuing, loading, names, wanted
 from statecore.system.certificates.loading import PrivateKey
 
-#: From a reference to its bytes.
+#: Function from a reference (path, text or bytes) to its bytes.
 Read = Callable[[Any], bytes]
 
-#: Days for which a certificate, and a revocation list, is valid where nothing else is said. Salt 3008.
+#: Default validity in days of a certificate and of a revocation list, as in Salt 3008.
 CERTIFICATE_DAYS = 365
 LIST_DAYS = 100
 
@@ -48,18 +51,21 @@ _REQUEST = frozenset({*_SUBJECT, *extensions.CERTIFICATE})
 
 @dataclass(frozen=True, slots=True)
 class CertificateOrder:
-    """A certificate to be had, and the keys for it."""
+    """A desired certificate and the keys to sign it."""
 
     wanted: wanted.WantedCertificate
-    #: None where another minion signs.
+    #: None if another minion (ca_server) signs.
     signing_key: PrivateKey | None
-    #: The private key of who is certified, where the call has it.
+    #: The certified private key, if the arguments name it.
     own_key: PrivateKey | None
     digest: str
 
 
 def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -> CertificateOrder:
-    """What a call orders. Raises CommandError, InvocationError."""
+    """Check the arguments for a certificate and load its keys. Raises CommandError, InvocationError.
+
+    With ``remote`` another minion signs, so no signing key is loaded.
+    """
     _known(given, _CERTIFICATE)
     digest = issuing.need_digest(given.get("digest") or "sha256")
     request = loading.request(read(given["csr"])).value if given.get("csr") else None
@@ -97,7 +103,7 @@ def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -
 def request(
     read: Read, private_key: Any, passphrase: str | None, given: Mapping[str, Any]
 ) -> tuple[wanted.WantedRequest, PrivateKey]:
-    """(what a call orders, the key that signs it). Raises CommandError, InvocationError."""
+    """Return (desired signing request, private key that signs it). Raises CommandError, InvocationError."""
     _known(given, _REQUEST)
     key = _key(read, private_key, passphrase)
     return wanted.request(given, key.public_key()), key
@@ -113,7 +119,7 @@ def revocation_list(
     days_valid: Any,
     given: Mapping[str, Any],
 ) -> tuple[wanted.WantedList, PrivateKey]:
-    """(what a call orders, the key that signs it). Raises CommandError, InvocationError."""
+    """Return (desired revocation list, private key that signs it). Raises CommandError, InvocationError."""
     if not signing_cert:
         raise InvocationError("signing_cert is needed: a revocation list names its issuer")
     issuer = loading.certificate(read(signing_cert)).certificate
@@ -125,7 +131,7 @@ def revocation_list(
 
 
 def whole(argument: str, value: Any, usual: int) -> int:
-    """A number of days. Raises InvocationError."""
+    """Return a number of days; ``usual`` for None. Raises InvocationError."""
     try:
         return usual if value is None or isinstance(value, bool) else int(value)
     except (TypeError, ValueError):
@@ -133,7 +139,7 @@ def whole(argument: str, value: Any, usual: int) -> int:
 
 
 def passphrase(argument: str, value: Any) -> str | None:
-    """A password. Raises InvocationError; it is in no message."""
+    """Return a password as text, or None. Raises InvocationError, whose message does not contain it."""
     if value is None or isinstance(value, str | int):
         return None if value is None else str(value)
     raise InvocationError(f"{argument} is a text")
@@ -155,7 +161,10 @@ def _known(given: Mapping[str, Any], known: Iterable[str]) -> None:
 
 
 def _rows(revoked: Any) -> Iterable[Mapping[str, Any]]:
-    """Each row as a map: Salt's older x509 module had ``name: [map, …]``, and the reason beside the extensions."""
+    """Yield each row as a map.
+
+    Also accepts the older x509 module's ``name: [map, ...]`` with the reason beside the extensions.
+    """
     if not isinstance(revoked, list | tuple):
         raise InvocationError(f"revoked is a list of maps, not {revoked!r}")
     for row in revoked:

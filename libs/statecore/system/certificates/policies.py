@@ -1,4 +1,4 @@
-"""Signing policies: what an authority lays down for the certificates that it signs, over what a caller asks for."""
+"""Signing policies: merge an authority's fixed settings with the arguments of a caller."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from statecore.model.errors import InvocationError
 from statecore.system.certificates import extensions, names
 
-#: Arguments of Salt's older x509 module that mean nothing any more.
+#: Arguments of Salt's older x509 module that have no effect any more.
 FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose", "cipher"})
 
 
 def short(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by their short names, ``algorithm`` as ``digest``, without those that mean nothing any more."""
+    """Return the arguments under their short names, with ``algorithm`` as ``digest``, and without those in ``FORMER``."""
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name in FORMER:
@@ -24,7 +24,10 @@ def short(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(policy: Any, name: str) -> dict[str, Any]:
-    """A policy as configuration and pillar have it: a map, or a list of maps. Raises InvocationError."""
+    """Return a policy from configuration or pillar: a map, or a list of maps that are merged.
+
+    Raises InvocationError.
+    """
     rows = policy if isinstance(policy, list) else [policy or {}]
     if not all(isinstance(row, Mapping) for row in rows):
         raise InvocationError(f"the signing policy '{name}' is a map, or a list of maps, not {policy!r}")
@@ -32,9 +35,10 @@ def read(policy: Any, name: str) -> dict[str, Any]:
 
 
 def merged(policy: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What counts: the policy, and of the caller's what it leaves open. Who may use it is no part of that.
+    """Return the effective arguments: those of the policy, and those of the caller that the policy leaves open.
 
-    A subject is not let past a policy that lays parts of it down; maps and lists of both are joined, the policy's part first.
+    If the policy fixes parts of the subject, the caller's ``subject`` is ignored. If both have a map or list as
+    subject, they are joined; the policy's part comes first. The policy's option ``minions`` is not part of the result.
     """
     laid_down, asked = dict(policy), short(given)
     if not laid_down:

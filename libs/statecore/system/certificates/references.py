@@ -1,4 +1,6 @@
-"""What a key, certificate, request or list is named by: a path of the managed host, or the thing itself as text or bytes."""
+"""References to keys, certificates, requests and lists: a path on the managed host, or the data itself as text or
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ from statecore.system.certificates import loading
 
 
 class NoSuchFile(CommandError):
-    """A path that leads to no file (yet)."""
+    """A path at which no file exists (yet)."""
 
 
 def content(host: ManagedHost, reference: Any) -> bytes:
-    """The bytes. Raises NoSuchFile, InvocationError, HostError."""
+    """Return the bytes that a reference names. Raises NoSuchFile, InvocationError, HostError."""
     if isinstance(reference, bytes):
         return reference
     if not isinstance(reference, str):
@@ -32,5 +34,8 @@ def content(host: ManagedHost, reference: Any) -> bytes:
 
 
 def is_path(reference: Any) -> bool:
-    """Whether a reference is a path: nothing that is encoded begins with a slash, as all of it begins as DER does."""
+    """Return True if a reference is a path.
+
+    Only paths begin with a slash; PEM, base64 and hexadecimal data never do here.
+    """
     return isinstance(reference, str) and reference.startswith("/") and "\n" not in reference

@@ -1,4 +1,6 @@
-"""Certificates, requests and lists as ``x509.read_*`` shows them: plain data, with Salt's keys (its spelling mistakes, too)."""
+"""Certificates, requests and revocation lists as plain data, with the keys of ``x509.read_*`` (with Salt's spelling
+mistakes).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ _ENTRY: Mapping[str, x509.ObjectIdentifier] = {
     "invalidityDate": CRLEntryExtensionOID.INVALIDITY_DATE,
 }
 
-#: Kind of a general name -> how it is marked.
+#: Type of a general name -> its prefix.
 _MARKS: Mapping[type, str] = {
     x509.DNSName: "DNS",
     x509.RFC822Name: "mail",
@@ -50,14 +52,14 @@ _MARKS: Mapping[type, str] = {
 
 
 def hexadecimal(value: bytes | int) -> str:
-    """Pairs of hexadecimal digits with colons between."""
+    """Return pairs of hexadecimal digits separated by colons."""
     if isinstance(value, int):
         value = value.to_bytes(max((value.bit_length() + 7) // 8, 1), "big")
     return value.hex(":").upper()
 
 
 def certificate(found: x509.Certificate) -> dict[str, Any]:
-    """As ``x509.read_certificate`` returns it."""
+    """Return a certificate as ``x509.read_certificate`` shows it."""
     holder = _usable(found.public_key())
     return {
         "version": found.version.value + 1,
@@ -79,7 +81,7 @@ def certificate(found: x509.Certificate) -> dict[str, Any]:
 
 
 def request(found: x509.CertificateSigningRequest) -> dict[str, Any]:
-    """As ``x509.read_csr`` returns it."""
+    """Return a signing request as ``x509.read_csr`` shows it."""
     holder = _usable(found.public_key())
     digest = x509.SubjectKeyIdentifier.from_public_key(holder).digest
     return {
@@ -92,7 +94,7 @@ def request(found: x509.CertificateSigningRequest) -> dict[str, Any]:
 
 
 def revocation_list(found: x509.CertificateRevocationList) -> dict[str, Any]:
-    """As ``x509.read_crl`` returns it."""
+    """Return a revocation list as ``x509.read_crl`` shows it."""
     revoked = {
         hexadecimal(each.serial_number).replace(":", ""): {
             "revocation_date": each.revocation_date_utc.strftime(names.TIME_FORMAT),
@@ -112,20 +114,20 @@ def revocation_list(found: x509.CertificateRevocationList) -> dict[str, Any]:
 
 
 def parts(name: x509.Name) -> dict[str, Any]:
-    """Short name of an attribute -> its first value."""
+    """Map of an attribute's short name to its first value."""
     found = {short: name.get_attributes_for_oid(oid) for short, oid in names.ATTRIBUTES.items()}
     return {short: rows[0].value for short, rows in found.items() if rows}
 
 
 def _usable(key: Any) -> PublicKey:
-    """A key of the kinds that there are here. Raises NotReadable."""
+    """Return the key if it is of a supported type. Raises NotReadable."""
     return public_key(public_pem(key).encode())
 
 
 def _named(what: str, name: x509.Name) -> dict[str, Any]:
     digest = hashes.Hash(hashes.SHA1())
     digest.update(name.public_bytes())
-    # OpenSSL's hash of a name: its first four bytes as a number of a little-endian machine.
+    # OpenSSL's hash of a name: the first four bytes, read as a little-endian number.
     return {
         what: parts(name),
         f"{what}_hash": hexadecimal(digest.finalize()[:4][::-1]),
@@ -134,7 +136,7 @@ def _named(what: str, name: x509.Name) -> dict[str, Any]:
 
 
 def identifier(oid: x509.ObjectIdentifier) -> str:
-    """The name of an identifier, itself where nobody has named it."""
+    """Return the name of an object identifier, or its dotted form if it has no name."""
     name: str = oid._name
     return oid.dotted_string if name == "Unknown OID" else name
 
@@ -174,7 +176,7 @@ def _key_usage(value: x509.KeyUsage) -> dict[str, Any]:
     return {
         "cRLSign": value.crl_sign,
         "dataEncipherment": value.data_encipherment,
-        # Only an agreement has a direction; asking for it otherwise raises.
+        # Without key_agreement, reading these two attributes raises an exception.
         "decipherOnly": value.decipher_only if value.key_agreement else False,
         "digitalSignature": value.digital_signature,
         "encipherOnly": value.encipher_only if value.key_agreement else False,
@@ -249,7 +251,7 @@ _SHOWN: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     x509.IssuerAlternativeName: lambda value: {"value": _generals(value)},
     x509.CertificateIssuer: lambda value: {"value": _generals(value)},
     x509.AuthorityInformationAccess: lambda value: {
-        # The place without its kind, as Salt has it.
+        # As in Salt, the location is shown without its type.
         "value": [{identifier(each.access_method): str(each.access_location.value)} for each in value]
     },
     x509.SubjectAlternativeName: lambda value: {"value": _generals(value)},

@@ -1,6 +1,8 @@
-"""A certificate, request or revocation list that is wanted, before anybody signs it, and how it differs from what there is.
+"""Desired certificates, signing requests and revocation lists: their content before signing, and their changes.
 
-What a call wants is worked out once; signing it makes the thing, comparing it says whether there is need to. Salt: utils/x509.py.
+A call's arguments are evaluated once. ``signed`` makes the object, ``changes`` compares it with an existing one.
+
+Salt: salt/utils/x509.py.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from statecore.system.certificates.shown import hexadecimal, identifier
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """From when until when. Dates are text (``names.TIME_FORMAT``), None for now and for ``days`` from now."""
+    """Start and end of validity as text (``names.TIME_FORMAT``). None means now, and ``days`` from now."""
 
     not_before: str | None
     not_after: str | None
     days: int
 
     def dates(self) -> tuple[datetime, datetime]:
-        """Both. Raises InvocationError."""
+        """Return (start, end). Raises InvocationError."""
         now = datetime.now(UTC)
         first = names.moment("not_before", self.not_before) if self.not_before else now
         last = names.moment("not_after", self.not_after) if self.not_after else now + timedelta(days=self.days)
@@ -41,19 +43,19 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class WantedCertificate:
-    """All that is signed. ``issuer_certificate`` is None where the subject signs itself."""
+    """The content of a desired certificate. ``issuer_certificate`` is None for a self-signed one."""
 
     subject: x509.Name
     issuer: x509.Name
     holder: PublicKey
     issuer_certificate: x509.Certificate | None
     validity: Validity
-    #: None: any.
+    #: None: a random number.
     serial_number: int | None
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.Certificate:
-        """The certificate, by a key that is the issuer's. Raises CommandError, InvocationError."""
+        """Return the certificate, signed with the issuer's key. Raises CommandError, InvocationError."""
         first, last = self.validity.dates()
         builder = x509.CertificateBuilder(
             self.issuer,
@@ -71,7 +73,7 @@ class WantedCertificate:
         return made
 
     def changes(self, current: x509.Certificate, digest: str) -> dict[str, Any]:
-        """What another certificate would have to have otherwise."""
+        """Map of the differences between this certificate and an existing one."""
         found: dict[str, Any] = _digest_change(current, digest)
         if self.serial_number is not None and self.serial_number != current.serial_number:
             found["serial_number"] = self.serial_number
@@ -89,13 +91,13 @@ class WantedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class WantedRequest:
-    """All that a request holds."""
+    """The content of a desired signing request."""
 
     subject: x509.Name
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.CertificateSigningRequest:
-        """The request. Raises CommandError."""
+        """Return the request, signed with ``key``. Raises CommandError."""
         builder = x509.CertificateSigningRequestBuilder(self.subject)
         for extension, critical in self.extensions:
             builder = builder.add_extension(extension, critical)
@@ -103,7 +105,7 @@ class WantedRequest:
         return made
 
     def changes(self, current: x509.CertificateSigningRequest, key: PrivateKey, digest: str) -> dict[str, Any]:
-        """What another request would have to have otherwise."""
+        """Map of the differences between this request and an existing one."""
         found: dict[str, Any] = _digest_change(current, digest)
         if not issuing.same_key(_usable(current), key.public_key()):
             found["private_key"] = True
@@ -114,7 +116,7 @@ class WantedRequest:
 
 @dataclass(frozen=True, slots=True)
 class WantedList:
-    """All that a revocation list holds. ``revoked``: (serial number, date, extensions)."""
+    """The content of a desired revocation list. ``revoked`` holds (serial number, date, extensions)."""
 
     issuer: x509.Name
     days: int
@@ -122,7 +124,7 @@ class WantedList:
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.CertificateRevocationList:
-        """The list. Raises CommandError."""
+        """Return the revocation list, signed with ``key``. Raises CommandError."""
         now = datetime.now(UTC)
         builder = x509.CertificateRevocationListBuilder(self.issuer, now, now + timedelta(days=self.days))
         for serial, date, entry in self.revoked:
@@ -136,7 +138,7 @@ class WantedList:
         return made
 
     def changes(self, current: x509.CertificateRevocationList, key: PrivateKey, digest: str) -> dict[str, Any]:
-        """What another list would have to have otherwise."""
+        """Map of the differences between this revocation list and an existing one."""
         found: dict[str, Any] = _digest_change(current, digest)
         if self.issuer != current.issuer:
             found["issuer_name"] = self.issuer.rfc4514_string()
@@ -167,13 +169,16 @@ def certificate(
     issuer: x509.Certificate | None,
     request: x509.CertificateSigningRequest | None,
 ) -> WantedCertificate:
-    """What a call wants: ``given`` has subject, its parts, serial_number and extensions. Raises CommandError, InvocationError."""
+    """Return the desired certificate.
+
+    ``given`` has the subject or its parts, serial_number and extensions. Raises CommandError, InvocationError.
+    """
     subject = _subject(given)
     parties = Parties(holder, issuer, None if issuer else holder)
     made = {
         name: extensions.build(name, given[name], parties)
         for name in extensions.CERTIFICATE
-        # A signing policy forbids an extension by giving none.
+        # A signing policy forbids an extension by setting it to None.
         if given.get(name) is not None
     }
     serial = given.get("serial_number")
@@ -189,9 +194,11 @@ def certificate(
 
 
 def request(given: Mapping[str, Any], holder: PublicKey) -> WantedRequest:
-    """What a call wants. Raises CommandError, InvocationError."""
+    """Return the desired signing request. Raises CommandError, InvocationError."""
     if refused := [name for name in extensions.ISSUERS if given.get(name) is not None]:
-        raise InvocationError(f"a request cannot ask for {', '.join(sorted(refused))}: that is the issuer's to say")
+        raise InvocationError(
+            f"a request cannot contain {', '.join(sorted(refused))}: the issuer sets these extensions"
+        )
     parties = Parties(holder)
     made = [
         extensions.build(name, given[name], parties) for name in extensions.CERTIFICATE if given.get(name) is not None
@@ -202,7 +209,7 @@ def request(given: Mapping[str, Any], holder: PublicKey) -> WantedRequest:
 def revocation_list(
     issuer: x509.Certificate, days: int, rows: Sequence[Revocation], given: Mapping[str, Any]
 ) -> WantedList:
-    """What a call wants. Raises CommandError, InvocationError."""
+    """Return the desired revocation list. Raises CommandError, InvocationError."""
     if unknown := sorted(set(given) - extensions.LIST):
         raise InvocationError(f"{', '.join(unknown)}: a revocation list has no such extension")
     parties = Parties(issuer=issuer)
@@ -219,7 +226,7 @@ class Revocation:
     extensions: Mapping[str, Any]
 
     def built(self, parties: Parties) -> tuple[int, datetime, tuple[Built, ...]]:
-        """With its extensions made. Raises CommandError, InvocationError."""
+        """Return (serial number, date, built extensions). Raises CommandError, InvocationError."""
         if unknown := sorted(set(self.extensions) - extensions.ENTRY):
             raise InvocationError(f"{', '.join(unknown)}: a row of a revocation list has no such extension")
         made = tuple(extensions.build(name, value, parties) for name, value in self.extensions.items())
@@ -227,7 +234,7 @@ class Revocation:
 
 
 def same_chain(one: Sequence[x509.Certificate], other: Sequence[x509.Certificate]) -> bool:
-    """Whether two chains hold the same certificates in the same order."""
+    """Return True if two chains have the same certificates in the same order."""
     digests = [[each.fingerprint(hashes.SHA256()) for each in chain] for chain in (one, other)]
     return digests[0] == digests[1]
 
@@ -241,7 +248,7 @@ def _subject(given: Mapping[str, Any]) -> x509.Name:
 
 
 def _asked_for(request: x509.CertificateSigningRequest | None, given: Mapping[str, Any]) -> Iterable[Built]:
-    """Extensions of a request that the call does not speak of, and that are not the issuer's to say."""
+    """Yield the request's extensions that the call does not set and that the issuer does not decide."""
     if request is None:
         return
     if not request.is_signature_valid:
@@ -253,7 +260,7 @@ def _asked_for(request: x509.CertificateSigningRequest | None, given: Mapping[st
             yield extension.value, extension.critical
 
 
-#: Extensions that may come with a request.
+#: Extensions that a signing request may contain.
 EXTENSION_CLASSES: Mapping[str, type[x509.ExtensionType]] = {
     "basicConstraints": x509.BasicConstraints,
     "keyUsage": x509.KeyUsage,
@@ -274,7 +281,7 @@ def _digest_change(current: Any, digest: str) -> dict[str, str]:
         used = current.signature_hash_algorithm
     except UnsupportedAlgorithm:
         return {}
-    # Edwards keys sign without one.
+    # Ed25519 and Ed448 keys sign without a digest.
     if used is None or used.name.replace("-", "_").replace("/", "_") == issuing.need_digest(digest):
         return {}
     return {"digest": digest}

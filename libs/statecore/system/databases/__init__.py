@@ -1,5 +1,7 @@
-"""What is said to database servers, and what they answer: text in, values out. Who asks runs the clients' own programs.
+"""SQL for database servers: quoting, statements, and parsing of results. Callers run the servers' client programs.
 
-``mysql``     literals, names and grants of MySQL and MariaDB
-``postgres``  literals and names of PostgreSQL, and what it keeps of passwords
+``mysql``                literals, names and grants of MySQL and MariaDB
+``postgres``             literals, names and password hashes of PostgreSQL
+``postgres_privileges``  privileges on PostgreSQL objects
+``roles``                plans for PostgreSQL users and groups
 """

@@ -1,4 +1,4 @@
-"""Literals, names and grants in the language of MySQL and MariaDB. Nothing that is quoted here can end its quotes."""
+"""Literals, names and grants of MySQL and MariaDB. Quoted values are escaped, so they cannot inject SQL."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from statecore.model.errors import InvocationError
 
-#: What is said before any literal: backslashes escape, whatever the server's mode.
+#: Statement before any literal: makes backslash the escape character, whatever the server's sql_mode is.
 PREAMBLE = "SET SESSION sql_mode = '';\n"
 
 ALL = "ALL PRIVILEGES"
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\x1a": "\\Z"})
 
-#: A privilege under the name that newer servers show it by.
+#: Old name of a privilege -> the name that newer servers show.
 _ALIASES = {
     "ALL": ALL,
     "REPLICATION CLIENT": "BINLOG MONITOR",
@@ -28,7 +28,7 @@ _ALIASES = {
 
 _PRIVILEGE = re.compile(r"\s*([A-Za-z][A-Za-z_ ]*?)\s*(?:\(([^()]*)\))?\s*(?:,|$)")
 
-#: A name that is written without quotes, or with them; ``*`` is everything.
+#: A name without quotes or in backquotes; ``*`` means every name.
 _RAW = re.compile(r"\*|`(?:[^`\0]|``)*`|[\w$%\\-]+")
 
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|[(),.@*]|[^\s`'(),.@*]+")
@@ -36,70 +36,77 @@ _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|[(),.@*]|[^\s`'(),.@*]
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What is granted on one object. ``privileges``: (name, column or ""), names as ``_ALIASES`` has them."""
+    """The privileges granted on one object.
+
+    ``privileges`` holds (privilege, column or ""), with names as ``_ALIASES`` maps them.
+    """
 
     privileges: frozenset[tuple[str, str]]
-    #: Database and table; ``*`` is every one.
+    #: Database and table; ``*`` means every one.
     database: str
     table: str
     grant_option: bool = False
 
 
 def literal(value: Any) -> str:
-    """A text in quotes."""
+    """Return a text as SQL string literal. Raises InvocationError."""
     text = str(value)
     if any("\ud800" <= each <= "\udfff" for each in text):
-        raise InvocationError(f"{text!r} is no text")
+        raise InvocationError(f"{text!r} is not valid text")
     return f"'{text.translate(_ESCAPES)}'"
 
 
 def identifier(name: Any, *, pattern: bool = False) -> str:
-    """A name in quotes. ``pattern``: where names are patterns (grants on databases), an underscore means itself."""
+    """Return a quoted name. With ``pattern`` (databases in grants), underscores are escaped, so that they are not
+    wildcards.
+
+    Raises InvocationError.
+    """
     text = str(name)
     if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
-        raise InvocationError(f"{text!r} is no name")
+        raise InvocationError(f"{text!r} is not a valid name")
     quoted = text.replace("`", "``")
     return f"`{quoted.replace('_', chr(92) + '_') if pattern else quoted}`"
 
 
 def account(user: str, host: str) -> str:
-    """An account."""
+    """Return a quoted account, ``'user'@'host'``."""
     return f"{literal(user)}@{literal(host)}"
 
 
 def word(argument: str, value: Any) -> str:
-    """A bare word of the language: a character set, a collation, a plugin. Raises InvocationError."""
+    """Return a bare SQL word: a character set, a collation, a plugin. Raises InvocationError."""
     if not re.fullmatch(r"[A-Za-z0-9_]+", str(value)):
         raise InvocationError(f"{argument} is a word, not {value!r}")
     return str(value)
 
 
 def native_hash(password: str) -> str:
-    """What mysql_native_password keeps of a password."""
+    """Return the hash that the plugin mysql_native_password stores for a password."""
     return "*" + hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest().upper()
 
 
 def privileges(text: Any) -> frozenset[tuple[str, str]]:
-    """(name, column) of ``SELECT, INSERT (a, b)``. Raises InvocationError."""
+    """Set of (privilege, column or "") in ``SELECT, INSERT (a, b)``. Raises InvocationError."""
     found: set[tuple[str, str]] = set()
     rest = str(text).strip()
     while rest:
         match = _PRIVILEGE.match(rest)
         if match is None:
-            raise InvocationError(f"grant: '{text}' is no list of privileges")
+            raise InvocationError(f"grant: '{text}' is not a list of privileges")
         name = " ".join(match[1].upper().split())
         columns = [each.strip().strip("`") for each in (match[2] or "").split(",")] if match[2] else [""]
         found |= {(_ALIASES.get(name, name), column) for column in columns}
         rest = rest[match.end() :]
     if not found:
-        raise InvocationError("grant names no privilege")
+        raise InvocationError("grant is empty: name at least one privilege")
     return frozenset(found)
 
 
 def place(database: Any, *, escape: bool = True) -> tuple[str, str, str]:
-    """(database, table, both as they are written) of ``db.table``, ``db.*``, ``*.*``. Raises InvocationError.
+    """Return (database, table, both in SQL) for ``db.table``, ``db.*`` or ``*.*``. Raises InvocationError.
 
-    Without ``escape`` the name is written as it is given: a pattern.
+    Without ``escape`` the name is used as given, as a pattern.
     """
     name, dot, table = str(database).rpartition(".")
     if not dot or not name or not table:
@@ -114,7 +121,7 @@ def place(database: Any, *, escape: bool = True) -> tuple[str, str, str]:
 
 
 def written(wanted: Iterable[tuple[str, str]]) -> str:
-    """Privileges as a statement names them."""
+    """Return the privileges in SQL."""
     columns: dict[str, list[str]] = {}
     for name, column in sorted(wanted):
         columns.setdefault(name, []).extend([column] if column else [])
@@ -124,7 +131,7 @@ def written(wanted: Iterable[tuple[str, str]]) -> str:
 
 
 def parsed(line: str) -> Grant | None:
-    """A line of SHOW GRANTS; None for what grants nothing on tables (roles, proxies, routines)."""
+    """Return a line of SHOW GRANTS as grant; None for lines about other objects than tables (roles, proxies, routines)."""
     if not line.upper().startswith("GRANT "):
         return None
     depth, on = 0, None
@@ -143,9 +150,9 @@ def parsed(line: str) -> Grant | None:
 
 
 def grants_cover(lines: Iterable[str], wanted: Grant, every: Iterable[str] = ()) -> bool:
-    """Whether an account with these lines of SHOW GRANTS has what is wanted, on that object.
+    """Return True if an account with these lines of SHOW GRANTS has the wanted grant on that object.
 
-    ``every``: names of all privileges, where the server shows them instead of ALL PRIVILEGES.
+    ``every`` names all privileges, for servers that list them instead of ALL PRIVILEGES.
     """
     there = [grant for line in lines if (grant := parsed(line)) and (grant.database, grant.table) == _object(wanted)]
     granted = {each for grant in there for each in grant.privileges}
@@ -156,7 +163,7 @@ def grants_cover(lines: Iterable[str], wanted: Grant, every: Iterable[str] = ())
     if (ALL, "") in wanted.privileges:
         names = {(_ALIASES.get(name, name), "") for name in every}
         return bool(names) and names <= granted
-    # A privilege on the whole is one on each of its columns.
+    # A privilege on a table includes all its columns.
     return all(each in granted or (each[0], "") in granted for each in wanted.privileges) and bool(there)
 
 
@@ -165,6 +172,6 @@ def _object(grant: Grant) -> tuple[str, str]:
 
 
 def _bare(name: str) -> str:
-    """A name without quotes, and without what keeps an underscore from being a pattern."""
+    """Return a name without its quotes and without the backslashes that escape underscores."""
     plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
     return plain.replace("\\_", "_")

@@ -1,4 +1,4 @@
-"""Literals and names in the language of PostgreSQL, and what it keeps of passwords. Nothing quoted here can end its quotes."""
+"""Literals, names and password hashes of PostgreSQL. Quoted values are escaped, so they cannot inject SQL."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 from statecore.model.errors import InvocationError
 
-#: Rounds of a new SCRAM verifier, as the server makes them.
+#: Rounds of a new SCRAM verifier, the server's default.
 _ROUNDS = 4096
 
 _SCRAM = re.compile(r"SCRAM-SHA-256\$(\d+):([^$]+)\$")
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n", "\r": "\\r"})
 
-#: What a password may not hold (RFC 4013); with one of these it is taken as it is.
+#: Characters prohibited by SASLprep (RFC 4013). A password with one of them is used unprepared.
 _PROHIBITED = (
     stringprep.in_table_c12,
     stringprep.in_table_c21_c22,
@@ -37,23 +37,26 @@ METHODS = ("md5", "scram-sha-256")
 
 
 def literal(value: Any) -> str:
-    """A text in quotes: in the form whose backslashes escape, whatever the server's settings."""
+    """Return a text as SQL string literal, in the form E'...' that does not depend on the server's settings.
+
+    Raises InvocationError.
+    """
     text = str(value)
     if "\0" in text or any("\ud800" <= each <= "\udfff" for each in text):
-        raise InvocationError(f"{text!r} is no text that PostgreSQL could hold")
+        raise InvocationError(f"PostgreSQL cannot store the text {text!r}")
     return f"E'{text.translate(_ESCAPES)}'"
 
 
 def identifier(name: Any) -> str:
-    """A name in quotes."""
+    """Return a quoted name. Raises InvocationError."""
     text = str(name)
     if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
-        raise InvocationError(f"{text!r} is no name")
+        raise InvocationError(f"{text!r} is not a valid name")
     return '"' + text.replace('"', '""') + '"'
 
 
 def need_method(encrypted: Any) -> str:
-    """How passwords are kept: md5 (True, None) or scram-sha-256. Raises InvocationError."""
+    """Return the password hash method: md5 (for True and None) or scram-sha-256. Raises InvocationError."""
     if encrypted is False:
         raise InvocationError("not supported: encrypted: False; no server keeps plain passwords since PostgreSQL 10")
     method = "md5" if encrypted in (None, True) else encrypted
@@ -63,14 +66,17 @@ def need_method(encrypted: Any) -> str:
 
 
 def kept(role: str, password: str, method: str) -> str:
-    """What the server keeps of a password; of one that is in that form already, itself."""
+    """Return the hash that the server stores for a password.
+
+    A password that is a hash already is returned unchanged.
+    """
     if method == "md5":
         return password if password.startswith("md5") else _md5(role, password)
     return password if password.startswith("SCRAM-SHA-256") else _scram(password, os.urandom(16), _ROUNDS)
 
 
 def is_kept(role: str, password: str, verifier: str, method: str) -> bool:
-    """Whether the server keeps this password, in this form."""
+    """Return True if ``verifier``, the stored hash, is of this password and this method."""
     if method == "md5":
         return hmac.compare_digest(kept(role, password, method).encode(), verifier.encode())
     if password.startswith("SCRAM-SHA-256"):
@@ -90,7 +96,7 @@ def _md5(role: str, password: str) -> str:
 
 
 def _scram(password: str, salt: bytes, rounds: int) -> str:
-    """A verifier of RFC 5803, as pg_authid has it."""
+    """Return a SCRAM verifier (RFC 5803), as in pg_authid."""
     salted = hashlib.pbkdf2_hmac("sha256", _prepared(password).encode(), salt, rounds)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     server = hmac.digest(salted, b"Server Key", "sha256")
@@ -99,7 +105,10 @@ def _scram(password: str, salt: bytes, rounds: int) -> str:
 
 
 def _prepared(password: str) -> str:
-    """SASLprep (RFC 4013); what it does not allow is taken as it is, which is what the server does."""
+    """Return the password prepared with SASLprep (RFC 4013).
+
+    Like the server, use it unprepared if it has prohibited characters.
+    """
     mapped = "".join(
         " " if stringprep.in_table_c12(each) else "" if stringprep.in_table_b1(each) else each for each in password
     )

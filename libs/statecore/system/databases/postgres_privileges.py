@@ -1,6 +1,7 @@
-"""Privileges on the objects of a PostgreSQL database: which there are, and the statements that ask for them and change them. Pure.
+"""Privileges on PostgreSQL objects: the kinds of objects, and the SQL to query, grant and revoke privileges.
 
-Source: PostgreSQL's documentation, ddl-priv; what an object's list leaves out is in the server's acldefault.
+Facts from PostgreSQL's documentation, ddl-priv. The server's acldefault() has the privileges of an object without a
+list.
 """
 
 from __future__ import annotations
@@ -12,29 +13,29 @@ from typing import Any
 from statecore.model.errors import InvocationError
 from statecore.system.databases.postgres import identifier, literal
 
-#: Who stands for all roles.
+#: Role name that means all roles.
 PUBLIC = "public"
 
-#: Instead of an object's name: all of a schema.
+#: Object name that means all objects of a schema; also all privileges.
 EVERY = "ALL"
 
 
 @dataclass(frozen=True, slots=True)
 class _ObjectKind:
-    """A kind of object that privileges are on."""
+    """A kind of database object with privileges."""
 
-    #: Letter of the kind in acldefault.
+    #: Letter of the kind, for acldefault().
     letter: str
     privileges: tuple[str, ...]
-    #: Columns of the access list and of the owner, and where they are.
+    #: Columns of the access list and of the owner, and the tables that have them.
     acl: str
     owner: str
     source: str
-    #: The object as a statement has it.
+    #: SQL expression of the object's quoted name.
     target: str
-    #: What says that an object has a name.
+    #: SQL condition that selects the object by name.
     named: str
-    #: Whether it is in a schema.
+    #: True if objects of the kind are in a schema.
     in_schema: bool = False
 
 
@@ -92,12 +93,12 @@ KINDS: Mapping[str, _ObjectKind] = {
     ),
 }
 
-#: A kind of its own: its objects are roles, and a privilege on one is to be its member.
+#: Kind whose objects are roles. A privilege on a role is membership in it.
 GROUP = "group"
 
 
 def kind_of(object_type: Any) -> str:
-    """A kind by its name. Raises InvocationError."""
+    """Return the kind of an object type. Raises InvocationError."""
     found = str(object_type).lower()
     if found not in KINDS and found != GROUP:
         raise InvocationError(f"Invalid object_type: {object_type} provided; there are {', '.join([*KINDS, GROUP])}")
@@ -105,7 +106,10 @@ def kind_of(object_type: Any) -> str:
 
 
 def wanted(kind: str, privileges: Any) -> list[str]:
-    """Names of privileges, of a list or of a text with commas; ``ALL`` stands alone. Raises InvocationError."""
+    """List of privilege names, from a list or a text with commas; ``ALL`` replaces all others.
+
+    Raises InvocationError.
+    """
     words = privileges.split(",") if isinstance(privileges, str) else privileges or ()
     if not isinstance(words, Sequence):
         raise InvocationError(f"privileges is a list of names, not {privileges!r}")
@@ -123,8 +127,10 @@ def wanted(kind: str, privileges: Any) -> list[str]:
 
 
 def held_query(kind: str, name: str, schema: str, *, defaults: bool) -> str:
-    """A query for ``target``, ``role``, ``privilege`` and ``grantable`` (``t``) of an object, or of all of a schema; of one that
-    nobody has a privilege on, its target alone. ``defaults``: with what its owner and everybody has as long as nothing is said.
+    """Return a query for the privileges on an object, or on all objects of a schema.
+
+    Its columns are ``target``, ``role``, ``privilege`` and ``grantable`` (``t``). An object without privileges has one
+    row with its target only. With ``defaults``, the privileges that owner and public have by default are included.
     """
     of = KINDS[kind]
     chosen = [] if of.in_schema and name.upper() == EVERY else [of.named.format(literal(name))]
@@ -139,14 +145,14 @@ def held_query(kind: str, name: str, schema: str, *, defaults: bool) -> str:
 
 
 def all_query(kind: str) -> str:
-    """A query for the ``privilege`` names that this server has for a kind."""
+    """Return a query for the names of all privileges that this server has for a kind (column ``privilege``)."""
     return (
         f"SELECT privilege_type AS privilege FROM aclexplode(acldefault('{KINDS[kind].letter}', 10)) WHERE grantee = 10"
     )
 
 
 def members_query(group: str) -> str:
-    """A query for ``role`` and ``admin`` (``t``) of the members of a group."""
+    """Return a query for the members of a group: columns ``role`` and ``admin`` (``t``)."""
     return (
         "SELECT r.rolname AS role, bool_or(m.admin_option) AS admin FROM pg_auth_members m JOIN pg_roles r ON m.member = r.oid"
         f" JOIN pg_roles g ON g.oid = m.roleid WHERE g.rolname = {literal(group)} GROUP BY r.rolname"
@@ -154,7 +160,10 @@ def members_query(group: str) -> str:
 
 
 def grant(kind: str, names: Sequence[str], targets: Sequence[str], role: str, *, option: bool) -> str:
-    """A statement that gives privileges on objects, or membership in a group; ``option``: with the right to give it on."""
+    """Return a statement that grants privileges on objects, or membership in a group.
+
+    ``option``: with the grant option.
+    """
     if kind == GROUP:
         return f"GRANT {identifier(targets[0])} TO {identifier(role)}{' WITH ADMIN OPTION' if option else ''};\n"
     on = f"{kind.upper()} {', '.join(targets)}"
@@ -162,7 +171,7 @@ def grant(kind: str, names: Sequence[str], targets: Sequence[str], role: str, *,
 
 
 def revoke(kind: str, names: Sequence[str], targets: Sequence[str], role: str) -> str:
-    """A statement that takes them back."""
+    """Return a statement that revokes privileges on objects, or membership in a group."""
     if kind == GROUP:
         return f"REVOKE {identifier(targets[0])} FROM {identifier(role)};\n"
     return f"REVOKE {', '.join(names)} ON {kind.upper()} {', '.join(targets)} FROM {_role(role)};\n"

@@ -1,4 +1,7 @@
-"""Users and groups of PostgreSQL as plans: both are roles, and differ in their words alone (Salt: states/postgres_user.py)."""
+"""Plans for PostgreSQL users and groups. Both are roles; only the messages differ.
+
+Salt: salt/states/postgres_user.py, salt/states/postgres_group.py.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.databases import postgres
 
-#: Argument of a state -> what ``postgres.role_get`` calls it.
+#: Argument of a state -> key of the same attribute in the result of ``postgres.role_get``.
 _FLAGS: Mapping[str, str] = {
     "createdb": "can create databases",
     "inherit": "inherits privileges",
@@ -29,7 +32,7 @@ def connection(
     db_port: Any,
     db_user: str | None,
 ) -> dict[str, Any]:
-    """Arguments of the module's functions, of those of a state."""
+    """Return the connection arguments of the execution functions, from the arguments of a state."""
     return {
         "maintenance_db": maintenance_db,
         "runas": user,
@@ -41,7 +44,7 @@ def connection(
 
 
 def module_missing(ctx: Context) -> str | None:
-    """Why the states do not work here; None where they do."""
+    """Return the reason why the execution module is not available on this minion, or None."""
     try:
         ctx.functions["postgres.psql_query"]
     except NotAvailable as missing:
@@ -63,7 +66,10 @@ def present(
     default_password: Any = None,
     valid_until: str | None = None,
 ) -> Plan:
-    """A role (``kind`` is user or group) that is there and is as the arguments say; None leaves it as it is."""
+    """Return the plan for a role (``kind`` is user or group) that exists with these attributes.
+
+    None leaves an attribute unchanged.
+    """
     try:
         method = postgres.need_method(encrypted)
         if wrong := [each for each, value in flags.items() if value is not None and not isinstance(value, bool)]:
@@ -113,7 +119,7 @@ def present(
 
 
 def absent(ctx: Context, kind: str, name: str, to: Mapping[str, Any]) -> Plan:
-    """A role that is not there."""
+    """Return the plan for a role that does not exist."""
     title = f"{kind.capitalize()} {name}"
     try:
         there = ctx.call("postgres.user_exists", name, **to)
@@ -141,7 +147,7 @@ def _listed(groups: Any) -> list[str]:
 
 
 def _moment(ctx: Context, text: Any, to: Mapping[str, Any]) -> str | None:
-    """A date as the server understands it; None for never."""
+    """Return a date as the server normalizes it; None for infinity."""
     query = f"SELECT {postgres.literal(text)}::timestamp(0) AS dt"
     found: str = ctx.call("postgres.psql_query", query, **to)[0]["dt"]
     return None if found in ("infinity", "") else found

@@ -1,1 +1,1 @@
-"""Files that other programs of a host keep, read and written in their own form: for modules and states alike."""
+"""Files of other programs on the host, read and written in their own formats, for execution and state modules."""

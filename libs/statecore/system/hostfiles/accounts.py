@@ -1,4 +1,4 @@
-"""Users of a managed host as they are to be read where nothing may be changed: no account program is needed for it."""
+"""Look up users of the managed host without any account program."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from statecore.model.ports import ManagedHost
 
 _FILE = "/etc/passwd"
 
-#: Columns of a line.
+#: Number of columns in a line of /etc/passwd.
 _COLUMNS = 7
 
 
 def find(host: ManagedHost, name: str) -> Account | None:
-    """The user of this name, None when there is none: of this machine as it answers, of a mounted host as its file says."""
+    """Return the user of this name, or None.
+
+    On this machine the system's user database is asked; of a mounted host its /etc/passwd is read.
+    """
     if not host.mounted:
         try:
             row = pwd.getpwnam(name)

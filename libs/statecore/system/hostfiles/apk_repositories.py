@@ -1,4 +1,4 @@
-"""/etc/apk/repositories: a URL on each line, with a tag in front of it or without; ``#`` before those that are disabled. Pure."""
+"""/etc/apk/repositories: one URL on each line, optionally after a tag. Lines with ``#`` are disabled."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ _LINE = re.compile(r"^\s*(?P<disabled>#+\s*)?(?:@(?P<tag>[\w.-]+)\s+)?(?P<url>(?
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """One line."""
+    """One repository line."""
 
     url: str
-    #: "" for packages that are named without one.
+    #: Tag of the repository; "" for an untagged one.
     tag: str = ""
     disabled: bool = False
 
     @property
     def line(self) -> str:
-        """As it is written."""
+        """The line as text."""
         return f"{'#' if self.disabled else ''}{f'@{self.tag} ' if self.tag else ''}{self.url}"
 
     def same_place(self, other: Repository) -> bool:
-        """Whether both mean the same packages."""
+        """Return True if both have the same tag and URL."""
         return (self.tag, self.url.rstrip("/")) == (other.tag, other.url.rstrip("/"))
 
 
 def parse_line(text: str) -> Repository | None:
-    """The repository of a line, None for any other line."""
+    """Return the repository on a line, or None."""
     match = _LINE.match(text)
     return Repository(match["url"], match["tag"] or "", bool(match["disabled"])) if match else None
 
 
 def parse(text: str) -> list[Repository]:
-    """All repositories of a file."""
+    """List of all repositories in a file."""
     return [found for line in text.splitlines() if (found := parse_line(line)) is not None]
 
 
 def placed(text: str, wanted: Repository) -> str:
-    """The text with a repository as it is wanted, where it is or behind all others."""
+    """Return the text with ``wanted`` in place of the same repository, or at the end."""
     lines = text.splitlines()
     for at, line in enumerate(lines):
         found = parse_line(line)
@@ -52,6 +52,6 @@ def placed(text: str, wanted: Repository) -> str:
 
 
 def without(text: str, gone: Repository) -> str:
-    """The text without a repository."""
+    """Return the text without a repository."""
     lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if (found := parse_line(line)) is None or not found.same_place(gone))

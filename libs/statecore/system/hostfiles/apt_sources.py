@@ -1,6 +1,7 @@
-"""APT's sources (sources.list(5)): lines (``deb [signed-by=…] URI SUITE COMPONENT…``) and stanzas (deb822, ``.sources``). Pure.
+"""APT sources (sources.list(5)): one-line format (``deb [signed-by=...] URI SUITE COMPONENT...``) and stanzas (deb822,
+``.sources``).
 
-A file keeps its comments, its order and whatever is no source; only what is to change is written anew.
+Comments, order and other lines of a file are kept. Only changed sources are rewritten.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _FALSE = ("no", "false", "without", "off", "disable", "0")
 
 @dataclass(frozen=True, slots=True)
 class AptSource:
-    """Packages of one type, at one place, of one suite."""
+    """One source: a package type, URI and suite."""
 
     type: str
     uri: str
@@ -33,21 +34,21 @@ class AptSource:
     trusted: bool | None = None
     disabled: bool = False
     comment: str = ""
-    #: All options as they are written, "arch", "signed-by" and "trusted" too.
+    #: All options as they are written, including "arch", "signed-by" and "trusted".
     options: Mapping[str, str] = field(default_factory=dict)
-    #: The line as it is in a file, "" for one of a stanza.
+    #: The line as it is in the file; "" for a source in a stanza.
     written: str = ""
 
     @property
     def line(self) -> str:
-        """As a line of a list."""
+        """The source in one-line format."""
         options = {key: value for key, value in self.options.items() if key not in ("arch", "signed-by", "trusted")}
         own = {
             "arch": ",".join(self.architectures),
             "signed-by": self.signed_by,
             "trusted": "yes" if self.trusted else "",
         }
-        # What is written already keeps its place.
+        # Options that are already in the line keep their order.
         ordered = {key: own.get(key, options.get(key, "")) for key in [*self.options, *own]}
         told = " ".join(f"{key}={value}" for key, value in ordered.items() if value)
         words = [self.type, f"[{told}]" if told else "", self.uri, self.dist, *self.comps]
@@ -55,7 +56,7 @@ class AptSource:
         return f"{'# ' if self.disabled else ''}{line}{f' #{self.comment}' if self.comment else ''}"
 
     def same_place(self, other: AptSource) -> bool:
-        """Whether both are of one type, at one place and of one suite, and have a component in common."""
+        """Return True if both have the same type, URI and suite, and a common component."""
         return ((self.type, self.uri.rstrip("/"), self.dist) == (other.type, other.uri.rstrip("/"), other.dist)) and (
             not other.comps or bool({*self.comps} & {*other.comps})
         )
@@ -63,12 +64,12 @@ class AptSource:
 
 @dataclass(frozen=True, slots=True)
 class Stanza:
-    """Lines of a ``.sources`` file between empty ones."""
+    """One stanza of a ``.sources`` file."""
 
     lines: tuple[str, ...]
 
     def get(self, tag: str) -> str:
-        """The value of a field, lines joined; "" where there is none."""
+        """Return the value of a field, with its lines joined; "" if the field is missing."""
         found: list[str] = []
         inside = False
         for line in self.lines:
@@ -83,11 +84,11 @@ class Stanza:
         return "\n".join(found).strip()
 
     def words(self, tag: str) -> list[str]:
-        """The words of a field."""
+        """List of the words in a field."""
         return self.get(tag).split()
 
     def with_field(self, tag: str, value: str) -> Stanza:
-        """The same with another value of a field; "" removes it."""
+        """Return the stanza with another value of a field; "" removes the field."""
         lines: list[str] = []
         inside = done = False
         for line in self.lines:
@@ -104,7 +105,7 @@ class Stanza:
         return Stanza(tuple(lines))
 
     def sources(self) -> Iterator[AptSource]:
-        """One for each type, place and suite."""
+        """Yield one source for each combination of type, URI and suite."""
         trusted = self.get("Trusted").lower()
         common = AptSource(
             type="",
@@ -123,7 +124,7 @@ class Stanza:
 
 
 def parse_line(text: str) -> AptSource | None:
-    """The source that a line tells, disabled or not; None for any other line."""
+    """Return the source on a line, enabled or disabled; None for any other line."""
     match = _LINE.match(text.strip())
     rest = match["rest"].split() if match else []
     if match is None or not rest:
@@ -146,7 +147,7 @@ def parse_line(text: str) -> AptSource | None:
 
 
 def sources(text: str, *, stanzas: bool) -> list[AptSource]:
-    """All sources of a file, those that are disabled too. ``stanzas``: it is a ``.sources`` file."""
+    """List of all sources in a file, including disabled ones. ``stanzas``: the file has the deb822 format."""
     if stanzas:
         return [source for stanza in _stanzas(text) if isinstance(stanza, Stanza) for source in stanza.sources()]
     return [source for line in text.splitlines() if (source := parse_line(line)) is not None]
@@ -155,9 +156,9 @@ def sources(text: str, *, stanzas: bool) -> list[AptSource]:
 def placed(
     text: str, wanted: AptSource, found: AptSource | None, *, stanzas: bool, comments: Sequence[str] = ()
 ) -> str:
-    """The text of a file with ``wanted`` in place of ``found``, which is in it, or behind all else.
+    """Return the text of a file with ``wanted`` in place of ``found``, or at the end if ``found`` is None.
 
-    ``comments``: what stands beside a line, above a stanza.
+    ``comments`` are written after a line or above a stanza.
     """
     if stanzas:
         blocks = _stanzas(text)
@@ -167,7 +168,7 @@ def placed(
                 return "".join(str_of(each) for each in blocks)
         new = _changed(Stanza(()), wanted, comments)
         if not text.strip():
-            # A blank without an end of line would make the first field a part of what is before it.
+            # Text without a newline at its end would join with the stanza's first field.
             return str_of(new)
         return f"{text}{'' if text.endswith(chr(10)) else chr(10)}\n{str_of(new)}"
     line = replace(wanted, comment=f" {' '.join(comments)}" if comments else wanted.comment).line
@@ -181,7 +182,7 @@ def placed(
 
 
 def without(text: str, gone: AptSource, *, stanzas: bool) -> str:
-    """The text of a file without the components of a source, or without all of it where none are left."""
+    """Return the text without the components of a source. If no component is left, the source is removed."""
     if stanzas:
         blocks = [each for block in _stanzas(text) for each in _reduced(block, gone)]
         while blocks and isinstance(blocks[-1], str) and not blocks[-1].strip():
@@ -200,12 +201,12 @@ def without(text: str, gone: AptSource, *, stanzas: bool) -> str:
 
 
 def str_of(block: Stanza | str) -> str:
-    """The text of a stanza, or of what is between stanzas."""
+    """Return the text of a stanza, or of the lines between stanzas."""
     return block if isinstance(block, str) else "".join(f"{line}\n" for line in block.lines)
 
 
 def _stanzas(text: str) -> list[Stanza | str]:
-    """Stanzas, and the empty lines and bare comments between them."""
+    """List of the stanzas, and of the empty lines and comments between them."""
     found: list[Stanza | str] = []
     block: list[str] = []
 
@@ -227,7 +228,7 @@ def _stanzas(text: str) -> list[Stanza | str]:
 
 
 def _changed(stanza: Stanza, wanted: AptSource, comments: Sequence[str]) -> Stanza:
-    """A stanza that means ``wanted``, and what it meant besides (further suites, types and places)."""
+    """Return the stanza changed so that it includes ``wanted``. Its other suites, types and URIs stay."""
     for tag, value in (("Types", wanted.type), ("URIs", wanted.uri), ("Suites", wanted.dist)):
         if value.rstrip("/") not in [word.rstrip("/") for word in stanza.words(tag)]:
             stanza = stanza.with_field(tag, value)
@@ -249,7 +250,7 @@ def _changed(stanza: Stanza, wanted: AptSource, comments: Sequence[str]) -> Stan
 
 
 def _reduced(block: Stanza | str, gone: AptSource) -> list[Stanza | str]:
-    """A stanza without a source: none, or the same with fewer suites or components."""
+    """Return [the stanza without a source], or [] if nothing of it is left."""
     if isinstance(block, str):
         return [block]
     meant = [each for each in block.sources() if each.same_place(gone) and each.architectures == gone.architectures]

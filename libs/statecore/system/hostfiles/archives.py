@@ -1,7 +1,7 @@
-"""Archives: what is in them, and taking it out without leaving the directory that it is meant for.
+"""Archives (tar, zip): list, extract and pack.
 
-A member that would lie outside (``..``, an absolute name, a link that leads out, or one that was there before) is refused before
-anything is written.
+A member that would be written outside the target directory (``..``, an absolute name, a link that leads outside) is
+refused before anything is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from statecore.host.rooted_path import located
 from statecore.model.errors import CommandError
 
-#: Name endings -> format.
+#: Format -> file name endings.
 _ENDINGS = {
     "tar": (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.lzma", ".tlz"),
     "zip": (".zip", ".jar", ".war"),
@@ -31,7 +31,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Names as they are in the archive, sorted; of directories with a slash behind."""
+    """Sorted names of an archive's members. Names of directories end with a slash."""
 
     dirs: tuple[str, ...]
     files: tuple[str, ...]
@@ -39,27 +39,29 @@ class Contents:
 
     @property
     def top_dirs(self) -> tuple[str, ...]:
-        """Directories at the top, also those that other names imply."""
+        """Directories at the top level, including those that other names imply."""
         implied = {f"{name.split('/', 1)[0]}/" for name in (*self.dirs, *self.files, *self.links) if "/" in name}
         return tuple(sorted(implied))
 
     @property
     def top_files(self) -> tuple[str, ...]:
+        """Files at the top level."""
         return tuple(name for name in self.files if "/" not in name)
 
     @property
     def top_links(self) -> tuple[str, ...]:
+        """Symbolic links at the top level."""
         return tuple(name for name in self.links if "/" not in name)
 
 
 def guess(name: str) -> str | None:
-    """The format that a file's name tells."""
+    """Return the format that a file name's ending indicates, or None."""
     lower = name.lower()
     return next((form for form, endings in _ENDINGS.items() if lower.endswith(endings)), None)
 
 
 def contents(path: Path, form: str, strip: int = 0) -> Contents:
-    """What is in an archive, the first ``strip`` components of each name left out. Raises CommandError."""
+    """Return the names in an archive without their first ``strip`` components. Raises CommandError."""
     kinds: dict[str, set[str]] = {"dir": set(), "file": set(), "link": set()}
     for name, kind in _zip_names(path) if form == "zip" else _tar_names(path):
         bare = name.rstrip("/")
@@ -67,7 +69,7 @@ def contents(path: Path, form: str, strip: int = 0) -> Contents:
         if short:
             kinds[kind].add(f"{short}/" if kind == "dir" else short)
         if form == "zip" and "/" in bare:
-            # Zip archives may leave directories out.
+            # Zip archives need not list directories.
             parent = short.rpartition("/")[0]
             kinds["dir"] |= {f"{parent}/"} if parent else set()
     return Contents(*(tuple(sorted(kinds[kind])) for kind in ("dir", "file", "link")))
@@ -83,10 +85,9 @@ def extract(
     modes: bool = True,
     wanted: Callable[[str], bool] = lambda name: True,
 ) -> list[str]:
-    """Takes everything out into a directory; the names, in the archive's order. Raises CommandError.
+    """Extract an archive into a directory. Return the names in the archive's order. Raises CommandError.
 
-    wanted
-        of a zip archive, whether a name is taken
+    ``wanted`` selects names, for zip archives only.
     """
     try:
         if form == "zip":
@@ -97,7 +98,10 @@ def extract(
 
 
 def pack(path: Path, members: Mapping[str, Path], *, large: bool = False) -> list[str]:
-    """Makes a zip archive of files and of all in directories, whole or not at all; the names. Raises CommandError."""
+    """Write a zip archive of files and directories.
+
+    Return its names. Raises CommandError, then no archive is written.
+    """
     names = []
     try:
         with (
@@ -130,7 +134,7 @@ def _packed(members: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
 
 
 def encrypted(path: Path) -> bool:
-    """Whether a zip archive takes a password."""
+    """Return True if a zip archive needs a password."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return any(member.flag_bits & 1 for member in archive.infolist())
@@ -169,17 +173,17 @@ def _untar(path: Path, target: Path, strip: int) -> list[str]:
         for member in wanted:
             admitted(member, str(target))
         for member in wanted:
-            # Again: a link may have been made since.
+            # Checked again, because an extracted link may have changed the path.
             _take(archive, admitted(member, str(target)), target)
         for member in reversed(wanted):
-            # Last, and the deepest first: a directory may be one that nothing can be put into.
+            # Modes are set last, deepest first, because a directory's mode may forbid writing into it.
             if member.isdir():
                 _finish(member, target / member.name)
         return [f"{each.name}/" if strip and each.isdir() else each.name for each in members]
 
 
 def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    """Puts one member where it belongs, in place of what is there."""
+    """Write one member, replacing an existing file."""
     place = target / member.name
     if member.isdir():
         place.mkdir(parents=True, exist_ok=True)
@@ -194,7 +198,7 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> No
     else:
         source = archive.extractfile(member)
         if source is None:
-            raise tarfile.ExtractError(f"'{member.name}' is no file")
+            raise tarfile.ExtractError(f"'{member.name}' is not a regular file")
         with source, _made_aside(place) as aside:
             with aside.open("xb") as made:
                 shutil.copyfileobj(source, made)
@@ -203,12 +207,13 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> No
 
 @contextlib.contextmanager
 def _made_aside(place: Path) -> Iterator[Path]:
-    """A name beside ``place`` for what is made, which then takes the place at once: whoever looks for what is missing, as the next
-    run does, never takes half of a file for it."""
+    """Yield a temporary name beside ``place``, and rename it to ``place`` at the end, so that no reader sees a partial
+    file.
+    """
     aside = place.with_name(f".{place.name[:100]}.saltern-{os.urandom(6).hex()}")
     try:
         yield aside
-        # A rename of one of two names of a file over the other does nothing.
+        # Renaming one hard link of a file over another one does nothing.
         if place.exists() and not place.is_symlink() and aside.exists() and place.samefile(aside):
             return
         aside.replace(place)
@@ -236,7 +241,7 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wante
             _within(target, target / member.filename, member.filename)
         for member in members:
             place = target / member.filename
-            # Again: a link may have been made since.
+            # Checked again, because an extracted link may have changed the path.
             _within(target, place, member.filename)
             mode = member.external_attr >> 16
             if stat.S_ISLNK(mode):
@@ -262,24 +267,25 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wante
 
 
 def _within(target: Path, place: Path, name: str) -> None:
-    # Of a mounted host: where a link leads is only judged by this; rooted_path keeps what is written inside.
+    # On a mounted host this only judges where a link leads. rooted_path ensures that writes stay below its root.
     top = os.path.realpath(str(target))
     if os.path.commonpath((top, os.path.realpath(str(place)))) != top:
-        raise CommandError(f"'{name}' would lie outside of the directory: it is refused")
+        raise CommandError(f"'{name}' would be extracted outside of the directory: it is refused")
 
 
 def renamed(member: tarfile.TarInfo, name: str, linkname: str) -> tarfile.TarInfo:
-    """The member under another name."""
+    """Return the member under another name."""
     made = copy.copy(member)
     made.name, made.linkname = name, linkname
     return made
 
 
 def admitted(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo:
-    """The member as it may be unpacked below ``target``: relative, nothing for others to write, no owner.
+    """Return the member with a relative name, no owner and no write permission for others, if it may be extracted to
+    ``target``.
 
-    ``mode`` of a directory or a link is ``None``: theirs is left alone. Raises tarfile.ExtractError for what would leave the
-    target, or is neither file, directory nor link.
+    The ``mode`` of a directory or link is None: it is not changed. Raises tarfile.ExtractError for a member that would
+    leave the target, or is not a file, directory or link.
     """
     root = os.path.realpath(target)
     made = copy.copy(member)

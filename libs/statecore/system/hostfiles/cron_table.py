@@ -1,7 +1,7 @@
-"""A user's cron table as Salt keeps it: what stands before its mark is left alone, what stands behind is managed.
+"""A user's cron table in Salt's format: lines above Salt's mark are kept, lines below it are managed.
 
-Entries are dicts with Salt's keys: ``cmd``, ``identifier``, ``comment``, ``commented`` and either ``minute`` ... ``dayweek``
-or ``spec`` (``@daily``). The identifier of an entry stands in the comment above it.
+Entries are dicts with Salt's keys: ``cmd``, ``identifier``, ``comment``, ``commented``, and either ``minute`` ...
+``dayweek`` or ``spec`` (``@daily``). An entry's identifier is in the comment above it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 TAG = "# Lines below here are managed by Salt, do not edit"
 _IDENTIFIER = "SALT_CRON_IDENTIFIER"
-#: Stands for the identifier of an entry that has none.
+#: Identifier of an entry that has none.
 NO_IDENTIFIER = "NO ID SET"
 _DISABLED = "#DISABLED#"
 
-#: Columns of an entry, in order.
+#: Time columns of an entry, in order.
 TIMES = ("minute", "hour", "daymonth", "month", "dayweek")
 
-#: What ``random`` draws from; days of the month come from the month.
+#: Values from which ``random`` draws. Days of the month depend on the month.
 _RANGES: Mapping[str, range] = {
     "minute": range(60),
     "hour": range(24),
@@ -29,12 +29,12 @@ _RANGES: Mapping[str, range] = {
 _DAYS: Mapping[str, int] = dict.fromkeys(("1", "3", "5", "7", "8", "10", "12"), 31) | dict.fromkeys(
     ("4", "6", "9", "11"), 30
 )
-#: Also of any month: each has so many.
+#: Days that every month has. Used if the month is not known.
 _FEWEST_DAYS = 28
 
 
 def parse(text: str) -> dict[str, list[Any]]:
-    """``pre`` (lines before the mark), ``crons``, ``special`` and ``env`` of a table."""
+    """Return a table as map: ``pre`` (lines above the mark), ``crons``, ``special`` and ``env``."""
     table: dict[str, list[Any]] = {"pre": [], "crons": [], "special": [], "env": []}
     managed = False
     comment: str | None = None
@@ -72,7 +72,7 @@ def parse(text: str) -> dict[str, list[Any]]:
 
 
 def render(table: Mapping[str, list[Any]]) -> str:
-    """The text of a table."""
+    """Return the text of a table."""
     lines = [*table["pre"]]
     if not lines or lines[-1] != TAG:
         lines.append(TAG)
@@ -89,12 +89,12 @@ def render(table: Mapping[str, list[Any]]) -> str:
 
 
 def env_value(value: Any) -> str:
-    """A variable's value as it stands in a table."""
+    """Return the value of an environment variable as it is written in a table."""
     return '""' if value in (None, "") else str(value)
 
 
 def matches(entry: Mapping[str, Any], cmd: str | None, identifier: Any = None) -> bool:
-    """Whether the entry is the one that is meant: by identifier, or by command where it has none."""
+    """Return True if the entry has this identifier; or this command, if the entry has no identifier."""
     own = str(entry["identifier"] or NO_IDENTIFIER)
     wanted = str(identifier or NO_IDENTIFIER)
     if own == NO_IDENTIFIER:
@@ -103,14 +103,17 @@ def matches(entry: Mapping[str, Any], cmd: str | None, identifier: Any = None) -
 
 
 def needs_change(old: Any, new: Any) -> bool:
-    """Whether a column is to be another; None wants nothing, ``random`` any but ``*``."""
+    """Return True if a column must change from ``old`` to ``new``.
+
+    None never changes; ``random`` changes only ``*``.
+    """
     if old == new or new is None:
         return False
     return bool(old == "*") if new == "random" else True
 
 
 def status(entries: list[dict[str, Any]], wanted: Mapping[str, Any]) -> str:
-    """What is to be done about a wanted entry: "present" (nothing), "update" or "absent"."""
+    """Return the status of a wanted entry: "present", "update" or "absent"."""
     for entry in entries:
         if matches(entry, wanted["cmd"], wanted["identifier"]):
             return "update" if any(needs_change(entry.get(key), value) for key, value in wanted.items()) else "present"
@@ -118,7 +121,7 @@ def status(entries: list[dict[str, Any]], wanted: Mapping[str, Any]) -> str:
 
 
 def put(table: Mapping[str, list[Any]], wanted: Mapping[str, Any]) -> str:
-    """Puts an entry into a table; whatever it matches it takes the place of. Returns "new", "updated" or "present"."""
+    """Put an entry into a table, replacing the entries that it matches. Return "new", "updated" or "present"."""
     kind = "special" if "spec" in wanted else "crons"
     want = dict(wanted)
     done = "new"
@@ -139,7 +142,7 @@ def put(table: Mapping[str, list[Any]], wanted: Mapping[str, Any]) -> str:
 
 
 def take(entries: list[dict[str, Any]], cmd: str, identifier: Any, when: Mapping[str, Any]) -> str:
-    """Removes the first entry that matches, and is due at ``when``. Returns "removed" or "absent"."""
+    """Remove the first entry that matches and has the times of ``when``. Return "removed" or "absent"."""
     for entry in entries:
         if matches(entry, cmd, identifier) and all(_due(entry[key], value) for key, value in when.items()):
             entries.remove(entry)
@@ -148,7 +151,7 @@ def take(entries: list[dict[str, Any]], cmd: str, identifier: Any, when: Mapping
 
 
 def drawn(when: Mapping[str, Any]) -> dict[str, str]:
-    """The five columns, ``random`` and ranges (``5:20``) drawn."""
+    """Return the five time columns, with numbers drawn for ``random`` and for ranges (``5:20``)."""
     columns = {key: str(when.get(key, "1")).lower() for key in TIMES}
     for key, choices in _RANGES.items():
         first, _, last = columns[key].partition(":")

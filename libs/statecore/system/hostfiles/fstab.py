@@ -1,7 +1,7 @@
-"""fstab(5) with its comments, order and columns kept. Pure text.
+"""The file fstab(5): parse and edit, keeping comments, order and columns.
 
-Of an entry that changes, the fields that differ are put in the place of the old ones; where columns are made of spaces, the next
-column stays where it is. Whatever stands behind the six fields, and lines that are no entry, are left alone.
+In a changed entry, only differing fields are replaced. In columns padded with spaces, the next column stays where it
+is. Text after the six fields, and lines that are not entries, are kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statecore.model.named_tuple import NamedTuple
 
 
 class FstabEntry(NamedTuple):
-    """The six fields as they stand in the file: blanks are written ``\\040``."""
+    r"""The six fields as written in the file, where a blank is ``\040``."""
 
     device: str
     name: str
@@ -24,26 +24,28 @@ class FstabEntry(NamedTuple):
     pass_num: str = "0"
 
 
-#: File systems that are no device's: their entry is known by its mount point (Salt: modules/mount.py, ``match_on: auto``).
+#: File systems without a device of their own. Their entry is identified by its mount point.
+#: Salt: salt/modules/mount.py, ``match_on: auto``.
 _KNOWN_BY_NAME = "none tmpfs sysfs proc fusectl debugfs securityfs devtmpfs cgroup nfs nfs4 glusterfs btrfs ceph"
 
 _CELL = re.compile(r"(\S+)(\s*)")
 
 
 def written(text: str) -> str:
-    """A path or device as a field: without blanks. ``\\ `` is one blank, as mount tables of Salt tell it."""
+    r"""Return a path or device as a field, with blanks escaped. ``\ `` is also a blank, as in Salt's mount tables."""
     return text.replace("\\ ", " ").replace(" ", "\\040").replace("\t", "\\011")
 
 
 def parse(text: str) -> list[FstabEntry]:
-    """The entries, in order."""
+    """List of the entries, in order."""
     return [entry for line in text.splitlines() if (entry := _entry(line)) is not None]
 
 
 def criteria(text: str, entry: FstabEntry, match_on: str | Sequence[str]) -> tuple[str, ...]:
-    """The fields by which an entry is known in a text. Raises CommandError for what is no field.
+    """Return the names of the fields that identify an entry in a text. Raises CommandError for an unknown field.
 
-    ``auto``: what is no device's is known by its mount point; a device by itself, unless it has an entry of this mount point.
+    With ``auto``, file systems without a device are identified by mount point. Others are identified by device, or by
+    device and mount point if both match an entry.
     """
     if match_on == "auto":
         if entry.fstype in _KNOWN_BY_NAME.split():
@@ -61,7 +63,10 @@ def criteria(text: str, entry: FstabEntry, match_on: str | Sequence[str]) -> tup
 
 
 def put(text: str, entry: FstabEntry, known_by: Sequence[str], *, not_change: bool = False) -> tuple[str, str]:
-    """("present", "change" or "new", the text with the entry). ``not_change`` leaves an entry that is there as it is."""
+    """Return (status, text with the entry). The status is "present", "change" or "new".
+
+    With ``not_change`` an existing entry is left unchanged.
+    """
     status = ""
     lines = text.splitlines(keepends=True)
     for at, line in enumerate(lines):
@@ -81,7 +86,7 @@ def put(text: str, entry: FstabEntry, known_by: Sequence[str], *, not_change: bo
 
 
 def without(text: str, name: str, device: str | None = None) -> str:
-    """The text without the entries of a mount point; with ``device``, without that device's alone."""
+    """Return the text without the entries of a mount point; with ``device``, only those of that device."""
     return "".join(
         line
         for line in text.splitlines(keepends=True)
@@ -108,7 +113,7 @@ def _changed(line: str, old: FstabEntry, new: FstabEntry) -> str:
     for at, key in enumerate(FstabEntry._fields):
         value = getattr(old if _same(key, old, new) else new, key)
         if at >= len(cells):
-            # Fields that were left out have their default; the line needs them only where they are other.
+            # Missing fields have their default value, and are written only if they differ.
             made.append((value, " "))
             continue
         word, gap = cells[at]

@@ -1,6 +1,6 @@
-"""RedHat's files of interfaces (ifcfg-NAME), their routes and /etc/sysconfig/network, made from arguments. Pure text.
+"""Red Hat's network files from arguments: ifcfg-NAME, route-NAME and /etc/sysconfig/network.
 
-Salt: modules/rh_ip.py and its templates.
+Salt: salt/modules/rh_ip.py and its templates.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from statecore.system.hostfiles.interface_options import is_address, is_mac
 
 TYPES = ("eth", "bond", "team", "alias", "bridge", "slave", "teamport", "vlan", "ipip", "ib")
 
-#: Keys of a file in its order: argument or option -> key; what begins with ``-`` is written without quotes, with ``'`` in single
-#: ones. ``*`` stands for what is more than one line.
+#: Order of the keys in a file, as argument:KEY. ``-`` before a key: its value has no quotes. ``'``: it has single
+#: quotes. ``*`` before an argument: it makes several lines.
 _ORDER = (
     "nickname:NAME hwaddr:HWADDR macaddr:MACADDR uuid:UUID userctl:USERCTL master:MASTER slave:SLAVE vlan:VLAN"
     " reorder_hdr:REORDER_HDR vlan_id:VID phys_dev:PHYSDEV devtype:TYPE devicetype:DEVICETYPE team_config:'TEAM_CONFIG"
@@ -60,14 +60,10 @@ _ADVERTISE = (
 def interface(
     iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, hwaddr: str | None, release: int, cpus: int
 ) -> str:
-    """The text of ifcfg-NAME.
+    """Return the text of ifcfg-NAME. Raises InvocationError that names the argument.
 
-    hwaddr
-        the address that the kernel tells of the interface, None where it tells none
-    release, cpus
-        major release of the system; how many processors it has
-
-    Raises InvocationError that names the argument.
+    ``hwaddr`` is the interface's address from the kernel, or None. ``release`` is the major release of the system.
+    ``cpus`` is the number of processors.
     """
     if type_ not in TYPES:
         raise options.invalid(iface, "type", TYPES)
@@ -103,7 +99,7 @@ def interface(
     if options.switch(iface, given, "arpcheck", "yes", "no") == "no":
         told["arpcheck"] = "no"
     told["onboot"] = "yes" if enabled else "no"
-    # Who may change an interface, and whether NetworkManager does, is said in either case.
+    # USERCTL and NM_CONTROLLED are always written.
     told.setdefault("userctl", "no")
     told.setdefault("nm_controlled", "no")
     return _render(iface, told, ipv6=bool(options.switch(iface, given, "enable_ipv6", "yes", "")))
@@ -197,7 +193,7 @@ def _addresses(iface: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str, Any]:
-    """Options of a bond, in the order of BONDING_OPTS. Raises InvocationError."""
+    """Map of a bond's options, in the order of BONDING_OPTS. Raises InvocationError."""
     mode = options.bond_mode(iface, given)
     bond: dict[str, Any] = {"mode": mode, **_miimon(iface, given)}
     if mode in "02":
@@ -256,7 +252,7 @@ def _render(iface: str, told: Mapping[str, Any], *, ipv6: bool) -> str:
 
 
 def routes(iface: str, wanted: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """The texts of route-NAME and route6-NAME."""
+    """Return (text of route-NAME, text of route6-NAME)."""
     texts = ["", ""]
     for route in wanted:
         line = f"# {route['name']}\n" if route.get("name") else ""
@@ -274,7 +270,7 @@ _GLOBAL = (
 
 
 def system(settings: Mapping[str, Any], current: Mapping[str, str]) -> str:
-    """The text of /etc/sysconfig/network. ``current``: what it says now. Raises InvocationError."""
+    """Return the text of /etc/sysconfig/network. ``current`` holds its current settings. Raises InvocationError."""
     given = {key.lower(): value for key, value in settings.items()}
     before = {key.lower(): value for key, value in current.items()}
     told: dict[str, Any] = dict(before) if given.get("retain_settings") else {}
@@ -307,7 +303,7 @@ def system(settings: Mapping[str, Any], current: Mapping[str, str]) -> str:
 
 
 def parse(text: str) -> dict[str, str]:
-    """KEY -> value of a file, quotes kept."""
+    """Map of KEY to value in a file, with quotes kept."""
     lines = (line.strip() for line in text.splitlines())
     rows = (line.partition("=") for line in lines if line and line[0] not in "!#")
     return {name.rstrip().upper(): value.strip() for name, sign, value in rows if sign}

@@ -1,6 +1,8 @@
-"""interfaces(5), Debian's /etc/network/interfaces: the stanzas of one interface written, found and put in place.
+"""Debian's /etc/network/interfaces (interfaces(5)): write, find and replace the stanzas of one interface.
 
-Whatever else is in a file stays as it is. Pure text. Salt: modules/debian_ip.py and its templates.
+The rest of the file is kept.
+
+Salt: salt/modules/debian_ip.py and its templates.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ _KEYWORD = re.compile(
     r"\s*(auto|allow-\S+|iface|mapping|source|source-directory|no-auto-down|no-scripts|rename|template)\s"
 )
 
-#: In this order options are written.
+#: Order of the options in a stanza.
 _ORDER = """
     autoconf privext dhcp hwaddress vlan_raw_device address addresses netmask broadcast metric gateway pointopoint scope
     hostname media leasehours leasetime vendor client bootfile server mode endpoint dstaddr local ttl mtu provider unit
@@ -28,13 +30,13 @@ _ORDER = """
 """
 KEYS = tuple(_ORDER.split())
 
-#: What an option is called in the file, where that is not its name with dashes.
+#: Option -> its name in the file, if that is not the option's name with dashes.
 _CALLED = {"addresses": "address", "master": "bond-master", "accept_ra": "accept_ra"} | {
     f"{each}_cmds": each.replace("_", "-") for each in ("up", "down", "pre_up", "post_up", "pre_down", "post_down")
 }
 COMMANDS = tuple(each for each in KEYS if each.endswith("_cmds"))
 
-#: What the file calls an option that ethtool would set.
+#: Option of ethtool -> its name in the file.
 ETHTOOL = {
     "speed": "link-speed",
     "duplex": "link-duplex",
@@ -45,15 +47,16 @@ ETHTOOL = {
 
 @dataclass(slots=True)
 class IfupdownInterface:
-    """What a file says of an interface."""
+    """The stanzas of one interface."""
 
     auto: bool = False
     hotplug: bool = False
-    #: family -> its options by ``_ORDER``'s names, ``proto``; ``ethtool``, ``bond``, ``bridge`` and ``other`` are tables.
+    #: Address family -> its options, named as in ``_ORDER``, and ``proto``. ``ethtool``, ``bond`` and ``bridge`` are
+    #: maps, ``other`` is a list of lines.
     families: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def render(self, name: str) -> str:
-        """Its stanzas."""
+        """Return the text of the stanzas."""
         lines = [f"auto {name}"] * self.auto + [f"allow-hotplug {name}"] * self.hotplug
         for family in FAMILIES:
             if (told := self.families.get(family)) is not None:
@@ -74,7 +77,7 @@ def _lines(told: Mapping[str, Any]) -> list[str]:
 
 
 def find(text: str, name: str) -> IfupdownInterface | None:
-    """What a text says of an interface, None when it does not define it. Raises InvocationError for a line that is wrong."""
+    """Return the stanzas of an interface in a text, or None. Raises InvocationError for a malformed line."""
     found = IfupdownInterface()
     for words, body in _stanzas(text):
         if words[0] == "auto" and name in words[1:]:
@@ -111,10 +114,10 @@ def _read(told: dict[str, Any], line: str) -> None:
 
 
 def put(text: str, name: str, stanzas: str) -> str:
-    """The text with these stanzas in place of the interface's own; at its end, where it has none."""
+    """Return the text with ``stanzas`` in place of the interface's existing stanzas, or at the end."""
     lines = text.splitlines()
     spans = _spans(lines, name)
-    # Not where "auto" names others, too, who may follow.
+    # Placed at the iface line rather than at "auto", which may also name interfaces further down.
     at = next((start for start, _, _ in spans if lines[start].split()[0] == "iface"), spans[0][0] if spans else None)
     kept: list[str] = []
     new = stanzas.splitlines()
@@ -132,7 +135,7 @@ def put(text: str, name: str, stanzas: str) -> str:
 
 
 def _spans(lines: list[str], name: str) -> list[tuple[int, int, list[str]]]:
-    """(first line, line behind the last, what stays of it) of all that speaks of an interface."""
+    """List of (first line, line after the last, lines that remain) for all lines about an interface."""
     spans = []
     at = 0
     while at < len(lines):
@@ -144,7 +147,7 @@ def _spans(lines: list[str], name: str) -> list[tuple[int, int, list[str]]]:
             end = at + 1
             last = end
             while end < len(lines) and not _KEYWORD.match(f"{lines[end]} "):
-                # Comments and blanks behind the last option belong to what follows.
+                # Comments and blank lines after the last option belong to the next stanza.
                 if lines[end].strip() and not lines[end].lstrip().startswith("#"):
                     last = end + 1
                 end += 1
@@ -155,7 +158,10 @@ def _spans(lines: list[str], name: str) -> list[tuple[int, int, list[str]]]:
 
 
 def _stanzas(text: str) -> list[tuple[list[str], list[str]]]:
-    """(words of its first line, its other lines) of each stanza; a line that ends in a backslash goes on."""
+    """List of (words of the first line, other lines) for each stanza.
+
+    A backslash at a line's end continues the line.
+    """
     found: list[tuple[list[str], list[str]]] = []
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.lstrip().startswith("#"):

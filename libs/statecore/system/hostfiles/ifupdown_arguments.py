@@ -1,6 +1,6 @@
-"""Arguments of ``network.managed`` as ifupdown is told them: each checked, and given to the families that know it. Pure.
+"""Arguments of ``network.managed`` for Debian's ifupdown: validate each and assign it to the address families.
 
-Salt: modules/debian_ip.py.
+Salt: salt/modules/debian_ip.py.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from statecore.system.hostfiles.interface_options import is_address, is_mac, is_
 
 TYPES = ("eth", "bond", "bridge", "slave", "vlan", "source")
 
-#: Argument that an interface of a type cannot do without -> the type.
+#: Required argument -> the interface type that requires it.
 _REQUIRED = {"master": "slave", "slaves": "bond", "ports": "bridge"}
 
-#: Family -> the argument that switches it off.
+#: Address family -> the argument that disables it.
 _SWITCHES = {"inet": "enable_ipv4", "inet6": "enable_ipv6"}
 
-#: Options whose values stand on one line.
+#: Options whose values are written on one line.
 _JOINED = ("dns_nameservers", "dns_search")
 
 _ARGUMENTS = {
@@ -67,7 +67,7 @@ _WIRELESS: Mapping[str, Check] = dict.fromkeys(
     [each.replace("_", "-") for each in KEYS if each.startswith(("wireless", "wpa"))], _any
 )
 
-#: Argument as the file calls it -> check, for each family.
+#: Address family -> argument, by its name in the file -> function that validates it.
 _CHECKS: Mapping[str, Mapping[str, Check]] = {
     "inet": {
         "proto": _within(*_PROTOCOLS["inet"]),
@@ -103,16 +103,16 @@ _CHECKS: Mapping[str, Mapping[str, Check]] = {
     },
 }
 
-#: Arguments that speak of IPv4 alone when no family stands before them.
+#: Arguments that apply to IPv4 only if they have no family prefix.
 _OF_INET = ("ipaddr", "address", "addr", "ipaddrs", "addresses", "addrs", "gateway", "proto")
 
 
 def build(
     iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, carrier: bool = True
 ) -> IfupdownInterface:
-    """The interface that arguments describe. ``carrier``: whether bonds are told how to look for a carrier.
+    """Return the interface that the arguments describe. Raises InvocationError that names the argument.
 
-    Raises InvocationError that names the argument.
+    With ``carrier``, ``use_carrier`` is written for bonds in mode 1.
     """
     if type_ not in TYPES[:-1]:
         raise options.invalid(iface, "type", TYPES)
@@ -141,11 +141,11 @@ def build(
 
 
 def _brought_up(iface: str, wanted: Mapping[str, dict[str, Any]], *, of_inet6: bool) -> dict[str, dict[str, Any]]:
-    """The families that can be brought up. ``of_inet6``: its protocol was given, and not that of both."""
+    """Return the families that can be activated. ``of_inet6``: the argument ipv6proto is given."""
     families = dict(wanted)
     six = families.get("inet6")
     if six is not None and not {"address", "addresses"} & set(six):
-        # ``proto`` speaks of IPv4; a static stanza without an address cannot be brought up.
+        # ``proto`` is for IPv4. A static IPv6 stanza without an address cannot be activated.
         static = six.get("proto") == "static" and not of_inet6
         if static or ("proto" not in six and "inet" in families):
             del families["inet6"]
@@ -176,7 +176,7 @@ def _take(iface: str, argument: str, value: Any, families: dict[str, dict[str, A
         raise options.invalid(iface, argument, valid)
     key = attribute.replace("-", "_")
     for family in fit:
-        # What is said of one family counts before what is said of both.
+        # An argument for one family takes precedence over an argument for both.
         if only or key not in families[family] or key == "vlan_raw_device":
             families[family][key] = _shaped(key, value)
 
@@ -208,12 +208,12 @@ def _of_type(iface: str, type_: str, given: Mapping[str, Any], *, carrier: bool)
 
 
 def _parent(iface: str) -> str:
-    """The interface that a VLAN's is named after."""
+    """Return the parent interface, from the name of a VLAN interface."""
     return re.sub(r"\.\d*", "", iface)
 
 
 def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) -> dict[str, str]:
-    """Options of a bond, in the order of its modprobe line. Raises InvocationError."""
+    """Map of a bond's options, in the order of its modprobe line. Raises InvocationError."""
     mode = options.bond_mode(iface, given)
     bond: dict[str, Any] = {"mode": mode}
     if mode in "02":
@@ -239,7 +239,7 @@ def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) 
 
 
 def bridge_options(iface: str, given: Mapping[str, Any]) -> dict[str, str]:
-    """Options of a bridge. Raises InvocationError."""
+    """Map of a bridge's options. Raises InvocationError."""
     bridge: dict[str, Any] = {"ports": " ".join(options.words(given["ports"]))}
     for key in ("ageing", "fd", "gcint", "hello", "maxage"):
         if key in given:

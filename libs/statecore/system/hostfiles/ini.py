@@ -1,7 +1,7 @@
-"""INI files with their comments, order and unknown lines kept. Pure text.
+"""INI files: parse and edit, keeping comments, order and unknown lines.
 
-A section is a dict: option -> value, section -> dict; keys that begin with ``#`` are comments and lines of no known form. Where an
-option is added of which a commented line is there, it takes that line's place.
+A section is a dict: option to value, nested section to dict. Keys that begin with ``#`` hold comments and unknown
+lines. A new option replaces a commented line of the same option.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INDENTED = re.compile(r"(\s+)(.*)")
 
 
 def parse(text: str, separator: str = "=") -> Section:
-    """What a file holds; what stands before its first section is at the top."""
+    """Return the sections of a file. Options before the first section are at the top level."""
     first, *parts = _HEADER.split("\n".join(text.splitlines()))
     top = _options(first, separator)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
@@ -31,12 +31,12 @@ def parse(text: str, separator: str = "=") -> Section:
 
 
 def plain(section: Mapping[str, Any]) -> Section:
-    """Options and sections alone."""
+    """Return the options and sections without comments."""
     return {key: plain(value) if isinstance(value, dict) else value for key, value in section.items() if key[:1] != "#"}
 
 
 def update(section: Section, wanted: Mapping[str, Any], separator: str = "=") -> dict[str, Any]:
-    """Sets options and sections; what has changed, by name: ``{"before": …, "after": …}``."""
+    """Set options and sections. Return the changes by name: ``{"before": ..., "after": ...}``."""
     changes: dict[str, Any] = {}
     for name, value in ((str(key), each) for key, each in wanted.items()):
         old = section.get(name)
@@ -54,7 +54,7 @@ def update(section: Section, wanted: Mapping[str, Any], separator: str = "=") ->
 
 
 def render(top: Mapping[str, Any], separator: str = "=", *, no_spaces: bool = False) -> str:
-    """The text of a file: options of the top, then each section behind an empty line."""
+    """Return the text of a file: top-level options, then each section after an empty line."""
     sign = separator.strip()
     sign = " " if not sign else sign if no_spaces else f" {sign} "
     return "".join(_lines(top, sign)).lstrip("\n")
@@ -84,7 +84,7 @@ def _options(body: str, separator: str) -> Section:
 
 
 def _put(section: Section, name: str, value: str, separator: str) -> None:
-    """Sets an option; a new one in place of its commented line, if it has one."""
+    """Set an option. A new option replaces its commented line, if there is one."""
     if name not in section:
         option = _pattern(separator)
         lines = [(key, line) for key, line in section.items() if key.startswith("#comment")]

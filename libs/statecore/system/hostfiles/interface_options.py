@@ -1,4 +1,4 @@
-"""Arguments of ``network.managed``: those there are, and the checks that more than one form of network files needs. Pure."""
+"""Arguments of ``network.managed``: their names, and checks used by several formats of network files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FALSE = ("no", "off", "false", "0", False)
 
 _MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}", re.IGNORECASE)
 
-#: Every argument that some family of systems knows (Salt: states/network.py, modules/debian_ip.py, rh_ip.py, netplan_ip.py).
-#: What means nothing to the family at hand is passed over, so that one SLS serves all.
+#: All arguments of any OS family. Arguments that the current family does not use are ignored, so that one SLS fits all.
+#: Salt: salt/states/network.py, salt/modules/debian_ip.py, rh_ip.py, netplan_ip.py.
 _KNOWN = """
     accept_ra addr address addresses addrs ad_select advertise ageing arp_interval arp_ip_target arpcheck autoconf
     autoneg bootfile bootproto bridge bridge_ports bridgeprio broadcast bypassfirewall channels client clonenum_start
@@ -34,30 +34,33 @@ _KNOWN = """
     wpa-driver wpa-group wpa-key-mgmt wpa-pairwise wpa-proto wpa-psk wpa-roam wpa-ssid xmit_hash_policy zone
 """
 
-#: What a bond's mode is called, by its number.
+#: Names of a bond's modes; the index is the mode's number.
 BOND_MODES = ("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb")
 
 
 def invalid(iface: str, option: str, expected: Iterable[Any]) -> InvocationError:
-    """The error of an option, in Salt's words."""
+    """Return the error for an invalid option, in Salt's words."""
     return InvocationError(
         f"Invalid option -- Interface: {iface}, Option: {option}, Expected: [{'|'.join(str(each) for each in expected)}]"
     )
 
 
 def unknown(names: Iterable[str]) -> str | None:
-    """What is wrong with the names of arguments, None when all are known. ``ipv4`` and ``ipv6`` may stand before a name."""
+    """Return the error message for an unknown argument name, or None if all are known.
+
+    A name may have the prefix ``ipv4`` or ``ipv6``.
+    """
     known = _KNOWN.split()
     for name in names:
         if name in known or re.sub(r"^ipv[46]", "", name) in known:
             continue
         near = close_matches(name, known, n=1)
-        return f"'{name}' is no option of an interface" + (f"; did you mean '{near[0]}'?" if near else "")
+        return f"'{name}' is not an option of an interface" + (f"; did you mean '{near[0]}'?" if near else "")
     return None
 
 
 def switch(iface: str, settings: Mapping[str, Any], option: str, on: str, off: str) -> str | None:
-    """``on`` or ``off`` of an option, None where it is not given. Raises InvocationError."""
+    """Return ``on`` or ``off`` for a boolean option; None if it is not given. Raises InvocationError."""
     if option not in settings:
         return None
     value = settings[option]
@@ -72,14 +75,14 @@ def switch(iface: str, settings: Mapping[str, Any], option: str, on: str, off: s
 
 
 def integer(iface: str, settings: Mapping[str, Any], option: str, default: Any = None) -> Any:
-    """An option that is a number, as it was given. Raises InvocationError."""
+    """Return an integer option as it was given, or ``default``. Raises InvocationError."""
     if option not in settings:
         return default
     return checked(iface, option, settings[option], int, "integer")
 
 
 def checked(iface: str, option: str, value: Any, check: Callable[[Any], Any], expected: str) -> Any:
-    """The value as it is, when it stands the check. Raises InvocationError."""
+    """Return the value unchanged if ``check`` accepts it. Raises InvocationError."""
     try:
         check(value)
     except (TypeError, ValueError):
@@ -88,26 +91,26 @@ def checked(iface: str, option: str, value: Any, check: Callable[[Any], Any], ex
 
 
 def one_of(iface: str, option: str, value: Any, valid: Sequence[str]) -> str:
-    """The text of a value that is one of these. Raises InvocationError."""
+    """Return the value as text if it is one of ``valid``. Raises InvocationError."""
     if str(value) not in valid:
         raise invalid(iface, option, valid)
     return str(value)
 
 
 def words(value: Any) -> list[str]:
-    """A list, or text with blanks or commas, as a list."""
+    """Return a list, or a text separated by blanks or commas, as a list of texts."""
     if isinstance(value, list | tuple):
         return [str(each) for each in value]
     return str(value).replace(",", " ").split()
 
 
 def is_mac(value: Any) -> bool:
-    """Whether a value is a hardware address."""
+    """Return True if the value is a MAC address."""
     return _MAC.fullmatch(str(value)) is not None
 
 
 def is_address(value: Any, version: int) -> bool:
-    """Whether a value is an address of a version, with or without the length of its prefix."""
+    """Return True if the value is an address of this IP version, with or without prefix length."""
     try:
         return ipaddress.ip_interface(str(value)).version == version
     except ValueError:
@@ -115,7 +118,7 @@ def is_address(value: Any, version: int) -> bool:
 
 
 def is_netmask(value: Any) -> bool:
-    """Whether a value is the netmask of a network, in dots."""
+    """Return True if the value is a netmask in dotted form."""
     try:
         return str(ipaddress.ip_network(f"0.0.0.0/{value}").netmask) == str(value)
     except ValueError:
@@ -123,14 +126,14 @@ def is_netmask(value: Any) -> bool:
 
 
 def bond_mode(iface: str, settings: Mapping[str, Any]) -> str:
-    """The number of a bond's mode, as text. Raises InvocationError."""
+    """Return the number of a bond's mode, as text. Raises InvocationError."""
     numbers = [str(number) for number in range(len(BOND_MODES))]
     mode = one_of(iface, "mode", settings.get("mode"), [*numbers, *BOND_MODES])
     return mode if mode in numbers else str(BOND_MODES.index(mode))
 
 
 def arp_targets(iface: str, settings: Mapping[str, Any]) -> str:
-    """What a bond watches, with commas. Raises InvocationError."""
+    """Return the addresses that a bond monitors, separated by commas. Raises InvocationError."""
     targets = settings.get("arp_ip_target")
     if not isinstance(targets, list) or not 1 <= len(targets) <= 16:
         raise invalid(iface, "arp_ip_target", ["list of ips (up to 16)"])
@@ -138,7 +141,7 @@ def arp_targets(iface: str, settings: Mapping[str, Any]) -> str:
 
 
 def ethtool(iface: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What ethtool is to set: autoneg, duplex, speed and what is offloaded. Raises InvocationError."""
+    """Map of the ethtool options autoneg, duplex and speed that are given. Raises InvocationError."""
     found: dict[str, Any] = {}
     if (autoneg := switch(iface, settings, "autoneg", "on", "off")) is not None:
         found["autoneg"] = autoneg
@@ -150,14 +153,17 @@ def ethtool(iface: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def offload(iface: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Of what ethtool sets, what the hardware does in place of the kernel. Raises InvocationError."""
+    """Map of the given ethtool offload options (work done by the hardware instead of the kernel).
+
+    Raises InvocationError.
+    """
     names = ("rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro")
     chosen = {name: switch(iface, settings, name, "on", "off") for name in names}
     return {name: value for name, value in chosen.items() if value is not None}
 
 
 def routes(iface: str, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The routes of ``network.routes``. Raises InvocationError that says which is wrong."""
+    """List of the routes for ``network.routes``. Raises InvocationError that names the invalid route."""
     wanted = settings.get("routes")
     if not isinstance(wanted, list) or not all(isinstance(each, Mapping) for each in wanted):
         raise InvocationError(f"Invalid option -- Route interface: {iface}, Option: routes, Expected: [List of routes]")
@@ -165,7 +171,7 @@ def routes(iface: str, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     for route in wanted:
         if strange := [str(key) for key in route if key not in names]:
             raise InvocationError(
-                f"routes of {iface}: '{strange[0]}' is no part of a route; there are {', '.join(names)}"
+                f"routes of {iface}: '{strange[0]}' is not a key of a route; there are {', '.join(names)}"
             )
         if "\n" in str(route.get("name", "")):
             raise InvocationError(f"routes of {iface}: a name is one line")
@@ -174,5 +180,5 @@ def routes(iface: str, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             if value is None and (key == "gateway" or "destination" in route or "gateway" in route):
                 continue
             if value != "default" and not is_address(value, 4) and not is_address(value, 6):
-                raise InvocationError(f"routes of {iface}: {key} {value!r} is no address")
+                raise InvocationError(f"routes of {iface}: {key} {value!r} is not an IP address")
     return [{**route, "ipaddr": route.get("ipaddr") or route.get("destination") or "default"} for route in wanted]

@@ -1,4 +1,7 @@
-"""Rules of iptables: made from arguments, and what iptables-save tells read. Pure text. Salt: modules/iptables.py."""
+"""Rules of iptables: build from arguments, parse from iptables-save.
+
+Salt: salt/modules/iptables.py.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 from statecore.model.errors import InvocationError
 
-#: Options of targets: they stand behind the jump, in this order.
+#: Options of targets. They are written after the jump, in this order.
 _BEHIND_JUMP = """
     j jump add-set and-mark and-tos checksum-fill clamp-mss-to-pmtu clustermac ctevents ctmask del-set ecn-tcp-remove exist
     expevents gateway hash-init hashmode helper label local-node log-ip-options log-level log-prefix log-tcp-options
@@ -24,10 +27,10 @@ _BEHIND_JUMP = """
     set-mac shift static tarpit tname ttl
 """
 
-#: Matches that take a name, given as ``name_``.
+#: Matches that have an option ``--name``, whose argument is ``name_``.
 _NAMED = ("pknock", "quota2", "recent")
 
-#: Arguments that are no options of a rule.
+#: Arguments that are not options of a rule.
 _NO_OPTION = ("name", "state", "chain", "save", "table", "position", "command", "full", "family", "rules")
 
 _LONG = {
@@ -56,7 +59,7 @@ _NOT = re.compile(r"(!|not)\s?")
 
 
 def build(arguments: Mapping[str, Any]) -> str:
-    """The text of a rule. Raises InvocationError where ports of several are named without a protocol."""
+    """Return the text of a rule. Raises InvocationError if several ports are given without a protocol."""
     given = {key: value for key, value in arguments.items() if key not in _NO_OPTION}
     if "target" in given:
         given["jump"] = given.pop("target")
@@ -136,7 +139,10 @@ def _listed(value: Any) -> list[str]:
 
 
 def parse(saved: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """table -> chain -> policy, packet count, byte count, rules (option -> values), rules_comment (comment -> rule)."""
+    """Map of table to chain to its ``policy``, ``packet count``, ``byte count``, ``rules`` and ``rules_comment``.
+
+    Each of the ``rules`` maps an option to its values. ``rules_comment`` maps a rule's comment to the rule.
+    """
     tables: dict[str, dict[str, dict[str, Any]]] = {}
     chains: dict[str, dict[str, Any]] = {}
     for line in saved.splitlines():
@@ -181,7 +187,10 @@ def _parsed(words: list[str]) -> dict[str, list[str]]:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two outputs of iptables-save hold the same chains, policies and rules; comments and counters do not count."""
+    """Return True if two outputs of iptables-save have the same chains, policies and rules.
+
+    Comments and counters are ignored.
+    """
     return _bare(one) == _bare(other)
 
 

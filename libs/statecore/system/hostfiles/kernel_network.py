@@ -1,9 +1,11 @@
-"""Network interfaces and their addresses, as the kernel has them for the managed host; asked without a program.
+"""Network interfaces and addresses of the managed host, read from the kernel without any program.
 
-Of this machine, and of a host that is mounted without its /proc (a tree that is not booted), they are those of our own network. Of
-one whose /proc is mounted in it, those of its first process are read: /proc/1/net, and /sys where that is there. The kernel's
-tables (proc(5): dev, fib_trie, route, if_inet6) do not say which interface has an IPv4 address; it is the one that its
-network is reached by, lo for an address of loopback, and the first one for a single address that no network is told for.
+For this machine, and for a mounted host without /proc, the interfaces are those of this process's network namespace.
+For a mounted host with its own /proc, those of its first process are read: /proc/1/net, and /sys if it is mounted.
+
+The kernel's tables (proc(5): dev, fib_trie, route, if_inet6) do not name the interface of an IPv4 address. It is
+derived: the interface that reaches the address's network, lo for a loopback address, and the first interface for an
+address without a network.
 """
 
 from __future__ import annotations
@@ -21,20 +23,20 @@ from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles import plain_text, processes
 
-#: ioctl numbers of an interface's address, its broadcast address, its netmask, its flags.
+#: ioctl numbers for an interface's address, broadcast address, netmask and flags.
 _ADDRESS, _BROADCAST, _NETMASK, _FLAGS = 0x8915, 0x8919, 0x891B, 0x8913
 _UP = 1
 
-#: Column of if_inet6 -> scope.
+#: Value of the scope column in if_inet6 -> scope.
 _SCOPES = {"00": "global", "10": "host", "20": "link", "40": "site"}
 
-#: An address of the machine itself in fib_trie: its line, and the one that says what it is.
+#: An address of the machine itself in fib_trie: the line of the address and the line of its type.
 _LOCAL = re.compile(r"\|-- (\S+)\n\s+/32 host LOCAL")
 _BROADCASTS = re.compile(r"\|-- (\S+)\n\s+/32 link BROADCAST")
 
 
 class Address4(NamedTuple):
-    """An IPv4 address; netmask and broadcast as they are written, None for no broadcast."""
+    """An IPv4 address with netmask and broadcast address as text. The broadcast address may be None."""
 
     address: str
     netmask: str
@@ -42,7 +44,7 @@ class Address4(NamedTuple):
 
 
 class Address6(NamedTuple):
-    """An IPv6 address, the length of its prefix, and its scope: global, host, link, site, or the kernel's number."""
+    """An IPv6 address with prefix length and scope: global, host, link, site, or the kernel's number."""
 
     address: str
     prefix: str
@@ -50,7 +52,10 @@ class Address6(NamedTuple):
 
 
 class KernelInterface:
-    """One interface; ``hardware`` is "" where it has none. No dataclass: grains are gathered at each start."""
+    """One network interface. ``hardware`` is its MAC address, or "".
+
+    Not a dataclass, to save start time: grains are gathered at every start.
+    """
 
     __slots__ = ("four", "hardware", "six", "up")
 
@@ -77,7 +82,7 @@ class KernelInterface:
 
 
 def interfaces(host: ManagedHost) -> dict[str, KernelInterface]:
-    """Name -> interface."""
+    """Map of interface name to interface."""
     top = processes.network(host)
     found = _of_this_process() if top == processes.OWN_NETWORK else _of_tables(host, top)
     for line in processes.text(host, f"{top}/if_inet6").splitlines():
@@ -89,11 +94,15 @@ def interfaces(host: ManagedHost) -> dict[str, KernelInterface]:
 
 
 def ipv4_of(digits: str) -> str:
-    """An IPv4 address of the kernel's tables, where its bytes are a number of this machine's. Raises ValueError."""
+    """Return the IPv4 address for a hexadecimal number in the kernel's tables, in this machine's byte order.
+
+    Raises ValueError.
+    """
     return socket.inet_ntoa(int(digits, 16).to_bytes(4, sys.byteorder))
 
 
-# ------------------------------------------------------------------------------------------------------------------ our own
+# ------------------------------------------------------------------------------------------------------------------ our
+# own
 
 
 def _of_this_process() -> dict[str, KernelInterface]:
@@ -122,7 +131,8 @@ def _ask(name: str, what: int) -> bytes:
             return b""
 
 
-# -------------------------------------------------------------------------------------------------------------- the host's
+# -------------------------------------------------------------------------------------------------------------- the
+# host's
 
 
 def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:
@@ -135,7 +145,7 @@ def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:
     trie = processes.text(host, f"{top}/fib_trie")
     broadcasts = set(_BROADCASTS.findall(trie))
     networks = _networks(processes.text(host, f"{top}/route"))
-    # The tables main and local may be one, and are then both shown whole.
+    # The routing tables main and local may be merged. Then both list all addresses.
     for text in dict.fromkeys(_LOCAL.findall(trie)):
         address = ipaddress.IPv4Address(text)
         reached = [each for each in networks if address in each[0]]
@@ -153,7 +163,7 @@ def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:
 
 
 def _networks(table: str) -> list[tuple[ipaddress.IPv4Network, str]]:
-    """The networks that are reached without a gateway, and by which interface."""
+    """List of (network, interface) for the networks that are reached without a gateway."""
     rows = (line.split() for line in table.splitlines()[1:])
     return [
         (ipaddress.IPv4Network(f"{ipv4_of(row[1])}/{ipv4_of(row[7])}"), row[0])

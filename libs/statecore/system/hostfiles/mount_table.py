@@ -1,4 +1,4 @@
-"""What is mounted where: mountinfo(5) read, and whether what is mounted has the options that were asked for."""
+"""The mount table: parse mountinfo(5), and compare a mount's options with desired ones."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 
-#: Options that the kernel does not tell of a mount (Salt: states/mount.py), and those that say how and when to mount.
+#: Options that the kernel does not list for a mount, and options that control how and when to mount.
+#: Salt: salt/states/mount.py.
 _UNTOLD = (
     "_netdev actimeo auto async backup-volfile-servers bg bind comment defaults delay_connect direct-io-mode fail group intr"
     " loop noauto nobootwait nofail nogroup nointr nonempty noowner nouser nousers owner password port rbind reconnect remount"
     " retry soft transform_symlinks user users"
 )
 
-#: The same of options with a value.
+#: Keys of options with a value that the kernel does not list.
 _UNTOLD_KEYS = "actimeo comment credentials direct-io-mode password port pri retry secretfile user"
 
-#: Option -> the one whose absence tells it.
+#: Option -> the opposite option. The kernel lists only the opposite, so its absence means that the option is set.
 _UNLESS = {
     "exec": "noexec",
     "suid": "nosuid",
@@ -30,10 +31,10 @@ _UNLESS = {
     "norelatime": "relatime",
 }
 
-#: Options of file systems that need not be told by the kernel.
+#: File system -> keys of options that the kernel does not list for it.
 _IGNORED_OF: Mapping[str, tuple[str, ...]] = {"ramfs": ("size",)}
 
-#: What a tmpfs has without being told.
+#: Default options of tmpfs, which the kernel does not list.
 _TMPFS = frozenset(("mode=1777", "uid=0", "gid=0"))
 
 _TRANSLATED = {"tcp": "proto=tcp", "udp": "proto=udp"}
@@ -43,7 +44,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 class Mounted(NamedTuple):
-    """A line of the table; paths and options as they are, without escapes."""
+    """One line of the mount table, with escapes in paths and options decoded."""
 
     mountid: str
     parentid: str
@@ -57,7 +58,7 @@ class Mounted(NamedTuple):
     superopts: list[str]
 
     def plain_opts(self) -> list[str]:
-        """The options as /proc/mounts tells them: of the mount and of its file system in one list."""
+        """List of the options as in /proc/mounts: those of the mount and of its file system in one list."""
         mode = "ro" if "ro" in (self.opts[:1] + self.superopts[:1]) else "rw"
         rest = [each for each in self.opts[1:] + self.superopts[1:] if each not in ("rw", "ro")]
         return list(dict.fromkeys([mode, *rest]))
@@ -65,7 +66,7 @@ class Mounted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """What a state knows besides of options that need not be told: ``extra_mount_*`` and ``hidden_opts``."""
+    """Further options that the kernel need not list, from a state's ``extra_mount_*`` and ``hidden_opts`` arguments."""
 
     options: Collection[str] = ()
     keys: Collection[str] = ()
@@ -74,7 +75,7 @@ class Leniency:
 
 
 def parse(text: str) -> dict[str, Mounted]:
-    """Mount point -> what is mounted there; of several the last, which is the one that is seen."""
+    """Map of mount point to its mount. If several are mounted at one point, the last one, which is visible."""
     found = {}
     for line in text.splitlines():
         words = line.split(" ")
@@ -97,18 +98,18 @@ def parse(text: str) -> dict[str, Mounted]:
 
 
 def plain(word: str) -> str:
-    """A field without the kernel's escapes."""
+    """Return a field with the kernel's escapes decoded."""
     return _OCTAL.sub(lambda found: chr(int(found[1], 8)), word)
 
 
 def real_path(host: ManagedHost, path: str) -> str:
-    """A path of the host without links, as its mount table has it. Raises HostError."""
+    """Return a path of the host with its symbolic links resolved, as in the host's mount table. Raises HostError."""
     place = host.path(path.rstrip("/") or "/")
     return "/" + "/".join((place.relative_to(host.root) if host.mounted else place.resolve()).parts).lstrip("/")
 
 
 def holder(table: Mapping[str, Mounted], path: str) -> Mounted | None:
-    """What is mounted at the nearest mount point above a path (or at it)."""
+    """Return the mount at the path, or at its nearest parent; None if there is none."""
     while path not in table and path != "/":
         path = path.rpartition("/")[0] or "/"
     return table.get(path)
@@ -121,9 +122,9 @@ def missing(
     lenient: Leniency,
     number: Callable[[str, str], str],
 ) -> list[str]:
-    """The wanted options that what is mounted has not, in the form in which the kernel would tell them.
+    """List of the wanted options that a mount does not have, in the kernel's form.
 
-    ``number`` makes an id of (uid or gid, a name).
+    ``number(kind, name)`` returns the id of a user ("uid") or group ("gid").
     """
     have = {_told(each, fstype, number) for each in active}
     ignored = {**_IGNORED_OF, **lenient.of_fs}.get(fstype, ())
@@ -136,7 +137,7 @@ def missing(
             continue
         if option.lower().startswith("x-") or (fstype == "tmpfs" and option in _TMPFS):
             continue
-        # A share of the memory is told as a number of bytes, which changes with the memory.
+        # The kernel lists a percentage of memory as a number of bytes, which depends on the memory's size.
         if option.startswith("size=") and option.endswith("%"):
             continue
         if option in _UNLESS and _UNLESS[option] not in have:

@@ -1,4 +1,7 @@
-"""Netplan's YAML of one interface, made from the arguments of ``network.managed``. Pure values. Salt: modules/netplan_ip.py."""
+"""Netplan's YAML for one interface, from the arguments of ``network.managed``.
+
+Salt: salt/modules/netplan_ip.py.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ import yaml
 from statecore.model.errors import InvocationError
 from statecore.system.hostfiles import interface_options as options
 
-#: Type -> the section of the document.
+#: Interface type -> section of the document.
 SECTIONS = {"eth": "ethernets", "bond": "bonds", "slave": "ethernets", "vlan": "vlans", "bridge": "bridges"}
 
-#: What netplan has no word for.
+#: Arguments that netplan cannot express.
 _NO_WORD = ("up_cmds", "down_cmds", "pre_up_cmds", "post_up_cmds", "pre_down_cmds", "post_down_cmds", "ethtool")
 
 _BOND = {
@@ -40,7 +43,7 @@ _BRIDGE = {
 
 
 def document(iface: str, type_: str, settings: Mapping[str, Any], renderer: str) -> str:
-    """The text of an interface's file. Raises InvocationError that names the argument."""
+    """Return the text of an interface's file. Raises InvocationError that names the argument."""
     section = SECTIONS.get(type_)
     if section is None:
         raise options.invalid(iface, "type", sorted(SECTIONS))
@@ -53,18 +56,18 @@ def document(iface: str, type_: str, settings: Mapping[str, Any], renderer: str)
     network: dict[str, Any] = {"version": 2, "renderer": renderer, section: {iface: entry}}
     for member in _members(iface, type_, settings):
         if member != iface:
-            # Netplan knows no interface that is only referred to.
+            # Netplan requires a definition for each interface that another one refers to.
             network.setdefault("ethernets", {}).setdefault(member, {})
     return dump({"network": network})
 
 
 def dump(data: Any) -> str:
-    """YAML in block style, keys in order."""
+    """Return YAML in block style with sorted keys."""
     return yaml.safe_dump(data, default_flow_style=False, sort_keys=True)
 
 
 def section_of(iface: str, texts: Sequence[str]) -> str:
-    """The section in which these documents have an interface; that of wired ones where none has it."""
+    """Return the section that defines an interface in these documents; "ethernets" if none does."""
     for network in _networks(texts):
         for name, section in network.items():
             if isinstance(section, dict) and iface in section and name in SECTIONS.values():
@@ -73,12 +76,12 @@ def section_of(iface: str, texts: Sequence[str]) -> str:
 
 
 def routes_document(iface: str, section: str, wanted: Sequence[Mapping[str, Any]]) -> str:
-    """The text of a file with an interface's routes alone; netplan adds them to what other files say of it."""
+    """Return the text of a file with only an interface's routes. Netplan merges it with the other files."""
     return dump({"network": {"version": 2, section: {iface: {"routes": routes(wanted)}}}})
 
 
 def routes(wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Routes of ``network.routes`` in netplan's form. Raises InvocationError."""
+    """Return the routes of ``network.routes`` in netplan's form. Raises InvocationError."""
     made = []
     for route in wanted:
         to = str(route["ipaddr"])
@@ -92,7 +95,7 @@ def routes(wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def renderer_of(texts: Sequence[str]) -> str:
-    """The renderer that the first of these documents names; networkd where none does."""
+    """Return the first renderer that these documents name; "networkd" if none does."""
     return next((str(network["renderer"]) for network in _networks(texts) if network.get("renderer")), "networkd")
 
 
@@ -101,7 +104,7 @@ def _networks(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
         try:
             data = yaml.safe_load(text)
         except yaml.YAMLError:
-            # A file that netplan cannot read either says nothing.
+            # Netplan cannot read an invalid file either, so it is ignored.
             continue
         network = data.get("network") if isinstance(data, dict) else None
         if isinstance(network, dict):
@@ -169,7 +172,7 @@ def _members(iface: str, type_: str, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _vlan(iface: str, settings: Mapping[str, Any]) -> tuple[int | None, str | None]:
-    """Number and interface of a vlan; what is not given is read from a name such as ``eth0.5``."""
+    """Return (id, parent interface) of a VLAN. Missing values are taken from a name such as ``eth0.5``."""
     base, dot, tag = iface.rpartition(".")
     names = ("vlan-raw-device", "vlan_raw_device", "phys_dev", "parent", "link")
     link = next((str(settings[key]) for key in names if settings.get(key)), base if dot else None)

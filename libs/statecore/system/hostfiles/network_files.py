@@ -1,4 +1,4 @@
-"""Reading and writing the host's network files, and the programs that act on them: the same for every form of them."""
+"""Read and write the host's network files and run its network programs, for all formats."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from statecore.model.ports import ManagedHost
 
 
 def text(host: ManagedHost, file: str) -> str:
-    """What a file holds, "" where there is none. Raises HostError for what is no file."""
+    """Return the text of a file; "" if it does not exist. Raises HostError if it is not a regular file."""
     return (managed_file.read(host.path(file), file) or b"").decode("utf-8", "surrogateescape")
 
 
 def write(host: ManagedHost, file: str, new: str, mode: int | None = None) -> None:
-    """Replaces a file. Raises CommandError where its directory is not there, or it cannot be written."""
+    """Replace a file. Raises CommandError if its directory does not exist or it cannot be written."""
     place = host.path(file)
     if not place.parent.is_dir():
         raise CommandError(f"{file} cannot be written. {file.rpartition('/')[0]} does not exist")
@@ -24,7 +24,7 @@ def write(host: ManagedHost, file: str, new: str, mode: int | None = None) -> No
 
 
 def run(host: ManagedHost, words: Sequence[str]) -> str:
-    """What a program told. Raises CommandError when it failed."""
+    """Run a program and return its output. Raises CommandError if it fails."""
     done = host.run(list(words))
     if done.retcode:
         told = done.stderr.strip() or done.stdout.strip()

@@ -1,7 +1,9 @@
-"""Rules of nftables: made from arguments, and found again in what nft lists. Pure text. Salt: modules/nftables.py.
+"""Rules of nftables: build from arguments, and find in nft's listings.
 
-nft lists a rule in words of its own: a set of one is a value, sets are sorted, counters have numbers, ``meta`` is left out. Two
-texts are the same rule when they are ``plain`` the same.
+nft lists a rule in another form: a set of one element becomes a value, sets are sorted, counters have numbers, ``meta``
+is left out. ``plain`` removes these differences; two texts with the same ``plain`` form are the same rule.
+
+Salt: salt/modules/nftables.py.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 from statecore.model.errors import InvocationError
 from statecore.model.nearest import close_matches
 
-#: Salt's name of a family -> nft's.
+#: Salt's name of an address family -> nft's name.
 FAMILIES = {
     "ipv4": "ip",
     "ip4": "ip",
@@ -26,27 +28,29 @@ FAMILIES = {
     "netdev": "netdev",
 }
 
-#: Arguments that say something of a rule; what follows of them is in ``build``.
+#: Arguments that are part of a rule. ``build`` writes them.
 _OPTIONS = (
     "if of proto connstate icmp-type icmpv6-type pkttype counter saddr source daddr destination dport sport dports sports"
     " jump j target redirect-to to-port to-ports to-source to-destination reject-with"
 )
 
-#: Arguments that say nothing of it. ``match`` is there for those who come from iptables.
+#: Arguments that are not part of a rule. ``match`` is accepted for compatibility with iptables.
 _NO_OPTION = ("name", "table", "chain", "save", "position", "command", "full", "family", "state", "match")
 
 _HANDLE = re.compile(r"\s*# handle (\d+)$")
 
 
 def build(family: str, arguments: Mapping[str, Any]) -> str:
-    """The text of a rule. Raises InvocationError for an argument that there is not, or a family."""
+    """Return the text of a rule. Raises InvocationError for an unknown argument or family."""
     given = {key: value for key, value in arguments.items() if key not in _NO_OPTION}
     if "target" in given:
         given["jump"] = given.pop("target")
     for key in given:
         if key not in _OPTIONS.split():
             near = close_matches(key, _OPTIONS.split(), n=1)
-            raise InvocationError(f"'{key}' is no option of a rule" + (f"; did you mean '{near[0]}'?" if near else ""))
+            raise InvocationError(
+                f"'{key}' is not an option of a rule" + (f"; did you mean '{near[0]}'?" if near else "")
+            )
     protocol = given.get("proto", "")
     at = of(family)
     parts = [
@@ -72,9 +76,9 @@ def build(family: str, arguments: Mapping[str, Any]) -> str:
 
 
 def of(family: str) -> str:
-    """nft's name of a family. Raises InvocationError."""
+    """Return nft's name of an address family. Raises InvocationError."""
     if family not in FAMILIES:
-        raise InvocationError(f"family: {family!r} is none; there are {', '.join(FAMILIES)}")
+        raise InvocationError(f"family: {family!r} is unknown; there are {', '.join(FAMILIES)}")
     return FAMILIES[family]
 
 
@@ -94,13 +98,13 @@ def _port(given: Mapping[str, Any], key: str, protocol: str) -> str:
     ports = value if isinstance(value, list) else str(value).split(",")
     if not all(re.fullmatch(r"\s*\d+\s*", str(each)) for each in ports):
         raise InvocationError(f"{key}: a list of ports is needed, not {value!r}")
-    # From high to low, as Salt has it.
+    # Sorted from high to low, as in Salt.
     listed = ", ".join(str(each) for each in sorted((int(each) for each in ports), reverse=True))
     return f"{protocol} {key.rstrip('s')} {{ {listed} }}"
 
 
 def plain(rule: str) -> str:
-    """A rule without what nft changes in it when it lists it."""
+    """Return a rule without the differences that nft's listing introduces."""
     text = _HANDLE.sub("", rule.strip())
     text = re.sub(r"\bcounter packets \d+ bytes \d+", "counter", text)
     text = re.sub(r"\bmeta (iif|oif)(name)?\b", r"\1\2", text)
@@ -121,13 +125,13 @@ def _set(elements: Iterable[str]) -> str:
 
 
 def handle(listing: str, rule: str) -> str | None:
-    """The handle of a rule in what ``nft --handle list chain`` tells, None where it is not there."""
+    """Return the handle of a rule in the output of ``nft --handle list chain``, or None."""
     wanted = plain(rule)
     return next((number for text, number in with_handles(listing) if plain(text) == wanted), None)
 
 
 def with_handles(listing: str) -> list[tuple[str, str]]:
-    """(text, handle) of each rule in what ``nft --handle list chain`` tells."""
+    """List of (text, handle) for each rule in the output of ``nft --handle list chain``."""
     found = []
     for line in listing.splitlines():
         number = _HANDLE.search(line)

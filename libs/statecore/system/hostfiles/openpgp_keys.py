@@ -1,4 +1,4 @@
-"""Public keys as files: in binary, or armoured in ASCII (RFC 9580, section 6). Pure."""
+"""OpenPGP public key files: binary or ASCII-armoured (RFC 9580, section 6)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _BLOCK = re.compile(
     rb"-----BEGIN PGP PUBLIC KEY BLOCK-----[ \t]*\r?\n(?P<body>.*?)\r?\n?-----END PGP PUBLIC KEY BLOCK-----", re.DOTALL
 )
 
-#: First byte of a packet that starts a binary key: a public key, in the old form or the new.
+#: Possible first bytes of a binary key: a public key packet in the old or the new format.
 _PUBLIC_KEY = (0x98, 0x99, 0x9A, 0xC6)
 
 
 def is_armoured(data: bytes) -> bool:
-    """Whether there is an armoured key in a file."""
+    """Return True if the data has an armoured key."""
     return _BLOCK.search(data) is not None
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether a file starts as a binary key does."""
+    """Return True if the data begins like a binary key."""
     return data[:1] != b"" and data[0] in _PUBLIC_KEY
 
 
 def dearmoured(data: bytes) -> bytes:
-    """The keys of a file in binary, one behind the other. Raises ValueError for what is no key."""
+    """Return the keys in binary, concatenated. Raises ValueError if there is no valid key."""
     if is_binary(data):
         return data
     found = [_decoded(match["body"]) for match in _BLOCK.finditer(data)]
@@ -46,7 +46,7 @@ def _decoded(body: bytes) -> bytes:
     except binascii.Error as error:
         raise ValueError(f"its armour is damaged: {error}") from error
     if wanted is not None and wanted != _crc24(data):
-        raise ValueError("its armour is damaged: the checksum is another")
+        raise ValueError("its armour is damaged: the checksum does not match")
     return data
 
 

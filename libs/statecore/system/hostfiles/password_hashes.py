@@ -1,5 +1,8 @@
-"""Hashes of passwords as /etc/shadow holds them (crypt(5)): SHA-256 and SHA-512, by Ulrich Drepper's "Unix crypt using SHA-256 and
-SHA-512". Others are compared by nobody here, and not made. Pure but for the salt of a new hash."""
+"""Password hashes of /etc/shadow (crypt(5)): SHA-256 and SHA-512, by Ulrich Drepper's "Unix crypt using SHA-256 and
+SHA-512".
+
+Other hash methods are neither created nor compared.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from typing import Any
 
 _ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-#: Rounds when a hash names none; the least and the most that it may name.
+#: Default, smallest and largest number of rounds.
 _ROUNDS, _LEAST, _MOST = 5000, 1000, 999_999_999
 
-#: Characters of a salt that count.
+#: Largest number of salt characters that are used.
 _SALT = 16
 
 _HASH = re.compile(r"\$(?P<kind>[56])\$(?:rounds=(?P<rounds>\d+)\$)?(?P<salt>[^$]{0,16})\$[./0-9A-Za-z]+$")
@@ -24,18 +27,18 @@ _HASH = re.compile(r"\$(?P<kind>[56])\$(?:rounds=(?P<rounds>\d+)\$)?(?P<salt>[^$
 
 @dataclass(frozen=True, slots=True)
 class _HashKind:
-    """One of the two."""
+    """One hash method: its prefix, digest and the order of its output bytes."""
 
     prefix: str
     digest: Callable[[bytes], Any]
-    #: Bytes of a digest in the order in which they are written, in groups of three.
+    #: Indexes of the digest's bytes in output order, in groups of three.
     order: tuple[tuple[int, int, int], ...]
-    #: Bytes that are left: (high, middle, low; -1: none), and the characters that they make.
+    #: Indexes of the last bytes (high, middle, low; -1: none), and the number of characters they make.
     rest: tuple[int, int, int, int]
 
 
 def _turning(count: int, step: tuple[int, int, int]) -> tuple[tuple[int, int, int], ...]:
-    """Groups of three bytes, a third of the digest apart, which change places from group to group as ``step`` says."""
+    """Return groups of three byte indexes, each a third of the digest apart, rotated by ``step`` from group to group."""
     third = count // 3
     first = (0, third, 2 * third)
     rows = []
@@ -52,8 +55,10 @@ KINDS: Mapping[str, _HashKind] = {
 
 
 def make(password: str, *, algorithm: str = "sha512", salt: str | None = None, rounds: int | None = None) -> str:
-    """The hash of a password; with a salt of its own where none is named. Raises ValueError for another algorithm, or a salt
-    that is none."""
+    """Return the hash of a password. Without a salt a random one is drawn.
+
+    Raises ValueError for an unknown algorithm or an invalid salt.
+    """
     if algorithm not in KINDS:
         raise ValueError(f"algorithm '{algorithm}' is not supported; there are {', '.join(KINDS)}")
     salt = "".join(secrets.choice(_ALPHABET) for _ in range(_SALT)) if salt is None else salt[:_SALT]
@@ -66,7 +71,7 @@ def make(password: str, *, algorithm: str = "sha512", salt: str | None = None, r
 
 
 def matches(password: str, known: str) -> bool:
-    """Whether a hash is one of the two, and of this password."""
+    """Return True if ``known`` is a SHA-256 or SHA-512 hash of this password."""
     found = _HASH.match(known)
     if found is None:
         return False
@@ -76,7 +81,7 @@ def matches(password: str, known: str) -> bool:
 
 
 def _digest(kind: _HashKind, password: bytes, salt: bytes, rounds: int) -> bytes:
-    """The steps of the specification, by its numbers."""
+    """Compute the digest. The numbers in the comments are the specification's steps."""
     size = kind.digest(b"").digest_size
     inner = kind.digest(password + salt + password).digest()  # 4-8
     start = password + salt + _filled(inner, len(password))  # 1-3, 9-10

@@ -1,4 +1,4 @@
-"""Small files that say how a host or its kernel is: read whole, "" where there is nothing to read."""
+"""Read small files that describe a host or its kernel. A missing or unreadable file reads as ""."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from statecore.model.ports import ManagedHost
 
 
 def host_text(host: ManagedHost, path: str) -> str:
-    """What is in a file of the host."""
+    """Return the text of a file of the managed host."""
     try:
         return text(host.path(path))
     except HostError:
-        # A loop of links: as good as no file.
+        # A loop of symbolic links counts as a missing file.
         return ""
 
 
 def first_line(host: ManagedHost, path: str) -> str:
-    """The first line of a file of the host, without white space around it."""
+    """Return the first line of a file of the managed host, stripped."""
     return host_text(host, path).partition("\n")[0].strip()
 
 
 def there(host: ManagedHost, path: str) -> bool:
-    """Whether the host has a path."""
+    """Return True if the path exists on the managed host."""
     try:
         return host.path(path).exists()
     except (HostError, OSError):
@@ -31,7 +31,7 @@ def there(host: ManagedHost, path: str) -> bool:
 
 
 def text(path: Path) -> str:
-    """What is in a file of this machine; a pipe is none, it would be waited for."""
+    """Return the text of a file of this machine. A pipe reads as "", because reading it could block."""
     try:
         if not path.is_file():
             return ""

@@ -1,8 +1,8 @@
-"""The processes of the managed host, as /proc tells of them (proc(5)).
+"""The processes of the managed host, from /proc (proc(5)).
 
-Of a mounted host its own /proc is read where that is mounted in it. Where it is not, ours is: of the processes there those
-are the host's whose root is its root, which are seen when the process ids of the host are shared with us. What the kernel counts
-for all (processor, memory, disks) is the same in any /proc.
+For a mounted host with its own /proc, that one is read. Without it, this machine's /proc is read: the host's processes
+are those whose root directory is the host's root. They are visible only if the host shares its process ids with this
+container. Kernel-wide figures (processor, memory, disks) are the same in any /proc.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from statecore.model.ports import ManagedHost
 
 _OURS = Path("/proc")
 
-#: Where in our own /proc our own network is told of.
+#: Path below /proc of this process's own network namespace.
 OWN_NETWORK = "net"
 
-#: Letter of a process's state -> its name, as psutil has them.
+#: Letter of a process's state -> its name, as in psutil.
 _STATES = {
     "R": "running",
     "S": "sleeping",
@@ -36,7 +36,7 @@ _STATES = {
     "P": "parked",
 }
 
-#: Places of the numbers of ``stat`` behind the name in parentheses.
+#: Indexes of the fields in ``stat`` after the name in parentheses.
 _STATE, _PPID, _TTY, _UTIME, _STIME, _CUTIME, _CSTIME, _NICE, _THREADS, _START, _IOWAIT = (
     0,
     1,
@@ -55,11 +55,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Process(NamedTuple):
-    """A process that was there when it was looked at."""
+    """A process and its figures at the time it was read."""
 
     pid: int
     name: str
-    #: Words of the command line; () for one of the kernel's.
+    #: Words of the command line; () for a kernel thread.
     words: tuple[str, ...]
     status: str
     ppid: int
@@ -67,24 +67,24 @@ class Process(NamedTuple):
     gids: tuple[int, int, int]
     nice: int
     threads: int
-    #: Seconds of processor time: user, system, of children the same, waiting for disks.
+    #: Seconds of processor time: user, system, children's user, children's system, waiting for disks.
     times: tuple[float, float, float, float, float]
-    #: Ticks between the start of the kernel and its own.
+    #: Start time in ticks since the kernel's start.
     started: int
     terminal: int
-    #: Bytes: resident, virtual, shared, text, data.
+    #: Memory in bytes: resident, virtual, shared, text, data.
     memory: tuple[int, int, int, int, int]
 
 
 def directory(host: ManagedHost) -> Path:
-    """The /proc that tells of the host."""
+    """Return the path of the /proc that describes the host."""
     if host.mounted and (own := host.path("/proc")).joinpath("stat").is_file():
         return own
     return _OURS
 
 
 def text(host: ManagedHost, name: str) -> str:
-    """A file of /proc, "" where the kernel has none."""
+    """Return the text of a file in /proc; "" if it does not exist."""
     try:
         return directory(host).joinpath(name).read_text("utf-8", "replace")
     except OSError:
@@ -92,8 +92,10 @@ def text(host: ManagedHost, name: str) -> str:
 
 
 def network(host: ManagedHost) -> str:
-    """Where in ``directory`` the host's network is told of: with its first process, where that is the host's own /proc, or where
-    our first process is the host's; else our own network is all there is."""
+    """Return the path in ``directory`` of the host's network tables.
+
+    This is "1/net" if the first process there belongs to the host, else "net", the network of this process.
+    """
     if directory(host) != _OURS:
         return "1/net"
     return "1/net" if host.mounted and _is_of(_OURS / "1", host) else OWN_NETWORK
@@ -107,7 +109,7 @@ def _is_of(process: Path, host: ManagedHost) -> bool:
 
 
 def pids(host: ManagedHost) -> list[int]:
-    """Numbers of the host's processes, as its /proc counts them."""
+    """Sorted list of the host's process ids, as in its /proc. Raises HostError."""
     top = directory(host)
     found = sorted(int(entry.name) for entry in top.iterdir() if entry.name.isdecimal())
     if not host.mounted or top != _OURS:
@@ -120,14 +122,14 @@ def pids(host: ManagedHost) -> list[int]:
 
 
 def all_of(host: ManagedHost) -> Iterator[Process]:
-    """All processes; those that end meanwhile are left out."""
+    """Yield all processes. Processes that end meanwhile are left out."""
     for pid in pids(host):
         if (process := find(host, pid)) is not None:
             yield process
 
 
 def find(host: ManagedHost, pid: int) -> Process | None:
-    """A process by its number, None when there is none."""
+    """Return a process by its id, or None."""
     place = directory(host) / str(pid)
     try:
         stat = (place / "stat").read_text("utf-8", "replace")
@@ -159,20 +161,20 @@ def find(host: ManagedHost, pid: int) -> Process | None:
 
 
 def boot_time(host: ManagedHost) -> int:
-    """When the kernel started, in seconds since 1970."""
+    """Return the start of the kernel in seconds since 1970."""
     rows = (line.split() for line in text(host, "stat").splitlines())
     return next((int(row[1]) for row in rows if row and row[0] == "btime"), 0)
 
 
 def may_be_signalled(host: ManagedHost) -> str:
-    """Why a number of ``pids`` means another process to us, "" where it means the same one."""
+    """Return the reason why an id in ``pids`` is another process here; "" if it is the same process."""
     top = directory(host)
     if top == _OURS:
         return ""
     try:
         same = (top / "1/ns/pid").stat().st_ino == Path("/proc/self/ns/pid").stat().st_ino
     except OSError as error:
-        return f"{top}/1/ns/pid cannot be looked at: {error.strerror}"
+        return f"{top}/1/ns/pid cannot be read: {error.strerror}"
     return (
         "" if same else f"processes of the host at {host.root} have other numbers here: its process ids are not shared"
     )
@@ -182,12 +184,15 @@ def _is_below(place: Path, root: os.stat_result) -> bool:
     try:
         return os.path.samestat((place / "root").stat(), root)
     except OSError:
-        # It ended, or is not ours to see.
+        # The process has ended, or may not be read.
         return False
 
 
 def _split(line: str) -> list[str]:
-    """A process may write over its command line: then there are no null bytes, but spaces."""
+    """Return the words of a command line.
+
+    If a process overwrote it, words are separated by spaces instead of null bytes.
+    """
     if not line:
         return []
     words = line.removesuffix("\0").split("\0")
@@ -195,6 +200,6 @@ def _split(line: str) -> list[str]:
 
 
 def _whole_name(short: str, line: str) -> str:
-    """The kernel keeps fifteen characters of it; the command line may have the rest."""
+    """Return the full name of a process. The kernel keeps 15 characters; the command line may have the rest."""
     first = _split(line)[0].rpartition("/")[2] if line else ""
     return first if len(short) >= 15 and first.startswith(short) else short

@@ -1,4 +1,4 @@
-"""Lines of authorized_keys and known_hosts files: parsed, written, matched. Pure text; ``sshd(8)`` describes both files."""
+"""Lines of authorized_keys and known_hosts files (sshd(8)): parse, write, match."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from statecore.model.errors import CommandError
 
-#: What people call a key type -> what stands in the files.
+#: Accepted name of a key type -> its name in the files.
 _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("r", "rsa", "ssh-rsa"), "ssh-rsa"),
     **dict.fromkeys(("d", "dsa", "dss", "ssh-dss"), "ssh-dss"),
@@ -42,15 +42,15 @@ _TYPES: Mapping[str, str] = {
     },
 }
 
-#: Options, then type, key and comment.
+#: Options; then type, key and comment.
 _LINE = re.compile(r"^(.*?)\s?((?:sk-)?(?:ssh-|ecds)[\w@.-]+\s.+)$")
 
-#: Begins a hashed host name: ``|1|salt|HMAC-SHA1 of the name``, both in base64.
+#: Start of a hashed host name: ``|1|salt|HMAC-SHA1 of the name``, both in base64.
 _HASHED = "|1|"
 
 
 def key_type(enc: str) -> str:
-    """The type as it is written. Raises CommandError for one that there is not."""
+    """Return a key type's name in the files. Raises CommandError for an unknown one."""
     try:
         return _TYPES[enc]
     except KeyError:
@@ -58,7 +58,10 @@ def key_type(enc: str) -> str:
 
 
 def fingerprint(key: str, hash_type: str | None = None) -> str | None:
-    """Digest of a public key, pairs of digits with colons; None for what is no base64. Raises CommandError."""
+    """Return the digest of a public key as pairs of hexadecimal digits with colons; None if the key is not base64.
+
+    Raises CommandError for an unknown hash type.
+    """
     name = (hash_type or "sha256").lower()
     if name not in hashlib.algorithms_guaranteed:
         raise CommandError(f"The fingerprint_hash_type {name} is not supported.")
@@ -71,12 +74,12 @@ def fingerprint(key: str, hash_type: str | None = None) -> str | None:
 
 
 def authorized_line(key: str, enc: str, comment: str, options: Sequence[str] | None) -> str:
-    """A line of authorized_keys."""
+    """Return a line of authorized_keys."""
     return f"{','.join(options) + ' ' if options else ''}{enc} {key} {comment}\n"
 
 
 def split_line(line: str) -> tuple[list[str], str, str, str] | None:
-    """(options, type, key, comment) of a line, None for a comment, an empty line and what is no key."""
+    """Return (options, type, key, comment) of a line; None for a comment, an empty line or a malformed one."""
     text = line.strip()
     found = _LINE.search(text) if text and not text.startswith("#") else None
     words = found.group(2).split() if found else []
@@ -86,7 +89,7 @@ def split_line(line: str) -> tuple[list[str], str, str, str] | None:
 
 
 def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, Any]]:
-    """key -> enc, comment, options and fingerprint of every key in authorized_keys."""
+    """Map of key to its enc, comment, options and fingerprint, for every key in authorized_keys."""
     found: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():
         parts = split_line(line)
@@ -100,7 +103,7 @@ def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, A
 
 
 def with_key(text: str, key: str, line: str) -> str:
-    """authorized_keys with this line in place of the key's, or at the end."""
+    """Return authorized_keys with ``line`` in place of the key's line, or at the end."""
     lines = [each.strip() + "\n" for each in text.splitlines() if each.strip()]
     at = [number for number, each in enumerate(lines) if (split_line(each) or ("", "", ""))[2] == key]
     if not at:
@@ -109,18 +112,18 @@ def with_key(text: str, key: str, line: str) -> str:
 
 
 def without_key(text: str, key: str) -> str:
-    """authorized_keys without a key."""
+    """Return authorized_keys without a key."""
     lines = [each.strip() + "\n" for each in text.splitlines() if each.strip()]
     return "".join(each for each in lines if (split_line(each) or ("", "", ""))[2] != key)
 
 
 def ssh_name(hostname: str, port: int | None) -> str:
-    """How known_hosts names a host: with the port unless it is the usual one."""
+    """Return a host's name in known_hosts: with the port unless it is 22."""
     return hostname if port in (None, 0, 22) else f"[{hostname}]:{port}"
 
 
 def known(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """(line number from 0, words) of the entries of known_hosts for a name as ``ssh_name`` gives it."""
+    """Yield (line number from 0, words) for the entries of known_hosts that match a name from ``ssh_name``."""
     for number, line in enumerate(text.splitlines()):
         words = line.split()
         if words and not words[0].startswith(("#", "@")) and len(words) > 2 and _names(words[0], name):
@@ -128,7 +131,7 @@ def known(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def entries(lines: Iterable[Sequence[str]], hash_type: str | None = None) -> list[dict[str, str]]:
-    """hostname, key, enc and fingerprint of entries that have no comment, as Salt lists them."""
+    """List of hostname, key, enc and fingerprint of the entries without a comment, as in Salt."""
     found = []
     for words in lines:
         if len(words) == 3 and (digest := fingerprint(words[2], hash_type)):
@@ -137,7 +140,7 @@ def entries(lines: Iterable[Sequence[str]], hash_type: str | None = None) -> lis
 
 
 def hashed(text: str) -> str:
-    """known_hosts with every plain name hashed; patterns stay, a hash cannot hold them."""
+    """Return known_hosts with every plain name hashed. Patterns stay, because they cannot be hashed."""
     lines = []
     for line in text.splitlines(keepends=True):
         words = line.split(maxsplit=1)
@@ -169,5 +172,5 @@ def _names(column: str, name: str) -> bool:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    # Brackets belong to a name with a port; ssh knows * and ? alone.
+    # Brackets are part of a name with a port. ssh patterns have only * and ?.
     return fnmatch.fnmatchcase(name.lower(), pattern.replace("[", "[[]"))

@@ -1,6 +1,6 @@
-"""Unit files of systemd and the links that enable them: read and made as systemctl does where no systemd runs (systemd.unit(5)).
+"""Unit files of systemd and the links that enable them (systemd.unit(5)), for hosts where systemd does not run.
 
-What only a running systemd knows (generated units, presets, specifiers other than the unit's own name) is not here.
+Generated units, presets, and specifiers other than the unit's own name need a running systemd and are not supported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from statecore.host.rooted_path import walk
 from statecore.model.ports import ManagedHost
 
-#: Where unit files are; what comes first wins. Links are made in the first.
+#: Directories of unit files, highest priority first. Links are made in the first one.
 UNITS = (
     "/etc/systemd/system",
     "/run/systemd/system",
@@ -25,10 +25,10 @@ TYPES = frozenset(
     {"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope"}
 )
 
-#: What a mask leads to.
+#: Target of the link that masks a unit.
 NOTHING = "/dev/null"
 
-#: Option of [Install] -> directory, below that of the links, that stands for it.
+#: Option of [Install] -> suffix of the directory in which its links are made.
 _DIRECTORIES: Mapping[str, str] = {"WantedBy": "wants", "RequiredBy": "requires", "UpheldBy": "upholds"}
 
 
@@ -36,15 +36,15 @@ _DIRECTORIES: Mapping[str, str] = {"WantedBy": "wants", "RequiredBy": "requires"
 class Unit:
     """A unit file of the host."""
 
-    #: ``name@instance.service``
+    #: Full name, such as ``name@instance.service``.
     name: str
-    #: The host's path.
+    #: Path on the host.
     path: str
-    #: [Install]: option -> words.
+    #: The section [Install]: option -> words.
     install: Mapping[str, tuple[str, ...]]
 
     def links(self) -> list[str]:
-        """The host's paths that lead to it where it is enabled."""
+        """List of the host's paths of the links that enable the unit."""
         named = [
             f"{UNITS[0]}/{self._filled(target)}.{directory}/{self._instance()}"
             for option, directory in _DIRECTORIES.items()
@@ -67,12 +67,15 @@ class Unit:
 
 
 def full_name(name: str) -> str:
-    """``nginx`` means ``nginx.service``."""
+    """Return the full name of a unit: ``nginx`` becomes ``nginx.service``."""
     return name if "." in name and name.rpartition(".")[2] in TYPES else f"{name}.service"
 
 
 def find(host: ManagedHost, name: str) -> Unit | None:
-    """A unit by its full name, of an instance by its template's file; None for one that is not there, or masked."""
+    """Return a unit by its full name, or None if it does not exist or is masked.
+
+    For an instance, its template's file is used.
+    """
     head, sign, rest = name.partition("@")
     files = [name, f"{head}@.{rest.rpartition('.')[2]}"] if sign else [name]
     for file in files:
@@ -85,7 +88,7 @@ def find(host: ManagedHost, name: str) -> Unit | None:
 
 
 def names(host: ManagedHost) -> list[str]:
-    """Full names of all units that have files."""
+    """Sorted full names of all units that have files."""
     found = set()
     for directory in UNITS:
         place = host.path(directory)
@@ -95,9 +98,9 @@ def names(host: ManagedHost) -> list[str]:
 
 
 def links_to(host: ManagedHost, unit: Unit) -> list[Path]:
-    """Our paths of the links that lead to a unit, or bear its name, below the directory of links."""
+    """List of the local paths of existing links that enable a unit."""
     top = host.path(UNITS[0])
-    # /lib is a link to /usr/lib on hosts of today: both are written.
+    # /lib is a link to /usr/lib on current systems, so links may contain either path.
     bare = unit.path.removeprefix("/usr")
     files = {unit.path, bare, f"/usr{bare}"} if bare.startswith("/lib/") else {unit.path}
     return [
@@ -112,7 +115,7 @@ def _links(top: Path) -> Iterator[Path]:
     directories = (".wants", ".requires", ".upholds")
     for directory, below, files in walk(top):
         below[:] = [name for name in below if name.endswith(directories)]
-        # Links to directories are among the directories, dangling ones among the files.
+        # walk lists dangling links among the files.
         yield from (path for path in (directory / name for name in files) if path.is_symlink())
 
 
@@ -130,7 +133,7 @@ def _install(place: Path) -> dict[str, tuple[str, ...]]:
         elif section == "[Install]" and "=" in line:
             option, _, value = line.partition("=")
             words: Sequence[str] = value.split()
-            # An empty value takes back what was said before.
+            # An empty value resets the option.
             found[option.strip()] = (*found.get(option.strip(), ()), *words) if words else ()
     return found
 

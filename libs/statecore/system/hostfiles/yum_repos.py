@@ -1,6 +1,6 @@
-"""``.repo`` files of dnf and yum: sections of options, one for each repository. Pure.
+"""``.repo`` files of dnf and yum: one section of options for each repository.
 
-A file keeps its comments and its order; only what is to change is written anew.
+Comments and order of a file are kept. Only changed options are rewritten.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _OPTION = re.compile(r"^(?P<key>[^\s=:#;\[][^=:]*?)\s*[=:]\s*(?P<value>.*?)\s*$"
 
 
 def sections(text: str) -> dict[str, dict[str, Any]]:
-    """Repository -> its options; ``comments`` are those in its section."""
+    """Map of repository to its options. The option ``comments`` lists the comments in its section."""
     found: dict[str, dict[str, Any]] = {}
     section: dict[str, Any] | None = None
     key = ""
@@ -27,7 +27,7 @@ def sections(text: str) -> dict[str, dict[str, Any]]:
         elif line.startswith(("#", ";")):
             section.setdefault("comments", []).append(line[1:].strip())
         elif line[0].isspace() and key:
-            # Further lines of a value are indented.
+            # Continuation lines of a value are indented.
             section[key] = f"{section[key]}\n{line.strip()}"
         elif option := _OPTION.match(line):
             key = option["key"].strip().lower()
@@ -38,7 +38,10 @@ def sections(text: str) -> dict[str, dict[str, Any]]:
 def edited(
     text: str, name: str, options: Mapping[str, str], removed: Sequence[str] = (), comments: Sequence[str] | None = None
 ) -> str:
-    """The text with options of a repository set and removed; a new one behind all else. ``comments``: in place of its own."""
+    """Return the text with options of a repository set and removed. A new repository is added at the end.
+
+    ``comments`` replace the section's comments; None keeps them.
+    """
     before, body, after = _split(text, name)
     lines: list[str] = []
     skipping = False
@@ -69,7 +72,7 @@ def edited(
 
 
 def without(text: str, name: str) -> str:
-    """The text without a repository."""
+    """Return the text without a repository."""
     before, _, after = _split(text, name)
     while before and (not before[-1].strip() or (_HEADER.match(before[-1]) or [""])[0].strip() == f"[{name}]"):
         before.pop()
@@ -77,7 +80,10 @@ def without(text: str, name: str) -> str:
 
 
 def _split(text: str, name: str) -> tuple[list[str], list[str], list[str]]:
-    """Lines up to the header of a repository, those of it, and those behind; all are before it where it is not there."""
+    """Return (lines up to the repository's header, its lines, lines after it).
+
+    All lines are in the first if it does not exist.
+    """
     lines = text.splitlines()
     headers = {at: match["name"] for at, line in enumerate(lines) if (match := _HEADER.match(line))}
     start = next((at for at, header in headers.items() if header == name), None)

@@ -1,1 +1,1 @@
-"""Versions and requirements of packages, and the requests of the pkg modules."""
+"""Versions and requirements of packages, and the arguments and results of the ``pkg`` modules."""

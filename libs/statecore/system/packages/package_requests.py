@@ -1,4 +1,4 @@
-"""What functions of ``pkg`` are asked for and answer, whatever the package manager: versions, files, changes."""
+"""Arguments and results of the ``pkg`` functions that are the same for all package managers: versions, files, changes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult, ManagedHost
 from statecore.sources import downloads
 
-#: Family of the host, by its grain -> the package manager whose packages it consists of. Programs of another may be there too.
+#: ``os_family`` grain -> the package manager of that family. Programs of other package managers may be installed too.
 _MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Alpine": "apk"}
 
-#: Numbers of signals are less.
+#: All signal numbers are below this.
 _SIGNALS = 65
 
-#: Lines of what a program said that are told when it was killed.
+#: Number of output lines that the error message of a killed program quotes.
 _LAST = 5
 
 
 def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | None:
-    """Why a package manager does not manage this host: it has not its programs, or belongs to another. None where it does."""
+    """Return the reason why a package manager does not manage this host, or None if it does.
+
+    It does not if its programs are missing, or if the host's OS family belongs to another package manager.
+    """
     missing = [program for program in programs if ctx.host.which(program) is None]
     if missing:
         return f"the host has no {', '.join(missing)}"
@@ -37,11 +40,12 @@ def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | Non
     return None if own == manager else f"the host is of the family {family}, whose packages are those of {own}"
 
 
-# -------------------------------------------------------------------------------------------------------------- what is asked
+# -------------------------------------------------------------------------------------------------------------- what is
+# asked
 
 
 def wanted(name: str | None, pkgs: Any, version: Any, normalize: Callable[[str], str]) -> dict[str, str | None]:
-    """Package -> version or conditions, None for any. Raises InvocationError."""
+    """Map of package to version or conditions (None: any version). Raises InvocationError."""
     if not pkgs:
         listed: list[Any] = [{each: version} for each in str(name or "").split(",") if each]
     elif isinstance(pkgs, Mapping):
@@ -59,14 +63,14 @@ def wanted(name: str | None, pkgs: Any, version: Any, normalize: Callable[[str],
 
 
 def packed(sources: Any) -> dict[str, str]:
-    """``sources`` of an installation: package -> place of its file. Raises InvocationError."""
+    """Map of package to the path or URL of its file, from the argument ``sources``. Raises InvocationError."""
     if not isinstance(sources, list) or not all(isinstance(each, Mapping) and len(each) == 1 for each in sources):
         raise InvocationError("sources must be a list of maps, each with one package name and the place of its file")
     return {str(name): str(place) for each in sources for name, place in each.items()}
 
 
 def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
-    """Names of the packages that a hold is about. Raises InvocationError."""
+    """List of the packages that a hold applies to. Raises InvocationError."""
     if not name and not pkgs and not sources:
         raise InvocationError("One of name, pkgs, or sources must be specified.")
     if pkgs and sources:
@@ -76,7 +80,7 @@ def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
 
 
 def texts(value: Any) -> list[str]:
-    """A list of texts, which may be given as one with commas; [] for nothing."""
+    """List of texts, from a list or from one text with commas. [] for None and ""."""
     if value in (None, ""):
         return []
     given = value if isinstance(value, list | tuple) else str(value).split(",")
@@ -84,7 +88,10 @@ def texts(value: Any) -> list[str]:
 
 
 def package_files(ctx: Context, sources: Mapping[str, str]) -> list[Path]:
-    """The files of ``sources`` as we can read them: of the state tree, of the host, or of a server. Raises CommandError."""
+    """Local paths of the files in ``sources``, fetched from the state tree, the host or a server.
+
+    Raises CommandError.
+    """
     files = []
     for name, place in sources.items():
         if not place.startswith(("salt://", "/", *downloads.SCHEMES)):
@@ -97,7 +104,10 @@ def package_files(ctx: Context, sources: Mapping[str, str]) -> list[Path]:
 
 
 def fetched(ctx: Context, place: str) -> Path:
-    """A file of the state tree (salt://), of a server (http://) or of the host (/), as we can read it. Raises CommandError."""
+    """Return the local path of a file from the state tree (salt://), a server (http://) or the host (/).
+
+    Raises CommandError.
+    """
     found: Path | None = None
     if place.startswith("salt://"):
         found = ctx.files.fetch(place.removeprefix("salt://"), ctx.saltenv)
@@ -113,9 +123,10 @@ def fetched(ctx: Context, place: str) -> Path:
 
 @contextmanager
 def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[list[str]]:
-    """Copies package files of ours to where the host can read them, for as long as the context lasts; their paths there.
+    """Copy package files to where the host can read them, for the duration of the context. Yield their paths on the
+    host.
 
-    ``suffix``: what package managers want their names to end with (".deb").
+    ``suffix`` is the file extension that the package manager requires (".deb").
     """
     name = f"/tmp/.saltern-packages-{os.urandom(8).hex()}"
     place = host.path(name)
@@ -134,16 +145,17 @@ def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[li
             remove_tree(place)
 
 
-# ----------------------------------------------------------------------------------------------------------- what is answered
+# ----------------------------------------------------------------------------------------------------------- what is
+# answered
 
 
 def listed(packages: Mapping[str, Sequence[str]], *, as_list: bool) -> dict[str, Any]:
-    """Package -> its versions, as a list or joined by commas."""
+    """Map of package to its versions, as a list or joined by commas."""
     return {name: list(versions) if as_list else ",".join(versions) for name, versions in packages.items()}
 
 
 def versions(packages: Mapping[str, Any], names: Sequence[str], nothing: Any) -> Any:
-    """What ``pkg.version`` says: the version of one package, a map for several names or a glob."""
+    """Return the result of ``pkg.version``: the version of one package, or a map for several names or a glob."""
     found: dict[str, Any] = {}
     for name in names:
         if "*" in name:
@@ -154,22 +166,22 @@ def versions(packages: Mapping[str, Any], names: Sequence[str], nothing: Any) ->
 
 
 def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Package -> {"old", "new"} of those that differ."""
+    """Map of package to {"old", "new"} for the packages that differ."""
     names = sorted({*before, *after})
     pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
     return {name: pair for name, pair in pairs.items() if pair["old"] != pair["new"]}
 
 
 def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
-    """[] of a package manager that did its work; else what it said, or that it was killed. Pure.
+    """Return the package manager's error output as a list; [] if it succeeded.
 
-    mend
-        what makes good what it may have left half done
+    If the program was killed, the message names the signal. ``mend`` tells the user how to repair a half-finished
+    installation.
     """
     if not result.retcode:
         return []
     said = result.stderr.strip() or result.stdout.strip()
-    # The shell that starts it tells of a signal in its own way.
+    # Python reports a signal as a negative return code, a shell as 128 plus the signal.
     number = -result.retcode if result.retcode < 0 else result.retcode - 128
     if result.timed_out or 0 < number < _SIGNALS:
         last = "\n".join((result.stdout.strip() or said).splitlines()[-_LAST:])
@@ -179,6 +191,6 @@ def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
 
 
 def complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:
-    """Raises CommandError where there are errors; it carries what was changed all the same."""
+    """Raise CommandError with the errors and the changes made so far, if there are errors."""
     if errors:
         raise CommandError(message, {"errors": list(errors), "changes": changes})

@@ -1,7 +1,7 @@
-"""Versions of Python packages: their order, conditions on them, and requirements as pip is given them. Pure.
+"""Versions of Python packages: their order, version conditions, and requirements as pip accepts them.
 
-Order and conditions are PEP 440's, names PEP 503's, requirements PEP 508's as far as a name and conditions go: what is a URL or
-a path has neither before it is installed.
+Order and conditions follow PEP 440, names PEP 503, requirements PEP 508 (names and conditions only). For a URL or path,
+name and version are unknown until it is installed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VERSION = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-#: Ways to write the kinds of a pre-release.
+#: Alternative spellings of pre-release kinds -> normal form.
 _PRE = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
 
 _CONDITION = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)\s*([^\s,;<>=~]+)\s*$")
@@ -30,7 +30,7 @@ _REQUIREMENT = re.compile(
     re.VERBOSE,
 )
 
-#: A wheel's file name: its package and version come first.
+#: A wheel's file name: begins with package and version.
 _WHEEL = re.compile(r"(?:.*/)?(?P<name>[^-/]+)-(?P<version>[^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-[^-/]+\.whl(?:#.*)?$")
 
 _EGG = re.compile(r"[#&]egg=(?P<text>[^&]+)")
@@ -41,7 +41,7 @@ _VCS = ("git+", "svn+", "hg+", "bzr+")
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
-#: From this version of pip to that one there are --use-wheel and --no-use-wheel; from this one on --no-binary.
+#: First and last version of pip with --use-wheel and --no-use-wheel; first version with --no-binary.
 _WHEEL_OPTIONS, _NO_BINARY = ("1.4", "9.0.3"), "7.0.0"
 
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
@@ -49,7 +49,7 @@ _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What pip is asked for. ``name`` is normal, and "" where it is known only once it is installed."""
+    """A package requirement. ``name`` is normalized, or "" if it is unknown until the package is installed."""
 
     name: str
     #: (operator, version)
@@ -57,12 +57,12 @@ class Requirement:
 
 
 def normal_name(name: str) -> str:
-    """The one way to write a package's name (PEP 503)."""
+    """Return the normalized form of a package's name (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def requirement(text: str) -> Requirement:
-    """What a requirement names. Raises ValueError, saying why, for what pip would not take."""
+    """Return the parsed requirement. Raises ValueError with the reason if pip would not accept it."""
     if text.startswith((*_VCS, ".", "/")) or _URL.match(text) or (text.endswith(_ARCHIVES) and "@" not in text):
         return _placed(text)
     direct = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*\S", text)
@@ -81,8 +81,11 @@ def requirement(text: str) -> Requirement:
 
 
 def requirements_in(text: str) -> tuple[Requirement, ...] | None:
-    """What a requirements file asks for by name; None where it says more than names and conditions (places, options, hashes,
-    environment markers), which only pip can judge. Files that it asks for (``-r``) are not looked at."""
+    """Return the requirements in a requirements file, if it holds only names and conditions.
+
+    None if it holds paths, options, hashes or environment markers, which only pip can evaluate. Files that it includes
+    (``-r``) are not read.
+    """
     found = []
     for line in text.splitlines():
         row = re.sub(r"(^|\s)#.*$", "", line).strip()
@@ -99,13 +102,16 @@ def requirements_in(text: str) -> tuple[Requirement, ...] | None:
 
 
 def compare(left: str, right: str) -> int:
-    """-1, 0 or 1: ``left`` is older, the same, newer. What is no version is older than all that are, and ordered as text."""
+    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``.
+
+    Invalid versions are older than valid ones.
+    """
     one, two = order(left), order(right)
     return (one > two) - (one < two)
 
 
 def order(version: str) -> tuple[object, ...]:
-    """What to sort versions by."""
+    """Return the sort key of a version."""
     found = _VERSION.fullmatch(version.strip())
     if found is None:
         return (0, version)
@@ -114,7 +120,7 @@ def order(version: str) -> tuple[object, ...]:
 
 
 def pre_release(version: str) -> str:
-    """The kind of a pre-release: ``a``, ``b``, ``rc`` or ``dev``; "" for what is none."""
+    """Return the kind of a pre-release (``a``, ``b``, ``rc`` or ``dev``), or "" for a final release."""
     found = _VERSION.fullmatch(version.strip())
     if found is None:
         return ""
@@ -122,7 +128,10 @@ def pre_release(version: str) -> str:
 
 
 def fulfils(version: str, conditions: Sequence[tuple[str, str]], *, pre: bool = False) -> bool:
-    """Whether a version meets all conditions; a pre-release only where one of them names a pre-release, or with ``pre``."""
+    """Return True if a version meets all conditions.
+
+    A pre-release counts only if a condition names a pre-release, or with ``pre``.
+    """
     if not conditions:
         return True
     asked = pre or any(pre_release(wanted.removesuffix(".*")) for _, wanted in conditions)
@@ -132,7 +141,7 @@ def fulfils(version: str, conditions: Sequence[tuple[str, str]], *, pre: bool = 
 
 
 def wheel_options_refused(version: str, *, use_wheel: bool, no_use_wheel: bool, no_binary: object) -> str:
-    """Why a pip of this version does not know one of its options about wheels, "" when it does."""
+    """Return the reason why this version of pip does not support one of the given wheel options, or ""."""
     low, high = _WHEEL_OPTIONS
     for name, given in (("use_wheel", use_wheel), ("no_use_wheel", no_use_wheel)):
         if given and not (compare(low, version) <= 0 and compare(version, high) <= 0):
@@ -148,11 +157,12 @@ def wheel_options_refused(version: str, *, use_wheel: bool, no_use_wheel: bool, 
     return ""
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ------------------------------------------------------------------------------------------------------------------------
+# parts
 
 
 def _placed(text: str) -> Requirement:
-    """A URL or a path: named by its egg, or by a wheel's file name."""
+    """Return the requirement for a URL or path. Its name comes from ``egg=`` or a wheel's file name."""
     if egg := _EGG.search(text):
         try:
             return requirement(egg["text"])
@@ -175,7 +185,7 @@ def _holds(version: str, operator: str, wanted: str) -> bool:
         return _ordered(version, wanted) >= 0 and _release(version)[: len(base)] == base
     found = _ordered(version, wanted)
     if operator == "<":
-        # What comes before a release is none of those below it.
+        # PEP 440: ``<1.0`` does not match pre-releases of 1.0.
         return found < 0 and not (pre_release(version) and not pre_release(wanted) and _same_base(version, wanted))
     if operator == ">":
         return found > 0 and not _is_post_of(version, wanted)
@@ -183,7 +193,7 @@ def _holds(version: str, operator: str, wanted: str) -> bool:
 
 
 def _ordered(version: str, wanted: str) -> int:
-    """As ``compare``, without what a builder added (``+local``)."""
+    """Compare versions without the local part (``+local``) of ``version``."""
     return compare(version.partition("+")[0], wanted)
 
 
@@ -207,7 +217,7 @@ def _same_base(left: str, right: str) -> bool:
 
 
 def _is_post_of(version: str, wanted: str) -> bool:
-    """Whether a version is a post-release of one that is none."""
+    """Return True if ``version`` is a post-release of ``wanted``, which is not a post-release itself."""
     one, two = _VERSION.fullmatch(version.strip()), _VERSION.fullmatch(wanted.strip())
     if one is None or two is None or two["post"] or two["post_bare"] or not (one["post"] or one["post_bare"]):
         return False
@@ -216,7 +226,10 @@ def _is_post_of(version: str, wanted: str) -> bool:
 
 
 def _public(found: re.Match[str]) -> tuple[object, ...]:
-    """Epoch, release, pre-release, post-release, development release: each sorted as it is to be where there is none."""
+    """Return the sort key of epoch, release, pre-release, post-release and development release.
+
+    Missing parts sort per PEP 440.
+    """
     kind, dev = _kind(found), found["dev"]
     post = found["post_bare"] or (found["post_number"] or "0" if found["post"] else None)
     # A development release of a plain version comes before its pre-releases.

@@ -1,4 +1,6 @@
-"""When things are due that a minion does by itself: cron expressions, dates as people write them, the jobs of a schedule.
+"""Scheduling: cron expressions, dates in schedules, and the time at which a scheduled job is due.
 
-Pure: whoever asks brings the clock. Nothing here is loaded by a minion that has no schedule.
+The functions are pure: the caller passes the current time. A minion without a schedule loads none of these modules.
+
+Source: docs/execution.md#schedule.
 """

@@ -1,16 +1,19 @@
-"""The configuration of one beacon: a list of one-entry maps, as Salt takes it, in the forms that beacons look at it in."""
+"""The configuration of one beacon: a list of one-entry maps, as in Salt, and the forms that beacons need.
+
+Source: docs/execution.md#beacons.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: Options that are for who runs beacons, not for the beacon.
+#: Options that are for the loop that runs beacons. The beacon itself does not get them.
 HIDDEN = ("interval", "disable_during_state_run", "_beacon_name", "beacon_module", "enabled", "run_once")
 
 
 def merged(config: Sequence[Any]) -> dict[str, Any]:
-    """All entries in one map, the later over the earlier."""
+    """Return all entries in one map, later entries over earlier ones."""
     whole: dict[str, Any] = {}
     for entry in config:
         if isinstance(entry, Mapping):
@@ -19,7 +22,7 @@ def merged(config: Sequence[Any]) -> dict[str, Any]:
 
 
 def own(config: Sequence[Any]) -> list[dict[str, Any]]:
-    """The entries without the options that are not the beacon's."""
+    """List of the entries without the options in ``HIDDEN``."""
     entries = (
         {key: value for key, value in each.items() if key not in HIDDEN} for each in config if isinstance(each, Mapping)
     )
@@ -27,7 +30,7 @@ def own(config: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def listed(config: Any, name: str) -> str:
-    """What is wrong with a configuration that is no list of maps; "" when it is one."""
+    """Return the error message for a configuration that is not a list of maps; "" if it is one."""
     if not isinstance(config, list):
         return f"Configuration for {name} beacon must be a list."
     if not all(isinstance(entry, Mapping) for entry in config):
@@ -36,8 +39,8 @@ def listed(config: Any, name: str) -> str:
 
 
 def percent(value: Any) -> float:
-    """``63%``, ``63`` or ``"63"``. Raises ValueError that names it."""
+    """Return the number in ``63%``, ``63`` or ``"63"``. Raises ValueError."""
     try:
         return float(value.rstrip("%") if isinstance(value, str) else value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{value!r} is no percentage") from error
+        raise ValueError(f"{value!r} is not a percentage") from error

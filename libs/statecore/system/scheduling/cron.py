@@ -1,8 +1,10 @@
-"""Cron expressions: ``minute hour day month weekday [second]``, as Salt's option ``cron`` takes them.
+"""Cron expressions: ``minute hour day month weekday [second]``, as in Salt's option ``cron``.
 
-A field is ``*``, a number, a name (``jan``, ``mon``), a range, a list, each with a step; ``@hourly`` and its kin stand for a
-whole expression. ``L`` is the last day of a month, ``fri#2`` the second Friday, ``L5`` the last Friday. As in every cron, a
-day fits when either its number or its weekday does, where both are restricted. Source: crontab(5), and croniter's sixth field.
+A field is ``*``, a number, a name (``jan``, ``mon``), a range or a list, each with an optional step. ``@hourly`` and
+similar words replace a whole expression. ``L`` is the last day of a month, ``fri#2`` the second Friday, ``L5`` the last
+Friday. If both day and weekday are restricted, a date matches if either of them matches, as in every cron.
+
+The format is that of crontab(5), with the sixth field of the library croniter.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ _ALIASES: Mapping[str, str] = {
     "@hourly": "0 * * * *",
 }
 
-#: An expression may fit the 29th of February alone, and a weekday of it: those of one weekday are up to 40 years apart.
+#: Number of years searched. 29 February falls on a given weekday every 28 years, or after up to 40 years.
 _YEARS_AHEAD = 41
 
-#: How a field of one part is written: start, end, step.
+#: One part of a field: star, or start and end; step.
 _PART = re.compile(r"(?:(\*)|([a-z0-9]+)(?:-([a-z0-9]+))?)(?:/([0-9]+))?\Z")
 _NTH = re.compile(r"([a-z0-9]+)#([1-5])\Z")
 _LAST = re.compile(r"l([0-7])\Z")
@@ -44,7 +46,7 @@ _LAST = re.compile(r"l([0-7])\Z")
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the five: its bounds, and names for its numbers."""
+    """One field of an expression: its name, bounds and names for its numbers."""
 
     name: str
     low: int
@@ -57,7 +59,7 @@ _FIELDS = (
     _Field("hour", 0, 23, {}),
     _Field("day of the month", 1, 31, {}),
     _Field("month", 1, 12, _MONTHS),
-    # 7 is Sunday, too.
+    # Both 0 and 7 are Sunday.
     _Field("day of the week", 0, 7, _WEEKDAYS),
     _Field("second", 0, 59, {}),
 )
@@ -65,7 +67,7 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A parsed expression."""
+    """A parsed cron expression."""
 
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
@@ -74,16 +76,16 @@ class Cron:
     months: frozenset[int]
     #: Sunday is 0.
     weekdays: frozenset[int]
-    #: (weekday, which one of the month); the last is -1.
+    #: (weekday, its number within the month); -1 for the last one.
     nth: frozenset[tuple[int, int]]
     last_day: bool
-    #: Whether the field began with something else than ``*``: where both did, one of them is enough.
+    #: True if the field does not begin with ``*``. If both are True, a match of one field is enough.
     by_day: bool
     by_weekday: bool
 
     @classmethod
     def parse(cls, text: object) -> Cron:
-        """Raises ValueError that names the field and what is wrong with it."""
+        """Parse an expression. Raises ValueError with the field and the reason."""
         words = str(text).lower().split()
         if len(words) == 1 and words[0].startswith("@"):
             if words[0] not in _ALIASES:
@@ -110,11 +112,11 @@ class Cron:
 
     @property
     def every_hour(self) -> bool:
-        """Whether no hour of the day is left out."""
+        """True if the expression matches in every hour of the day."""
         return len(self.hours) == 24
 
     def after(self, moment: datetime) -> datetime | None:
-        """The first time later than ``moment`` that fits; None when there is none (the 30th of February)."""
+        """Return the first matching time later than ``moment``; None if there is none (30 February)."""
         if datetime.max - moment < timedelta(seconds=1):
             return None
         start = moment.replace(microsecond=0) + timedelta(seconds=1)
@@ -179,7 +181,7 @@ def _without_last_day(field: str) -> tuple[str, bool]:
 
 
 def _without_nth(field: str) -> tuple[str, frozenset[tuple[int, int]]]:
-    """The parts that mean any such day, and those that mean one of the month."""
+    """Split a weekday field into the parts for every such weekday and the set of (weekday, number within the month)."""
     rest, nth = [], set()
     for part in field.split(","):
         if match := _NTH.match(part):
@@ -206,7 +208,7 @@ def _numbers(field: _Field, text: str) -> frozenset[int]:
         if step and int(step) < 1:
             raise ValueError(f"the {field.name} '{text}' has a step of 0")
         if high < low:
-            # ``fri-mon`` and ``22-2`` go over the end, as croniter has it.
+            # ``fri-mon`` and ``22-2`` wrap around, as in croniter.
             top = 6 if field is _FIELDS[4] else field.high
             whole = [*range(low, top + 1), *range(field.low, high + 1)]
         else:

@@ -1,16 +1,17 @@
-"""Dates and times of day as people write them into a schedule (``when``, ``range``, ``after``, ``until``, ``once``).
+"""Dates and times of day in a schedule (``when``, ``range``, ``after``, ``until``, ``once``).
 
-Salt reads them with dateutil, which guesses. Here the forms are these, each part at most once and in any order; what is left
-over is an error that names it:
+Salt uses dateutil, which guesses. This parser accepts the following forms, each at most once and in any order. A text
+that has anything else in it is an error:
 
     5:00pm   5pm   17:00   17:00:30          a time of day; without one it is midnight
     2026-01-31   2026/01/31   20260131       a date
-    01/31/2026   31.01.2026                  month first with strokes, day first with dots
+    01/31/2026   31.01.2026                  month first with slashes, day first with dots
     Jan 31, 2026   31 January   Jan 31       a date; without a year it is this year
-    Monday   Tue                             the next such day, today included; beside a date it says nothing
+    Monday   Tue                             the next such day, today included; ignored beside a date
     2026-01-31T17:00:30   now   today   tomorrow
 
-All are of the minion's local time. A zone (``Z``, ``+01:00``) is refused, as dates with and without one cannot be compared.
+All are in the minion's local time. A time zone (``Z``, ``+01:00``) is refused, because dates with and without one
+cannot be compared.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _WEEKDAYS: Mapping[str, int] = {
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
 
-#: A word or number must end where its pattern ends.
+#: End of a pattern: the word or number must end there too.
 _END = r"(?![\w:])"
 
 _TIMES = (
@@ -86,9 +87,10 @@ _FILL = re.compile(r"\b(?:at|on|and)\b|[\s,]+")
 
 
 def parse_date(value: object, now: datetime) -> datetime:
-    """A moment of local time. ``now`` tells which day, week and year are meant where the text does not say.
+    """Return the date and time that a value describes, in local time.
 
-    Raises ValueError that names the text, and the part of it that is not understood.
+    ``now`` supplies the day, week and year that the text leaves out. Raises ValueError with the part of the text that
+    cannot be parsed.
     """
     if isinstance(value, datetime):
         if value.tzinfo is not None:

@@ -1,12 +1,15 @@
-"""When a job is due: the clock and what is remembered of the job in, a verdict and what to remember out.
+"""Decide if a scheduled job is due: from the clock and the job's progress to a verdict and the new progress.
 
-Two clocks. Intervals go by one that is never set (``steady``, which also counts while the machine sleeps), so that they neither
-drift nor notice when the time of day is corrected. ``cron``, ``when`` and ``once`` go by the time of day:
+Intervals use a monotonic clock (``steady``, which also counts while the machine sleeps), so they neither drift nor
+depend on the time of day. ``cron``, ``when`` and ``once`` use the time of day:
 
-- Set forward past several times, a cron job runs once. A ``when`` or ``once`` that passed more than an hour ago is missed.
-- Set back by less than three hours (the end of summer time), what has run does not run again, unless it runs every hour; set back
-  further, all jobs go by the new time.
-- What passed before the minion began is missed.
+- If the clock is set forward past several times, a cron job runs once. A ``when`` or ``once`` time that passed more than
+  an hour ago is missed.
+- If the clock is set back by less than three hours (end of summer time), a time that has run does not run again, unless
+  the job runs every hour. If it is set back further, all jobs use the new time.
+- Times that passed before the minion started are missed.
+
+Source: docs/execution.md#schedule.
 """
 
 from __future__ import annotations
@@ -20,71 +23,74 @@ from statecore.system.scheduling.job import Job, Range
 
 _SECOND = timedelta(seconds=1)
 
-#: How late a date may be noticed: the machine slept, or its clock was set.
+#: Largest delay after which a date still runs, for example because the machine slept.
 _LATEST = timedelta(hours=1)
 
-#: Clocks that are set back by less are those of people: what has run is not run again. As in Vixie's cron.
+#: If the clock is set back by less than this, times that have run do not run again. As in Vixie's cron.
 _SMALL_STEP_BACK = timedelta(hours=3)
 _TINY_STEP_BACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """One moment."""
+    """The current time by two clocks."""
 
-    #: The time of day here, without a zone.
+    #: Local time of day, without a time zone.
     wall: datetime
-    #: Seconds of a clock that nobody sets.
+    #: Seconds of a monotonic clock.
     steady: float
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is remembered of a job between two looks."""
+    """The state of a job that is kept between two checks."""
 
-    #: When it was looked at last.
+    #: Time of the last check.
     looked: datetime | None = None
-    #: Steady time of the next run of an interval, without splay.
+    #: Time of the next run on the monotonic clock, without splay. For interval jobs.
     base: float | None = None
-    #: Time of day of the next run of any other job, without splay.
+    #: Time of the next run, without splay. For other jobs.
     moment: datetime | None = None
-    #: The day on which ``moment`` was computed: on another one, "5pm" is another moment.
+    #: Date on which ``moment`` was computed. On another date, "5pm" is another time.
     computed: date | None = None
-    #: Seconds that the next run is put off by; None: not drawn yet.
+    #: Splay of the next run in seconds. None: not drawn yet.
     delay: int | None = None
-    #: A skipped run is made up at this time.
+    #: Time at which a skipped run is made up for (``run_after_skip_range``).
     made_up: datetime | None = None
     last_run: datetime | None = None
     skip_reason: str = ""
     skipped_at: datetime | None = None
-    #: When it will run, as people are told.
+    #: Time of the next run, with splay, for display.
     next_fire: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What holds for all jobs at a look."""
+    """Settings of the schedule that apply to all jobs."""
 
     enabled: bool = True
-    #: Runs in the place of a job that is skipped for its range or an explicit skip.
+    #: Function that runs instead of a job that is skipped because of its range or an explicit skip.
     skip_function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look found."""
+    """The result of one check of a job."""
 
     progress: Progress
-    #: Function to run now; empty: none.
+    #: Function to run now; "" for none.
     function: str = ""
 
 
-#: (shortest, longest) -> a number between.
+#: Function that draws a random number between (smallest, largest), for the splay.
 Draw = Callable[[int, int], int]
 
 
 def look(job: Job, before: Progress, clock: Clock, world: World, draw: Draw) -> Look:
-    """Raises ValueError for a date of the job that cannot be read any more (the 29th of February, without a year)."""
+    """Check whether a job is due. Return its new progress and the function to run.
+
+    Raises ValueError for a date of the job that has become invalid (29 February without a year).
+    """
     due, due_at, after = _timing(job, before, clock, draw)
     starting = before.looked is None and job.run_on_start
     explicit = any(_passed(one, before.looked, clock.wall) for one in job.run_explicit)
@@ -110,15 +116,16 @@ def look(job: Job, before: Progress, clock: Clock, world: World, draw: Draw) -> 
 
 
 def skipped(progress: Progress, reason: str, now: datetime) -> Progress:
-    """The run that was to be did not take place after all (``maxrunning``)."""
+    """Return the progress after a due run was skipped (``maxrunning``)."""
     return replace(progress, skip_reason=reason, skipped_at=now)
 
 
-# ------------------------------------------------------------------------------------------------------------ the next time
+# ------------------------------------------------------------------------------------------------------------ the next
+# time
 
 
 def _timing(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool, datetime, Progress]:
-    """Whether the job's own time has come, that time, and what is next."""
+    """Return (True if the job's time has come, that time, new progress)."""
     if job.interval:
         return _interval(job, before, clock, draw)
     if job.cron is not None or job.dates is not None:
@@ -133,7 +140,7 @@ def _interval(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[boo
     due_at = clock.wall + timedelta(seconds=base + delay - clock.steady)
     if not due:
         return False, due_at, replace(before, base=base, delay=delay, next_fire=due_at)
-    # From the time that it was due, not from now: no drift. What was missed meanwhile is not made up.
+    # Counted from the time that the run was due, so the interval does not drift. Missed runs are not made up for.
     base += job.interval * ((clock.steady - base) // job.interval + 1)
     following = replace(before, base=base, delay=None)
     delay = _delay(job, following, draw)
@@ -142,7 +149,7 @@ def _interval(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[boo
 
 
 def _moments(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool, datetime, Progress]:
-    # What runs every hour anyway must not pause for the hour that comes twice.
+    # A job that runs every hour must not pause during the repeated hour at the end of summer time.
     step_back = _TINY_STEP_BACK if job.cron is not None and job.cron.every_hour else _SMALL_STEP_BACK
     set_back = before.looked is not None and before.looked - clock.wall > step_back
     moment, computed = before.moment, before.computed
@@ -168,7 +175,7 @@ def _moments(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool
 
 
 def _first_grace(job: Job) -> timedelta:
-    """A date that passed this moment still counts; cron has no such mercy in Salt."""
+    """Return how long before the first check a date still counts. As in Salt, this does not apply to cron."""
     return timedelta() if job.cron is not None else _SECOND
 
 
@@ -176,7 +183,7 @@ def _next(job: Job, since: datetime, now: datetime) -> datetime | None:
     if job.cron is not None:
         return job.cron.after(since)
     assert job.dates is not None
-    # "5pm" has passed today, and will come tomorrow.
+    # "5pm" may have passed today. Then tomorrow's counts.
     tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
     return min((one for day in (now, tomorrow) for one in job.dates(day) if one > since), default=None)
 
@@ -187,11 +194,15 @@ def _delay(job: Job, progress: Progress, draw: Draw) -> int:
     return draw(*job.splay) if job.splay else 0
 
 
-# ------------------------------------------------------------------------------------------------------------------ the gates
+# ------------------------------------------------------------------------------------------------------------------ the
+# gates
 
 
 def _gate(job: Job, now: datetime, due_at: datetime) -> tuple[str, bool]:
-    """Salt's word for why a job that is due does not run ("" when it does), and whether ``skip_function`` may run instead."""
+    """Return (Salt's reason why a due job is skipped, True if ``skip_function`` may run instead).
+
+    The reason is "" if it may run.
+    """
     if job.range is not None and (reason := _outside(job.range, now)):
         return reason, not job.range.invert
     if job.skip_range is not None and _inside(job.skip_range, now):
@@ -218,6 +229,6 @@ def _inside(span: Range, now: datetime) -> bool:
 
 
 def _passed(moment: datetime, looked: datetime | None, now: datetime) -> bool:
-    """Whether it came since the last look."""
+    """Return True if ``moment`` has come since the last check."""
     since = looked if looked is not None else now - _SECOND
     return since < moment <= now and now - moment <= _LATEST

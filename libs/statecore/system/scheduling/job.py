@@ -1,6 +1,9 @@
-"""One job of a schedule as it is written: options by Salt's names, checked once, so that looking at the clock stays cheap.
+"""One job of a schedule, with its options validated once so that checking the time is cheap.
 
-What is wrong is a ValueError that names the option. Source: salt/utils/schedule.py and the documentation of its options.
+An invalid option raises ValueError with the option's name.
+
+Salt: salt/utils/schedule.py.
+Source: docs/execution.md#schedule.
 """
 
 from __future__ import annotations
@@ -14,13 +17,13 @@ from statecore.model.nearest import close_matches
 from statecore.system.scheduling.cron import Cron
 from statecore.system.scheduling.dates import parse_date
 
-#: Keys of a schedule that are no jobs, but hold for all of them.
+#: Keys of a schedule that are not jobs but options of all jobs.
 GLOBAL = ("enabled", "skip_function", "skip_during_range", "splay")
 
 INTERVALS: Mapping[str, int] = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 _MOMENTS = ("when", "cron", "once")
 
-#: Every option of a job. Names that begin with ``_`` are what a scheduler notes.
+#: All options of a job. Names that begin with ``_`` are internal to the scheduler.
 OPTIONS = frozenset(
     {
         "name",
@@ -53,24 +56,24 @@ OPTIONS = frozenset(
     }
 )
 
-#: Form of times in ``once``, ``skip_explicit`` and ``run_explicit``.
+#: Format of the times in ``once``, ``skip_explicit`` and ``run_explicit``.
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
 
-#: Texts -> moments that they mean at that moment.
+#: Function from the current time to the job's dates, because "5pm" depends on the day.
 DatesAt = Callable[[datetime], Sequence[datetime]]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From when to when; both are read anew at each look, so that times of day mean today."""
+    """A span of time. Start and end are parsed at each check, so that times of day refer to today."""
 
     start: Any
     end: Any
-    #: Outside of it instead.
+    #: True if the job runs outside of the span.
     invert: bool = False
 
     def bounds(self, now: datetime) -> tuple[datetime, datetime]:
-        """Raises ValueError where the end is not later than the start."""
+        """Return (start, end). Raises ValueError if the end is not later than the start."""
         start, end = parse_date(self.start, now), parse_date(self.end, now)
         if end <= start:
             raise ValueError(f"the end of the range, {self.end}, must be later than its start, {self.start}")
@@ -79,16 +82,16 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that is well formed."""
+    """A validated job of a schedule."""
 
     name: str
     function: str
-    #: Seconds between two runs; 0 where the job goes by the clock on the wall, or is only run by hand.
+    #: Seconds between two runs. 0 for a job that uses the time of day or runs only by hand.
     interval: int
     cron: Cron | None
-    #: What ``when`` and ``once`` mean.
+    #: The dates of ``when`` or ``once``.
     dates: DatesAt | None
-    #: (shortest, longest) seconds that a run is put off by; None: not at all.
+    #: (smallest, largest) random delay of a run in seconds. None: no delay.
     splay: tuple[int, int] | None
     range: Range | None
     skip_range: Range | None
@@ -105,8 +108,11 @@ class Job:
 
     @classmethod
     def of(cls, name: str, data: Any, whole: Mapping[str, Any], named_dates: Mapping[str, Any], now: datetime) -> Job:
-        """``whole``: the schedule that the job is of, for what holds for all jobs. ``named_dates``: what a text in ``when``
-        may stand for (``whens`` of pillar or grains). ``now`` is for checking dates only. Raises ValueError."""
+        """Return the job described by a map of options. Raises ValueError.
+
+        ``whole`` is the job's schedule, with the options for all jobs. ``named_dates`` maps names that ``when`` may use
+        to dates (``whens`` in pillar or grains). ``now`` is used only to validate dates.
+        """
         if name in GLOBAL:
             raise ValueError(f"no job can be called '{name}': in a schedule that is an option of all jobs")
         if not isinstance(data, Mapping):
@@ -143,7 +149,7 @@ class Job:
         return job
 
     def check(self, now: datetime) -> None:
-        """Whether all dates can be read. Raises ValueError."""
+        """Raise ValueError if a date of the job is invalid."""
         if self.dates is not None:
             self.dates(now)
         for one in (self.range, self.skip_range):
@@ -155,7 +161,7 @@ class Job:
 
 
 def function_of(data: Mapping[str, Any]) -> str:
-    """The function of a job; Salt knows three names for it. Raises ValueError."""
+    """Return the function of a job, from any of Salt's three keys. Raises ValueError."""
     for key in ("function", "func", "fun"):
         if isinstance(data.get(key), str) and data[key]:
             return str(data[key])
@@ -163,7 +169,7 @@ def function_of(data: Mapping[str, Any]) -> str:
 
 
 def arguments_of(data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments. Raises ValueError."""
+    """Return (positional arguments, keyword arguments). Raises ValueError."""
     args, kwargs = data.get("args") or [], data.get("kwargs") or {}
     if not isinstance(args, list | tuple):
         raise ValueError(f"args is a list, not {args!r}")

@@ -1,6 +1,6 @@
-"""The file that keeps a schedule over restarts: ``<config dir>/minion.d/_schedule.conf``, as Salt writes it.
+"""The file that keeps a schedule across restarts: ``<config dir>/minion.d/_schedule.conf``, in Salt's format.
 
-It is read with the rest of the minion's configuration. Here it is written, and read while the minion does not run.
+The minion reads it with its configuration. This module writes it, and reads it while the minion does not run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import yaml
 
 
 class SavedError(Exception):
-    """The file cannot be read or written. str() names it and says why."""
+    """The file cannot be read or written. str() holds its path and the reason."""
 
 
 def load(file: Path, key: str = "schedule") -> dict[str, Any]:
-    """What is saved under ``key``, {} where there is no file. Raises SavedError."""
+    """Return the map saved under ``key``; {} if there is no file. Raises SavedError."""
     try:
         saved = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -35,7 +35,7 @@ def load(file: Path, key: str = "schedule") -> dict[str, Any]:
 
 
 def save(file: Path, whole: Mapping[str, Any], key: str = "schedule") -> None:
-    """Replaces the file at once. Names that begin with ``_`` are not written. Raises SavedError."""
+    """Replace the file atomically. Names that begin with ``_`` are not written. Raises SavedError."""
     kept = {name: _without_notes(data) for name, data in whole.items() if not str(name).startswith("__")}
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -65,9 +65,9 @@ CONFIGURATIONS: list[tuple[str, Any, bool]] = [
 #: What Salt takes, or has no library for here.
 STRICTER: list[tuple[str, Any, str]] = [
     ("load", [{"averages": {"1m": [0, "many"]}}], "1m must be two numbers"),
-    ("diskusage", [{"/": "most"}], "/: 'most' is no percentage"),
+    ("diskusage", [{"/": "most"}], "/: 'most' is not a percentage"),
     ("diskusage", [{"(": "5%"}], "(: missing )"),
-    ("memusage", [{"percent": "most"}], "percent: 'most' is no percentage"),
+    ("memusage", [{"percent": "most"}], "percent: 'most' is not a percentage"),
     ("memusage", ["percent"], "must be a list of dictionaries"),
     ("service", [{"services": {"nginx": {"delay": "5"}}}], "delay of nginx must be a number"),
     ("status", [{"loadaverage": ["all"]}], "there is no status.loadaverage."),

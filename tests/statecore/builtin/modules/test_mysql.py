@@ -211,7 +211,7 @@ def test_grants_that_make_way(server):
     ("arguments", "says"),
     [
         ({"grant": None}, "grant is needed"),
-        ({"grant": "SELECT; DROP"}, "grant: 'SELECT; DROP' is no list of privileges"),
+        ({"grant": "SELECT; DROP"}, "grant: 'SELECT; DROP' is not a list of privileges"),
         ({"database": "shop"}, "database is 'database.table'"),
         ({"database": "a b.*; DROP", "escape": False}, "database: 'a b.*; DROP' can only be written with quotes"),
         ({"conection_host": "x"}, "mysql takes no argument conection_host"),
@@ -355,7 +355,7 @@ def test_a_literal_is_one(text):
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_an_identifier_is_one_or_refused(text):
     if any(ord(each) < 32 for each in text):
-        with pytest.raises(InvocationError, match="is no name"):
+        with pytest.raises(InvocationError, match="is not a valid name"):
             mysql.identifier(text)
     else:
         assert mysql.identifier(text)[1:-1].replace("``", "").count("`") == 0

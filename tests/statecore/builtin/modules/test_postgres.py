@@ -402,7 +402,7 @@ def test_any_text_comes_back_from_the_server(text, server):
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_an_identifier_is_one_or_refused(text):
     if not text or any(ord(each) < 32 for each in text):
-        with pytest.raises(InvocationError, match="is no name"):
+        with pytest.raises(InvocationError, match="is not a valid name"):
             postgres.identifier(text)
     else:
         assert '"' not in postgres.identifier(text)[1:-1].replace('""', "")

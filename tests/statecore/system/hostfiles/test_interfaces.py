@@ -151,8 +151,8 @@ def test_what_was_written_reads_as_it_was(case, above):
     ("names", "told"),
     [
         (["ipaddr", "ipv6ipaddr", "ipv6ttl", "dns-nameservers"], None),
-        (["ipadr"], "'ipadr' is no option of an interface; did you mean 'ipaddr'?"),
-        (["zzzzzz"], "'zzzzzz' is no option of an interface"),
+        (["ipadr"], "'ipadr' is not an option of an interface; did you mean 'ipaddr'?"),
+        (["zzzzzz"], "'zzzzzz' is not an option of an interface"),
     ],
 )
 def test_names_of_options(names, told):

@@ -70,8 +70,8 @@ def test_a_rule(family, arguments, rule):
 @pytest.mark.parametrize(
     ("family", "arguments", "told"),
     [
-        ("ipv5", {}, "family: 'ipv5' is none"),
-        ("ipv4", {"jmp": "accept"}, "'jmp' is no option of a rule; did you mean 'jump'"),
+        ("ipv5", {}, "family: 'ipv5' is unknown"),
+        ("ipv4", {"jmp": "accept"}, "'jmp' is not an option of a rule; did you mean 'jump'"),
         ("ipv4", {"dport": 22}, "dport: proto must be specified"),
         ("ipv4", {"proto": "tcp", "dports": "22,ssh"}, "dports: a list of ports is needed"),
     ],

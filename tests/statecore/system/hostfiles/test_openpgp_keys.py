@@ -30,7 +30,7 @@ def test_forms():
         (b"", "it holds no public key"),
         (b"<html>404</html>", "it holds no public key"),
         (ARMOURED.replace(b"\n-----END", b"*\n-----END"), "its armour is damaged"),
-        (ARMOURED.replace(b"\n-----END", b"\n=AAAA\n-----END"), "the checksum is another"),
+        (ARMOURED.replace(b"\n-----END", b"\n=AAAA\n-----END"), "the checksum does not match"),
     ],
 )
 def test_no_keys(data, why):

@@ -1,4 +1,4 @@
-"""Versions of packages: conditions on them (``>=1.2, <2``). Pure; what order they have is told by a module for each family."""
+"""Version conditions of system packages (``>=1.2, <2``). A module for each package manager compares versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 _CONDITION = re.compile(r"\s*(<=|>=|!=|==|=|<>|<|>)?\s*(.*?)\s*$")
 
-#: Operator -> whether it holds for the three-way comparison of installed and wanted version.
+#: Operator -> function that returns True if it holds for the result of comparing installed and wanted version.
 _HOLDS: Mapping[str, Callable[[int], bool]] = {
     "==": lambda order: order == 0,
     "!=": lambda order: order != 0,
@@ -22,15 +22,15 @@ _HOLDS: Mapping[str, Callable[[int], bool]] = {
 
 
 class Order(Protocol):
-    """Three-way comparison of two versions."""
+    """Function that compares two versions."""
 
     def __call__(self, left: str, right: str, /, *, ignore_epoch: bool = False) -> int:
-        """-1, 0 or 1."""
+        """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``."""
         ...
 
 
 def conditions(text: str) -> list[tuple[str, str]]:
-    """``">=1.2, <2"`` as [(operator, version), ...]; a bare version has the operator ``==``."""
+    """Return ``">=1.2, <2"`` as [(operator, version), ...]. A bare version has the operator ``==``."""
     found: list[tuple[str, str]] = []
     for piece in text.split(","):
         match = _CONDITION.match(piece)
@@ -41,13 +41,15 @@ def conditions(text: str) -> list[tuple[str, str]]:
 
 
 def is_range(text: str) -> bool:
-    """Whether the text is a condition that a repository's versions must be searched for (``>=1.2``)."""
+    """Return True if the text is a condition that many versions can meet (``>=1.2``)."""
     return text.lstrip().startswith(("<", ">", "!"))
 
 
 def fulfils(version: str, text: str, *, order: Order, ignore_epoch: bool | None = None) -> bool:
-    """Whether a version meets all conditions. ``==`` takes globs (``1.22*``). With ``ignore_epoch`` None an epoch counts
-    only if the condition names one, or orders (Salt's rule)."""
+    """Return True if a version meets all conditions. ``==`` accepts globs (``1.22*``).
+
+    With ``ignore_epoch`` None, the epoch counts only if the condition names an epoch or has ``<`` or ``>``, as in Salt.
+    """
     for operator, wanted in conditions(text):
         if operator == "==" and fnmatch.fnmatchcase(version, wanted):
             continue
@@ -59,7 +61,7 @@ def fulfils(version: str, text: str, *, order: Order, ignore_epoch: bool | None 
 
 
 def best(versions: Iterable[str], text: str, *, order: Order, ignore_epoch: bool = False) -> str | None:
-    """The first of the versions (newest first, as repositories list them) that meets all conditions."""
+    """Return the first of the versions (given newest first) that meets all conditions, or None."""
     return next(
         (version for version in versions if fulfils(version, text, order=order, ignore_epoch=ignore_epoch)), None
     )

@@ -1,4 +1,4 @@
-"""The order of versions as apk-tools has it: ``1.2.3a_rc1_p2-r4``. Pure."""
+"""Comparison of package versions by the rules of apk-tools: ``1.2.3a_rc1_p2-r4``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 from statecore.model.named_tuple import NamedTuple
 
-#: Suffixes from the oldest; those before "" are of versions that are not out yet.
+#: Suffixes, oldest first. Those before "" are pre-releases.
 _SUFFIXES = ("alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p")
 _RELEASED = _SUFFIXES.index("")
 
-#: Kinds of parts in the order that a version has them: where two differ in kind, the one that is further on is older.
+#: Kinds of parts in the order of a version. If two parts differ in kind, the later kind is older.
 _KINDS = ("number", "letter", "suffix", "suffix_number", "hash", "revision", "end")
 _PARTS = re.compile(
     r"(?:(?:^|\.)(?P<number>\d+))|(?P<letter>[a-z])(?![a-z])|_(?P<suffix>alpha|beta|pre|rc|cvs|svn|git|hg|p)"
@@ -21,12 +21,15 @@ _PARTS = re.compile(
 class _Part(NamedTuple):
     kind: str
     text: str
-    #: The first number of a version counts by its value whatever zeros it starts with.
+    #: True for the first number of a version, whose leading zeros are ignored.
     first: bool = False
 
 
 def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
-    """-1, 0 or 1: ``left`` is older, the same, newer. apk's versions have no epochs. Text that is no version comes last."""
+    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``. apk has no epochs.
+
+    Invalid text is newest.
+    """
     one, two = _parts(left.strip()), _parts(right.strip())
     for mine, other in zip(one, two, strict=False):
         if mine.kind != other.kind:
@@ -42,7 +45,7 @@ def _parts(version: str) -> list[_Part]:
     while match := _PARTS.match(version, at):
         found.append(_Part(str(match.lastgroup), match[str(match.lastgroup)], first=not found))
         at = match.end()
-    # What is left is no part of any version; the end of both is compared too, as text.
+    # The rest is not part of a version. It is compared as text.
     return [*found, _Part("end", version[at:])]
 
 
@@ -61,10 +64,10 @@ def _compare_values(mine: _Part, other: _Part) -> int:
 def _weight(part: _Part, other: _Part) -> tuple[int, str]:
     if part.kind == "suffix":
         return _SUFFIXES.index(part.text), ""
-    # A zero in front makes of a number a fraction: 1.05 is older than 1.1.
+    # A number with a leading zero is compared as a fraction: 1.05 is older than 1.1.
     fraction = part.kind == "number" and not part.first and "0" in (part.text[0], other.text[0])
     if part.kind in ("number", "suffix_number", "revision") and not fraction:
-        # By length first: some numbers are longer than what Python converts.
+        # Compared by length first, because Python refuses to convert very long numbers.
         plain = part.text.lstrip("0")
         return len(plain), plain
     return 0, part.text

@@ -1,4 +1,4 @@
-"""The order of versions as Debian has it (deb-version(7)). Pure."""
+"""Comparison of package versions by Debian's rules (deb-version(7))."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from itertools import zip_longest
 
 
 def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
-    """-1, 0 or 1: ``left`` is older, the same, newer. Total: text that is no version is ordered by the same rules."""
+    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``.
+
+    Invalid text is compared by the same rules.
+    """
     one, two = _parts(left), _parts(right)
     if one[0] != two[0] and not ignore_epoch:
         return -1 if one[0] < two[0] else 1
@@ -15,7 +18,7 @@ def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
 
 
 def _parts(version: str) -> tuple[int, str, str]:
-    """Epoch, upstream version, revision."""
+    """Return (epoch, upstream version, revision)."""
     head, separator, rest = version.strip().partition(":")
     epoch, body = (int(head), rest) if separator and head.isdecimal() else (0, version.strip())
     upstream, separator, revision = body.rpartition("-")
@@ -23,7 +26,7 @@ def _parts(version: str) -> tuple[int, str, str]:
 
 
 def _compare_part(left: str, right: str) -> int:
-    """Runs of non-digits and of digits in turn, each by its own rule."""
+    """Compare runs of non-digits and of digits alternately, each by its own rule."""
     for (text_one, number_one), (text_two, number_two) in zip_longest(_runs(left), _runs(right), fillvalue=("", 0)):
         if text_one != text_two:
             return _compare_text(text_one, text_two)
@@ -44,7 +47,7 @@ def _compare_text(left: str, right: str) -> int:
 
 
 def _weight(character: str) -> int:
-    """A tilde sorts before the end of the text, letters before all else."""
+    """Return the sort weight of a character: a tilde sorts before the end of the text, letters before all others."""
     if character == "~":
         return -1
     return ord(character) if character.isascii() and character.isalpha() else ord(character) + 256

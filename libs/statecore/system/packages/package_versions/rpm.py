@@ -1,16 +1,19 @@
-"""The order of versions as RPM has it (rpm-version(7), ``rpmvercmp``). Pure."""
+"""Comparison of package versions by RPM's rules (rpm-version(7), ``rpmvercmp``)."""
 
 from __future__ import annotations
 
 import re
 
-#: What stands between the parts of a version has no weight.
+#: Separators between the parts of a version. They are ignored.
 _SEPARATORS = re.compile(r"[^a-zA-Z0-9~^]*")
 _PART = re.compile(r"[0-9]+|[a-zA-Z]+")
 
 
 def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
-    """-1, 0 or 1: ``left`` is older, the same, newer. Where one of them names no release, releases do not count."""
+    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``.
+
+    Releases count only if both name one.
+    """
     one, two = split(left), split(right)
     if one[0] != two[0] and not ignore_epoch:
         return -1 if one[0] < two[0] else 1
@@ -18,7 +21,7 @@ def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
 
 
 def split(version: str) -> tuple[int, str, str]:
-    """Epoch (0 where none is named), version, release ("" where none is named)."""
+    """Return (epoch or 0, version, release or "")."""
     head, separator, rest = version.strip().partition(":")
     epoch, body = (int(head), rest) if separator and head.isascii() and head.isdigit() else (0, version.strip())
     name, _, release = body.partition("-")
@@ -26,7 +29,7 @@ def split(version: str) -> tuple[int, str, str]:
 
 
 def compare_part(left: str, right: str) -> int:
-    """The order of two versions, or of two releases, part by part."""
+    """Compare two versions, or two releases, part by part. Return -1, 0 or 1."""
     while left != right:
         left, right = _SEPARATORS.sub("", left, count=1), _SEPARATORS.sub("", right, count=1)
         signs = (left[:1], right[:1])
@@ -47,15 +50,17 @@ def compare_part(left: str, right: str) -> int:
 
 
 def _weight(text: str) -> int:
-    """Where text starts, or ends, with a sign on either side: ``~`` is older than the end, ``^`` newer, all else newer still."""
+    """Return the sort weight of a text's first character: ``~`` is older than the end of the text, ``^`` newer, others
+    newer still.
+    """
     return {"~": 0, "": 1, "^": 2}.get(text[:1], 3)
 
 
 def _compare_run(one: str, two: str) -> int:
-    """Numbers by their value, and newer than letters."""
+    """Compare two runs. Numbers compare by value and are newer than letters."""
     if one[0].isdigit() != two[0].isdigit():
         return 1 if one[0].isdigit() else -1
-    # Numbers by length first: some are longer than what Python converts.
+    # Numbers are compared by length first, because Python refuses to convert very long ones.
     first, second = (
         ((len(run), run) for run in (one.lstrip("0"), two.lstrip("0"))) if one[0].isdigit() else ((0, one), (0, two))
     )
