@@ -35,7 +35,9 @@ def sample(values: Iterable[Any], size: int, seed: Any = None) -> list[Any]:
 
 
 def random_digest(size: Any = 9999999999, hash_type: str | None = None) -> str:
-    """Return the digest (hexadecimal, MD5 by default) of a random number up to ``size``, from a cryptographic source."""
+    """Return the digest (hexadecimal, MD5 by default) of a random number up to ``size``, from a cryptographic
+    source.
+    """
     import secrets
 
     number = secrets.randbelow(int(size) + 1)

@@ -84,7 +84,9 @@ def json_for_html(value: Any, indent: int | None = None, **options: Any) -> str:
 
 
 def to_bool(value: Any) -> bool:
-    """Return Salt's truth value: True for yes, true, 1, for numbers above zero and for collections that are not empty."""
+    """Return Salt's truth value: True for yes, true, 1, for numbers above zero and for collections that are not
+    empty.
+    """
     if isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -114,7 +114,9 @@ def _home(keys: str) -> Iterator[str]:
 
 
 def _unwanted(directory: str, names: list[str]) -> list[str]:
-    """List of the names not to copy: sockets and locks of another agent, and Kubernetes' internal names (``..data``)."""
+    """List of the names not to copy: sockets and locks of another agent, and Kubernetes' internal names
+    (``..data``).
+    """
     return [name for name in names if name.startswith(("S.", ".#", "..")) or name.endswith(".lock")]
 
 

@@ -1,4 +1,6 @@
-"""Generate private keys, sign, and encode keys, certificates with their chains, signing requests and revocation lists."""
+"""Generate private keys, sign, and encode keys, certificates with their chains, signing requests and revocation
+lists.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose",
 
 
 def short(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments under their short names, with ``algorithm`` as ``digest``, and without those in ``FORMER``."""
+    """Return the arguments under their short names, with ``algorithm`` as ``digest``, and without those in
+    ``FORMER``.
+    """
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name in FORMER:

@@ -131,7 +131,9 @@ def written(wanted: Iterable[tuple[str, str]]) -> str:
 
 
 def parsed(line: str) -> Grant | None:
-    """Return a line of SHOW GRANTS as grant; None for lines about other objects than tables (roles, proxies, routines)."""
+    """Return a line of SHOW GRANTS as grant; None for lines about other objects than tables (roles, proxies,
+    routines).
+    """
     if not line.upper().startswith("GRANT "):
         return None
     depth, on = 0, None

@@ -38,7 +38,9 @@ class _HashKind:
 
 
 def _turning(count: int, step: tuple[int, int, int]) -> tuple[tuple[int, int, int], ...]:
-    """Return groups of three byte indexes, each a third of the digest apart, rotated by ``step`` from group to group."""
+    """Return groups of three byte indexes, each a third of the digest apart, rotated by ``step`` from group to
+    group.
+    """
     third = count // 3
     first = (0, third, 2 * third)
     rows = []

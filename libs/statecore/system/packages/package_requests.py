@@ -1,4 +1,6 @@
-"""Arguments and results of the ``pkg`` functions that are the same for all package managers: versions, files, changes."""
+"""Arguments and results of the ``pkg`` functions that are the same for all package managers: versions, files,
+changes.
+"""
 
 from __future__ import annotations
 
