@@ -192,7 +192,7 @@ def test_computing_without_end(own_runtime: Any, text: str, line: int, told: str
 def test_what_cannot_be_interrupted_ends_with_its_process(tmp_path: Path) -> None:
     """A loop in C that never asks for signals: better one job that died, with its place, than one that never ends."""
     code = (
-        "from statecore import time_limit\nfrom itertools import repeat\n"
+        "from statecore.model import time_limit\nfrom itertools import repeat\n"
         "time_limit._GRACE = 0.5\n"
         "with time_limit.computing_limit(0.1):\n"
         "    sum(repeat(1))\n"
