@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from statecore.builtin.modules.pkg_rpm import dnf, groups, locks
+from statecore.builtin.modules.pkg_rpm import dnf, group_listings, locks
 from statecore.host.host import Host
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.ports import CommandResult
@@ -278,7 +278,7 @@ def test_groups_as_dnf_and_dnf5_tell_them(plain, told):
     old = "Group: Works\n Group-Id: works\n Description: What: works.\n"
     old += " Mandatory Packages:\n   +mill\n Optional Packages:\n   gear\n"
     new = "Id                   : works\nName                 : Works\nMandatory packages   : mill\n                     : wheel\n"
-    assert groups.parse_info(old) == {
+    assert group_listings.parse_info(old) == {
         "type": "package group",
         "group": "Works",
         "id": "works",
@@ -288,7 +288,7 @@ def test_groups_as_dnf_and_dnf5_tell_them(plain, told):
         "default": [],
         "conditional": [],
     }
-    assert groups.parse_info(new)["mandatory"] == ["mill", "wheel"]
+    assert group_listings.parse_info(new)["mandatory"] == ["mill", "wheel"]
     environment = "Environment Group: All\n Environment-Id: all\n Mandatory Groups:\n   Works\n"
     host = told("dnf")
     host.answers = {
@@ -303,7 +303,9 @@ def test_groups_as_dnf_and_dnf5_tell_them(plain, told):
         plain.call("pkg.group_info", "None")
     host.answers["dnf grouplist"] = (0, "Installed Groups:\n   Works\nAvailable Groups:\n   Play\nDone\n", "")
     assert plain.call("pkg.group_list")["available"] == ["Play"]
-    assert groups.parse_table("ID  Name  Installed\nworks  Works of all  yes\nplay Play no\n")["installed"] == ["works"]
+    assert group_listings.parse_table("ID  Name  Installed\nworks  Works of all  yes\nplay Play no\n")["installed"] == [
+        "works"
+    ]
 
 
 def test_advisories(plain, told):

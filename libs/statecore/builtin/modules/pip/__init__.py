@@ -6,11 +6,11 @@ its options, ``installing`` changes what is installed, ``looking`` tells of it.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.pip import installing, looking
+from statecore.builtin.modules.pip import installation, queries
 
 #: The modules whose functions make up this one.
-PARTS = (installing, looking)
+PARTS = (installation, queries)
 
 ALIASES = {"list": "list_"}
 
-list_ = looking.list_
+list_ = queries.list_

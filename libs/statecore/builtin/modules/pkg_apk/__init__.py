@@ -6,14 +6,14 @@ asked. What could be installed is asked of ``apk``, which does whatever is to ch
 
 from __future__ import annotations
 
-from statecore.builtin.modules.pkg_apk import changing, looking, repositories
+from statecore.builtin.modules.pkg_apk import changes, queries, repositories
 from statecore.model.context import Context
 from statecore.system.packages import package_requests
 
 VIRTUAL = "pkg"
 
 #: The modules whose functions make up this one.
-PARTS = (looking, changing, repositories)
+PARTS = (queries, changes, repositories)
 
 
 def available(ctx: Context) -> str | None:

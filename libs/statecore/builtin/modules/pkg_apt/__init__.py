@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
-from statecore.builtin.modules.pkg_apt import apt, downloaded, repositories
+from statecore.builtin.modules.pkg_apt import apt, repositories
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.packages import package_requests
@@ -19,7 +21,7 @@ from statecore.system.packages.package_versions import deb
 VIRTUAL = "pkg"
 
 #: The modules whose functions are served with those of this one.
-PARTS = (repositories, downloaded)
+PARTS = (repositories,)
 
 ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
 
@@ -190,7 +192,7 @@ def install(
     if debconf:
         apt.answer(ctx.host, package_requests.fetched(ctx, debconf).read_text("utf-8", "replace"))
     before = list_pkgs(ctx)
-    had = downloaded.list_downloaded(ctx) if downloadonly else {}
+    had = list_downloaded(ctx) if downloadonly else {}
     options = apt.install_options(
         fromrepo=fromrepo,
         skip_verify=skip_verify,
@@ -220,7 +222,7 @@ def install(
     after = list_pkgs(ctx)
     changes = package_requests.compared(before, after)
     if downloadonly:
-        changes = package_requests.compared(had, downloaded.list_downloaded(ctx))
+        changes = package_requests.compared(had, list_downloaded(ctx))
     changes |= {
         each: {"old": before[each], "new": after.get(each, "")} for each in again if not errors and each not in changes
     }
@@ -373,3 +375,30 @@ def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: Any) -> dict[str
     }
     package_requests.complain("Problem encountered removing package(s)", errors, changes)
     return changes
+
+
+_ARCHIVES = "/var/cache/apt/archives"
+
+
+def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+    """Package files that APT has fetched: package -> version -> path, size in bytes and time.
+
+    CLI Example:
+
+        salt '*' pkg.list_downloaded
+    """
+    found: dict[str, Any] = {}
+    place = ctx.host.path(_ARCHIVES)
+    for path in sorted(place.glob("*.deb")) if place.is_dir() else ():
+        # APT's own names: name_version_architecture.deb, the colon of an epoch as %3a.
+        parts = path.stem.split("_")
+        if len(parts) != 3 or path.is_symlink():
+            continue
+        state = path.stat()
+        found.setdefault(parts[0], {})[unquote(parts[1])] = {
+            "path": f"{_ARCHIVES}/{path.name}",
+            "size": state.st_size,
+            "creation_date_time_t": int(state.st_ctime),
+            "creation_date_time": datetime.fromtimestamp(int(state.st_ctime), UTC).replace(tzinfo=None).isoformat(),
+        }
+    return found

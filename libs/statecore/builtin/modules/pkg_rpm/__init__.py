@@ -6,14 +6,14 @@ is to change, to dnf. What is installed is read again only when rpm's own databa
 
 from __future__ import annotations
 
-from statecore.builtin.modules.pkg_rpm import changing, dnf, files, grouping, holding, looking, repositories
+from statecore.builtin.modules.pkg_rpm import changes, dnf, files, groups, holds, queries, repositories
 from statecore.model.context import Context
 from statecore.system.packages import package_requests
 
 VIRTUAL = "pkg"
 
 #: The modules whose functions make up this one.
-PARTS = (looking, files, changing, holding, grouping, repositories)
+PARTS = (queries, files, changes, holds, groups, repositories)
 
 
 def available(ctx: Context) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from statecore.builtin.modules.pkg_rpm import dnf, locks, records, rpm
+from statecore.builtin.modules.pkg_rpm import dnf, inventory, locks, rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import ManagedHost
@@ -67,7 +67,7 @@ def install_packages(
     ignore_epoch: bool,
 ) -> list[str]:
     """Installs packages of repositories, newer or older or again; those that were to be installed again."""
-    installed = records.versions(ctx)
+    installed = inventory.versions(ctx)
     exact = _exact(ctx, wanted, given, errors, ignore_epoch=ignore_epoch)
     calls = _sorted(exact, installed, reinstall=reinstall, ignore_epoch=ignore_epoch)
     held = [package for package in locks.names(ctx) if package in exact]
@@ -98,8 +98,8 @@ def install_files(
 ) -> list[str]:
     """Installs package files; dependencies come from the repositories. Those that were to be installed again."""
     with package_requests.staged(ctx.host, package_requests.package_files(ctx, sources), ".rpm") as paths:
-        packages = rpm.file_packages(ctx.host, paths, records.architecture(ctx))
-        installed = records.versions(ctx)
+        packages = rpm.file_packages(ctx.host, paths, inventory.architecture(ctx))
+        installed = inventory.versions(ctx)
         calls = _Calls()
         for package, path in zip(packages, paths, strict=True):
             there = installed.get(package.name, [])
@@ -148,7 +148,7 @@ def _exact(
     searched = [name for name, text in wanted.items() if text and ("*" in text or package_versions.is_range(text))]
     offered: dict[str, list[str]] = {}
     if searched:
-        for offer in dnf.offers(ctx.host, searched, given, records.architecture(ctx), all_versions=True):
+        for offer in dnf.offers(ctx.host, searched, given, inventory.architecture(ctx), all_versions=True):
             offered.setdefault(offer.name, []).append(offer.version)
     found: dict[str, str | None] = {}
     for package, text in wanted.items():

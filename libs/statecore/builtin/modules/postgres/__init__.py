@@ -8,12 +8,12 @@ standard input and files that only the caller can read, never over a command lin
 from __future__ import annotations
 
 from statecore.builtin.modules.postgres import (
-    asking,
     databases,
     directories,
     extensions,
     languages,
     privileges,
+    queries,
     roles,
     schemas,
     tablespaces,
@@ -21,7 +21,7 @@ from statecore.builtin.modules.postgres import (
 from statecore.model.context import Context
 
 #: The modules whose functions make up this one.
-PARTS = (asking, databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)
+PARTS = (queries, databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)
 
 
 def available(ctx: Context) -> str | None:

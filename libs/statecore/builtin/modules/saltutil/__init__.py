@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from statecore.builtin.modules.saltutil import fetching, jobs, keys, masters, refreshing
-from statecore.builtin.modules.saltutil.fetching import sync_output
-from statecore.builtin.modules.saltutil.refreshing import refresh_pillar
+from statecore.builtin.modules.saltutil import jobs, keys, masters, refresh, sync
+from statecore.builtin.modules.saltutil.refresh import refresh_pillar
+from statecore.builtin.modules.saltutil.sync import sync_output
 
 #: The modules whose functions make up this one.
-PARTS = (jobs, refreshing, fetching, masters, keys)
+PARTS = (jobs, refresh, sync, masters, keys)
 
 ALIASES = {
     "refresh_pillar": "refresh_pillar",

@@ -7,7 +7,7 @@ speaks to the minion.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.schedule import changes, elsewhere, shows, switches
+from statecore.builtin.modules.schedule import changes, copies, queries, switches
 
 #: The modules whose functions make up this one.
-PARTS = (shows, changes, switches, elsewhere)
+PARTS = (queries, changes, switches, copies)

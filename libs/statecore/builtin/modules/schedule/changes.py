@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from statecore.builtin.modules.schedule.asking import changed, is_test, jobs_of, saved_jobs, schedule_file, told
+from statecore.builtin.modules.schedule.minion_schedule import (
+    changed,
+    is_test,
+    jobs_of,
+    saved_jobs,
+    schedule_file,
+    told,
+)
 from statecore.model.context import Context
 from statecore.system.scheduling.job import GLOBAL, INTERVALS, Job
 

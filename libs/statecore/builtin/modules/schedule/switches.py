@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from statecore.builtin.modules.schedule.asking import changed, is_test, jobs_of, told
+from statecore.builtin.modules.schedule.minion_schedule import changed, is_test, jobs_of, told
 from statecore.model.context import Context
 from statecore.system.scheduling.job import TIME_FORMAT
 

@@ -5,7 +5,7 @@ What a function takes as key, certificate, request or list is a path of the host
 
 from __future__ import annotations
 
-from statecore.builtin.modules.x509 import checking, encoding, making, pem, reading, signing
+from statecore.builtin.modules.x509 import creation, encoding, inspection, pem, signing, verification
 
 #: The modules whose functions make up this one.
-PARTS = (making, encoding, signing, reading, checking, pem)
+PARTS = (creation, encoding, signing, inspection, verification, pem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.modules.x509.places import reader, told
+from statecore.builtin.modules.x509.host_files import reader, told
 from statecore.model.context import Context
 from statecore.system.certificates import issuing, loading
 from statecore.system.certificates.orders import passphrase as password

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from statecore.builtin.modules.x509.places import put
-from statecore.builtin.modules.x509.reading import _matching
+from statecore.builtin.modules.x509.host_files import put
+from statecore.builtin.modules.x509.inspection import _matching
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.system.certificates import references

@@ -8,7 +8,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from statecore.builtin.modules.x509.places import put, reader
+from statecore.builtin.modules.x509.host_files import put, reader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.certificates import issuing, loading, policies, references, shown

@@ -7,7 +7,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 
 from statecore.builtin.modules.x509 import signers
-from statecore.builtin.modules.x509.places import reader
+from statecore.builtin.modules.x509.host_files import reader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, StatecoreError
 from statecore.system.certificates import loading, orders, policies

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from statecore.builtin.modules.x509.places import reader
-from statecore.builtin.modules.x509.reading import get_public_key
+from statecore.builtin.modules.x509.host_files import reader
+from statecore.builtin.modules.x509.inspection import get_public_key
 from statecore.model.context import Context
 from statecore.system.certificates import issuing, loading, references, shown
 from statecore.system.certificates.orders import passphrase as password

@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Callable
 from typing import Any
 
-from statecore.builtin.modules.x509.places import reader
+from statecore.builtin.modules.x509.host_files import reader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.certificates import issuing, loading, shown

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from statecore.builtin.modules.schedule.asking import jobs_of, saved_jobs
+from statecore.builtin.modules.schedule.minion_schedule import jobs_of, saved_jobs
 from statecore.model.context import Context
 from statecore.system.scheduling.job import GLOBAL, TIME_FORMAT
 

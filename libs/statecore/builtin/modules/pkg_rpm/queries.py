@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.modules.pkg_rpm import dnf, records, rpm
+from statecore.builtin.modules.pkg_rpm import dnf, inventory, rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.packages import package_requests
@@ -32,9 +32,9 @@ def list_pkgs(
     """
     if removed or purge_desired:
         return {}
-    known = records.packages(ctx)
+    known = inventory.packages(ctx)
     if attr is None:
-        return package_requests.listed(records.versions(ctx), as_list=versions_as_list)
+        return package_requests.listed(inventory.versions(ctx), as_list=versions_as_list)
     chosen = package_requests.texts(attr)
     return {
         name: [
@@ -72,12 +72,12 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: An
         return ""
     if refresh:
         dnf.refresh(ctx, kwargs)
-    own = records.architecture(ctx)
+    own = inventory.architecture(ctx)
     offers = dnf.offers(ctx.host, names, kwargs, own)
-    packages = records.versions(ctx)
+    packages = inventory.versions(ctx)
     found = {}
     for name in names:
-        newest = next((offer.version for offer in offers if offer.name == records.plain_name(ctx, name)), "")
+        newest = next((offer.version for offer in offers if offer.name == inventory.plain_name(ctx, name)), "")
         upgrade = all(versions.compare(each, newest) < 0 for each in packages.get(name, ()))
         found[name] = newest if newest and upgrade else ""
     return found[names[0]] if len(names) == 1 else found
@@ -98,7 +98,7 @@ def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str
     if refresh:
         dnf.expire(ctx, kwargs)
     newest: dict[str, str] = {}
-    for offer in dnf.upgrades(ctx.host, kwargs, records.architecture(ctx)):
+    for offer in dnf.upgrades(ctx.host, kwargs, inventory.architecture(ctx)):
         newest.setdefault(offer.name, offer.version)
     return newest
 
@@ -113,7 +113,7 @@ def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: An
     """
     by_repository: dict[str, dict[str, list[str]]] = {}
     together: dict[str, list[str]] = {}
-    for offer in dnf.offers(ctx.host, names, kwargs, records.architecture(ctx), all_versions=True):
+    for offer in dnf.offers(ctx.host, names, kwargs, inventory.architecture(ctx), all_versions=True):
         for found in (by_repository.setdefault(offer.repository, {}), together):
             listed = found.setdefault(offer.name, [])
             if offer.version not in listed:
@@ -128,7 +128,7 @@ def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, 
 
 def normalize_name(ctx: Context, name: str) -> str:
     """The name without an architecture that is the host's own."""
-    return records.plain_name(ctx, name)
+    return inventory.plain_name(ctx, name)
 
 
 def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
@@ -146,13 +146,13 @@ def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwarg
     """
     if refresh:
         dnf.refresh(ctx, kwargs)
-    there = records.packages(ctx)
+    there = inventory.packages(ctx)
     return [name if name in there else dnf.provider(ctx.host, name) or name for name in map(str, pkgs)]
 
 
 def info_installed(ctx: Context, *names: str, **kwargs: Any) -> dict[str, dict[str, Any]]:
     """Package -> its name, version, release, epoch, architecture, installation date; those that are not there are left out."""
-    known = records.packages(ctx)
+    known = inventory.packages(ctx)
     missing = [name for name in names if name not in known]
     if missing:
         raise CommandError(f"not installed: {', '.join(missing)}")

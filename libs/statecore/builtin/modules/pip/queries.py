@@ -7,7 +7,7 @@ import logging
 import re
 from typing import Any
 
-from statecore.builtin.modules.pip import program, words
+from statecore.builtin.modules.pip import cli_options, program
 from statecore.builtin.modules.pip import requirements as requirements_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -226,8 +226,8 @@ def list_all_versions(
         salt '*' pip.list_all_versions salt
     """
     places = {"index_url": index_url, "extra_index_url": extra_index_url, "no_index": no_index}
-    more = [word for link in words.split(find_links) for word in ("--find-links", link)]
-    more += [*words.indexes(places), *(["--no-index"] if no_index else [])]
+    more = [word for link in cli_options.split(find_links) for word in ("--find-links", link)]
+    more += [*cli_options.indexes(places), *(["--no-index"] if no_index else [])]
     pre = ["--pre"] if include_alpha or include_beta or include_rc else []
     first = program.argv(ctx, bin_env)
     if python_versions.compare(program.version(ctx, bin_env, cwd, user), _INDEX) >= 0:

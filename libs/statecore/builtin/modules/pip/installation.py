@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.builtin.modules.pip import looking, program, requirements, words
+from statecore.builtin.modules.pip import cli_options, program, queries, requirements
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.system.packages.python_versions import normal_name
@@ -72,9 +72,9 @@ def install(
     _no_terminal(use_vt)
     version = program.version(ctx, bin_env, cwd, user)
     first = [*program.argv(ctx, bin_env), "install"]
-    told = words.installing(ctx, given, version)
+    told = cli_options.installing(ctx, given, version)
     files = _files(requirements)
-    if not (words.split(pkgs) or files or words.split(editable)):
+    if not (cli_options.split(pkgs) or files or cli_options.split(editable)):
         return {"retcode": 0, "stdout": "No packages to install."}
     with _readable(ctx, files, user, cwd, saltenv) as paths:
         options = [word for path in paths for word in ("--requirement", path)]
@@ -105,12 +105,12 @@ def uninstall(
         salt '*' pip.uninstall markdown,django bin_env=/opt/venv
     """
     _no_terminal(use_vt)
-    told = words.common(ctx, {"log": log, "proxy": proxy, "timeout": timeout})
+    told = cli_options.common(ctx, {"log": log, "proxy": proxy, "timeout": timeout})
     first = [*program.argv(ctx, bin_env), "uninstall", "-y"]
     with _readable(ctx, _files(requirements), user, cwd, saltenv) as paths:
         options = [word for path in paths for word in ("--requirement", path)]
         try:
-            named = [*words.split(pkgs), *words.extra(extra_args)]
+            named = [*cli_options.split(pkgs), *cli_options.extra(extra_args)]
             return program.run(ctx, [*first, *options, *told, *named], bin_env, user, cwd)
         finally:
             program.forget_version(ctx, bin_env)
@@ -131,13 +131,13 @@ def upgrade(
     """
     _no_terminal(use_vt)
     first = [*program.argv(ctx, bin_env), "install", "-U", "--disable-pip-version-check"]
-    before = looking.list_(ctx, bin_env=bin_env, user=user, cwd=cwd)
+    before = queries.list_(ctx, bin_env=bin_env, user=user, cwd=cwd)
     results = [
         program.run(ctx, [*first, name], bin_env, user, cwd)
-        for name in looking.list_upgrades(ctx, bin_env=bin_env, user=user, cwd=cwd)
+        for name in queries.list_upgrades(ctx, bin_env=bin_env, user=user, cwd=cwd)
     ]
     program.forget_version(ctx, bin_env)
-    after = looking.list_(ctx, bin_env=bin_env, user=user, cwd=cwd)
+    after = queries.list_(ctx, bin_env=bin_env, user=user, cwd=cwd)
     changes = {
         name: {"old": before.get(name, ""), "new": after.get(name, "")}
         for name in sorted({*before, *after})

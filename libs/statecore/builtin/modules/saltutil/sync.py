@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.modules.saltutil.refreshing import refresh_grains
+from statecore.builtin.modules.saltutil.refresh import refresh_grains
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.sources.extension_modules import MODULE_FILES, sync

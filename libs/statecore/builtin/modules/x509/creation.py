@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.modules.x509.places import put, reader, told
+from statecore.builtin.modules.x509.host_files import put, reader, told
 from statecore.builtin.modules.x509.signers import copied, policy_of, signed_by
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.builtin.modules.schedule.asking import is_test, jobs_of
 from statecore.builtin.modules.schedule.changes import delete
+from statecore.builtin.modules.schedule.minion_schedule import is_test, jobs_of
 from statecore.model.context import Context
 
 #: Options of a job -> arguments of ``schedule.add`` for them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from statecore.builtin.modules.pkg_rpm import dnf, downloaded, records, transactions
+from statecore.builtin.modules.pkg_rpm import dnf, inventory, transactions
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.packages import package_requests
@@ -79,14 +79,14 @@ def install(
     if pkgs and sources:
         raise InvocationError("Only one of pkgs and sources can be used.")
     wanted = package_requests.wanted(
-        name, pkgs, version, lambda each: records.plain_name(ctx, each) if normalize else each
+        name, pkgs, version, lambda each: inventory.plain_name(ctx, each) if normalize else each
     )
     advisories = package_requests.texts(advisory_ids)
     if not (sources or advisories or wanted):
         return {}
     if refresh:
         dnf.refresh(ctx, kwargs)
-    before = downloaded.files(ctx) if downloadonly else records.shown(ctx)
+    before = inventory.files(ctx) if downloadonly else inventory.shown(ctx)
     errors: list[str] = []
     general = transactions.options(ctx.host, kwargs, skip_verify=skip_verify, downloadonly=downloadonly)
     if sources:
@@ -106,7 +106,7 @@ def install(
             update_holds=update_holds,
             ignore_epoch=ignore_epoch,
         )
-    after = downloaded.files(ctx) if downloadonly else records.shown(ctx)
+    after = inventory.files(ctx) if downloadonly else inventory.shown(ctx)
     changes = package_requests.compared(before, after)
     for package in again:
         changes.setdefault(package, {"old": before.get(package, ""), "new": after.get(package, "")})
@@ -118,8 +118,8 @@ def install(
 
 def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
     """Removes packages, which may be named with a version; returns what changed."""
-    wanted = package_requests.wanted(name, pkgs, None, lambda each: records.plain_name(ctx, each))
-    before = records.versions(ctx)
+    wanted = package_requests.wanted(name, pkgs, None, lambda each: inventory.plain_name(ctx, each))
+    before = inventory.versions(ctx)
     targets = []
     for pattern, exact in wanted.items():
         for package in fnmatch.filter(before, pattern):
@@ -129,9 +129,9 @@ def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: An
                 targets.append(transactions.word(package, exact))
     if not targets:
         return {}
-    old = records.shown(ctx)
+    old = inventory.shown(ctx)
     errors = dnf.change(ctx.host, ["-y", "remove", *targets])
-    changes = package_requests.compared(old, records.shown(ctx))
+    changes = package_requests.compared(old, inventory.shown(ctx))
     package_requests.complain("Error occurred removing package(s)", errors, changes)
     return changes
 
@@ -167,14 +167,16 @@ def upgrade(
     """
     if refresh:
         dnf.refresh(ctx, kwargs)
-    before = records.shown(ctx)
+    before = inventory.shown(ctx)
     setopt = [each for each in package_requests.texts(kwargs.get("setopt")) if obsoletes or "obsoletes=" not in each]
     given = {**kwargs, "setopt": setopt if obsoletes else [*setopt, "obsoletes=False"]}
     words = ["--quiet", "-y", *dnf.options(given), *transactions.further_options(kwargs)]
-    names = package_requests.wanted(name, pkgs, None, lambda each: records.plain_name(ctx, each) if normalize else each)
+    names = package_requests.wanted(
+        name, pkgs, None, lambda each: inventory.plain_name(ctx, each) if normalize else each
+    )
     verb = "upgrade-minimal" if minimal else "upgrade"
     errors = dnf.change(ctx.host, [*words, *(["--nogpgcheck"] if skip_verify else []), verb, *names])
-    changes = package_requests.compared(before, records.shown(ctx))
+    changes = package_requests.compared(before, inventory.shown(ctx))
     package_requests.complain("Problem encountered upgrading packages", errors, changes)
     return changes
 
@@ -196,13 +198,13 @@ def update(
 
 def autoremove(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     """Removes packages that were installed for others only and are not needed now; returns what changed."""
-    before = records.shown(ctx)
+    before = inventory.shown(ctx)
     errors = dnf.change(ctx.host, ["-y", "autoremove"])
-    changes = package_requests.compared(before, records.shown(ctx))
+    changes = package_requests.compared(before, inventory.shown(ctx))
     package_requests.complain("Error occurred removing package(s)", errors, changes)
     return changes
 
 
 def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     """Package files that dnf has fetched: package -> version -> path, size and time."""
-    return downloaded.files(ctx)
+    return inventory.files(ctx)

@@ -1,0 +1,110 @@
+"""What dnf says of groups of packages, read. Behind the ``pkg`` module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.builtin.modules.pkg_rpm import dnf
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+
+KINDS = ("mandatory", "optional", "default", "conditional")
+
+#: Heading of a list of groups -> what they are.
+_SECTIONS: Mapping[str, str] = {
+    "installed groups:": "installed",
+    "installed environment groups:": "installed environments",
+    "available groups:": "available",
+    "available environment groups:": "available environments",
+    "available language groups:": "available languages",
+}
+
+_LANGUAGE = re.compile(r"(.+) \[(.+)\]")
+
+#: ``Mandatory Packages:`` with members below, ``Mandatory packages : gettext`` with the first beside it (dnf5).
+_KIND = re.compile(rf"({'|'.join(KINDS)}) (?:groups|packages)\s*:\s*(.*)$", re.IGNORECASE)
+
+
+def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, seen: list[str]) -> dict[str, Any]:
+    """A group as dnf tells it. ``seen``: groups that are not to be expanded again. Raises CommandError where there is none."""
+    repositories = {key: given.get(key) for key in ("fromrepo", "enablerepo", "disablerepo")}
+    words = ["group", "info"] if dnf.name(ctx.host) == "dnf5" else ["groupinfo"]
+    result = dnf.ask(ctx.host, ["--quiet", *dnf.options(repositories), *words, name])
+    found = parse_info(result.stdout)
+    if not (found["group"] or found["id"]):
+        raise CommandError(f"Group '{name}' not found")
+    if not (expand and found["type"] == "environment group"):
+        return found
+    members: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for kind in KINDS:
+        for group in found[kind]:
+            if group in seen:
+                continue
+            seen.append(group)
+            # A group of an environment is told by its name, whose packages are what its own kinds say.
+            inner = info(ctx, group, given, expand=True, seen=seen)
+            for each in KINDS:
+                members[each] |= set(inner[each])
+    return found | {kind: sorted(packages) for kind, packages in members.items()}
+
+
+def parse_info(text: str) -> dict[str, Any]:
+    """One group: ``type``, ``group``, ``id``, ``description``, and its members by kind, sorted."""
+    facts: dict[str, str] = {}
+    members: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    kind = None
+    for line in text.splitlines():
+        bare = line.strip().lstrip("+-=*: ").strip()
+        heading = _KIND.match(bare)
+        if heading:
+            kind = heading[1].lower()
+            bare = heading[2].strip()
+        elif kind is None:
+            key, separator, value = bare.partition(":")
+            if separator:
+                facts[key.strip().lower()] = value.strip()
+            continue
+        if kind is not None and bare:
+            members[kind].add(bare)
+    environment = "environment group" in facts
+    return {
+        "type": "environment group" if environment else "package group",
+        "group": facts.get("environment group") or facts.get("group") or facts.get("name") or "",
+        "id": facts.get("environment-id") or facts.get("group-id") or facts.get("id") or "",
+        "description": facts.get("description", ""),
+        **{each: sorted(packages) for each, packages in members.items()},
+    }
+
+
+def parse_list(text: str) -> dict[str, Any]:
+    """Groups below their headings, as dnf and yum print them."""
+    found = _nothing()
+    section = None
+    for line in text.splitlines():
+        heading = _SECTIONS.get(line.strip().lower())
+        if line.strip().lower() == "done":
+            break
+        if heading or section is None:
+            section = heading or section
+            continue
+        group = line.strip()
+        if section != "available languages":
+            found[section] += [group] if group else []
+        elif match := _LANGUAGE.match(group):
+            found[section][group] = {"name": match[1], "language": match[2]}
+    return found
+
+
+def parse_table(text: str) -> dict[str, Any]:
+    """Groups in rows that end with ``yes`` or ``no``, as dnf5 prints them."""
+    found = _nothing()
+    for words in (line.split() for line in text.splitlines()):
+        if len(words) >= 3 and words[-1].lower() in ("yes", "no"):
+            found["installed" if words[-1].lower() == "yes" else "available"].append(words[0])
+    return found
+
+
+def _nothing() -> dict[str, Any]:
+    return {section: {} if section == "available languages" else [] for section in _SECTIONS.values()}
