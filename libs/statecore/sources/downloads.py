@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import errno
-import os
 import time
 import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 
 if TYPE_CHECKING:
@@ -83,18 +83,14 @@ def fetch(
         if use_etag and place.is_file() and mark.is_file():
             request.add_header("If-None-Match", mark.read_text("utf-8").strip())
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = place.with_name(f".{place.name[:100]}.{os.urandom(6).hex()}")
-        try:
+        with atomic_file.replacement(place) as new:
             with urllib.request.urlopen(request, timeout=timeout, context=tls(verify_ssl)) as answer:
-                _stream(answer, temporary, name, limit, time.monotonic() + deadline)
+                _stream(answer, new, name, limit, time.monotonic() + deadline)
                 given = answer.headers.get("ETag")
-            # The mark goes first and comes last: it never speaks of another file than the one beside it.
+            # Remove the old ETag before the file changes and store the new one after it: an ETag never belongs to another file.
             mark.unlink(missing_ok=True)
-            temporary.replace(place)
-            if use_etag and given:
-                mark.write_text(given, "utf-8")
-        finally:
-            temporary.unlink(missing_ok=True)
+        if use_etag and given:
+            mark.write_text(given, "utf-8")
     except urllib.error.HTTPError as error:
         if error.code != http.client.NOT_MODIFIED:
             raise CommandError(f"{name}: HTTP {error.code}: {error.reason}") from error

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 
 
@@ -48,10 +49,8 @@ def read(file: Path) -> dict[str, Any]:
 def write(file: Path, grains: Mapping[str, Any]) -> None:
     """Replace the file atomically, so that a reader never sees a partial file. Raises CommandError."""
     text = yaml.safe_dump(dict(grains), default_flow_style=False, allow_unicode=True)
-    beside = file.with_name(f".{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(file)
+        atomic_file.write(file, text)
     except OSError as error:
         raise CommandError(f"Unable to write to grains file at {file}: {error.strerror}") from error

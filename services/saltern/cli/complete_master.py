@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from saltern.cli.context import CommandContext
 from saltern.kit.config.master import ConfigError
 from saltern.kit.links.control import ControlError, ControlTimeout
+from statecore.host.content import atomic_file
 
 #: Seconds that the master has: nobody waits longer at a prompt.
 _PATIENCE = 3.0
@@ -41,11 +41,7 @@ def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """The file, whole, and for its owner alone: ids of hosts are nobody else's."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(found, file)
-    temporary.replace(path)
+    atomic_file.write(path, json.dumps(found), 0o600)
 
 
 def main(argv: list[str]) -> int:

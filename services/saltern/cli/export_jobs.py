@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from statecore.host.content import atomic_file
 
 #: Jobs and returns that are asked for at once.
 _PAGE, _RETURNS = 500, 100
@@ -104,14 +104,13 @@ def _limit(given: Any) -> int | None:
 @contextlib.contextmanager
 def _whole_file(path: Path) -> Iterator[Callable[[str], object]]:
     """Writes beside the file and puts it in its place at the end. Raises CommandError where that cannot be."""
-    written = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(written, "x", encoding="utf-8", errors="backslashreplace") as file:
+        with (
+            atomic_file.replacement(path) as new,
+            open(new, "x", encoding="utf-8", errors="backslashreplace") as file,
+        ):
             yield file.write
-        written.replace(path)
     except OSError as error:
         raise CommandError(f"file {path}: {error.strerror}; it was not written", Exit.USAGE) from error
     except (ControlError, ControlTimeout) as error:
         raise CommandError(f"{error}; {path} was not written") from error
-    finally:
-        written.unlink(missing_ok=True)

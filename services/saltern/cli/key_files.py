@@ -19,6 +19,7 @@ from saltern.kit.config.master import ClientOptions
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.keys import PrivateKey, PublicKey, clean_pem
+from statecore.host.content import atomic_file
 
 Wheel: TypeAlias = Callable[..., Any]
 Confirm: TypeAlias = Callable[[], bool]
@@ -331,11 +332,8 @@ def write_keys(pki: Path, keys: Keys) -> list[Path]:
             (pki / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, content in wanted.items():
             if path not in here:
-                # Never there in part: a master that looks meanwhile would deny the minion.
-                temporary = path.with_name(f".{path.name}.{os.getpid()}")
-                temporary.write_text(content, encoding="ascii")
-                temporary.chmod(0o644)
-                temporary.replace(path)
+                # Atomically: a master that reads a part of a key would deny the minion.
+                atomic_file.write(path, content.encode("ascii"), 0o644, exact=True)
                 written.append(path)
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}; {len(written)} keys were written") from error

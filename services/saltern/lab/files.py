@@ -14,6 +14,7 @@ import yaml
 from saltern.kit.keys.keygen import make_keys
 from saltern.lab.plan import LOOPBACK, Paths, Settings
 from saltern.lab.redis_server import redis_url, render_redis_conf
+from statecore.host.content import atomic_file
 
 _HEADER = "# Written by `saltern lab up`; what you change here is changed back. Add options in {name}.d/*.conf\n"
 
@@ -106,19 +107,13 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
 
 def write(path: Path, content: str) -> None:
     """Writes a file that its owner alone reads; it is there in full or as it was. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(content)
-    temporary.rename(path)
+    atomic_file.write(path, content, 0o600)
 
 
 def point(link: Path, target: Path) -> None:
     """Makes ``link`` a symbolic link to ``target``, whatever it was. Raises OSError."""
-    temporary = link.with_name(f".{link.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(target)
-    temporary.rename(link)
+    with atomic_file.replacement(link) as new:
+        new.symlink_to(target)
 
 
 def _password(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from saltern.kit.config.master import ConfigError
 from saltern.kit.keys.keygen import make_keys
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import PrivateKey, PublicKey
+from statecore.host.content import atomic_file
 
 #: Roles whose directory holds the master's key.
 ROLES = ("publisher", "mworker")
@@ -87,12 +87,7 @@ def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
 def put(path: Path, content: bytes, mode: int) -> None:
     """Writes a file whole: its owner's alone from the first byte on, then with ``mode``."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        os.fchmod(file.fileno(), mode)
-    temporary.replace(path)
+    atomic_file.write(path, content, mode, exact=True)
 
 
 def _content(path: Path) -> bytes:

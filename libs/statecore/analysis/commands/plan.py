@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from statecore.analysis.inspection.plan import Planned, apply, plan
 from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
 from statecore.analysis.prediction import PredictedOutcome
+from statecore.host.content import atomic_file
 from statecore.model.types import Running
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
@@ -71,14 +71,7 @@ def _run(setting: Setting, slses: Sequence[str] | None) -> dict[str, Any]:
 def _keep(path: Path, data: Mapping[str, Any]) -> None:
     """Writes a plan file that its owner alone may read; there is the old one or the new one, never half of it."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w") as file:
-                json.dump(data, file, indent=1)
-                file.write("\n")
-            Path(temporary).replace(path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        atomic_file.write(path, f"{json.dumps(data, indent=1)}\n", 0o600)
     except OSError as error:
         raise CommandFault(f"the plan cannot be kept in {path}: {error.strerror}") from error
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from statecore.host.content import managed_file
+from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
@@ -340,11 +340,9 @@ def _cache(ctx: Context) -> dict[str, Any]:
 
 def _keep(ctx: Context, known: Mapping[str, Any]) -> bool:
     file = _cache_file(ctx)
-    temporary = file.with_name(f".{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(yaml.safe_dump({"mounts": dict(known)}), "utf-8")
-        temporary.replace(file)
+        atomic_file.write(file, yaml.safe_dump({"mounts": dict(known)}))
     except OSError as error:
         raise CommandError(f"Unable to write mount cache {file}: {error.strerror}") from error
     return True

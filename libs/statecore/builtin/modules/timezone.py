@@ -10,7 +10,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 from statecore.host import copies
-from statecore.host.content import managed_file
+from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -130,12 +130,10 @@ def _zone_file(ctx: Context, timezone: str) -> Path:
 
 def _link(ctx: Context, timezone: str) -> None:
     place = ctx.host.path(_LOCALTIME, follow=False)
-    trial = place.with_name(f".localtime.saltern-{os.urandom(6).hex()}")
     try:
-        trial.symlink_to(f"{_ZONES}/{timezone}")
-        trial.replace(place)
+        with atomic_file.replacement(place) as new:
+            new.symlink_to(f"{_ZONES}/{timezone}")
     except OSError as error:
-        trial.unlink(missing_ok=True)
         raise CommandError(f"{_LOCALTIME} cannot be set: {error.strerror}") from error
     family = str(ctx.grains.get("os_family"))
     if family in ("Debian", "Gentoo"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import digests, managed_file
+from statecore.host.content import atomic_file, digests, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
@@ -363,12 +363,8 @@ def _own(ctx: Context, wish: _Wish, found: archives.Contents) -> dict[str, Any]:
 
 def _remember(memory: Path, archive: Path) -> None:
     memory.parent.mkdir(parents=True, exist_ok=True)
-    aside = memory.with_name(f".{memory.name}.{os.urandom(6).hex()}")
-    try:
-        aside.write_text(digests.digest_of(archive, "sha256"), "utf-8")
-        aside.replace(memory)
-    finally:
-        aside.unlink(missing_ok=True)
+    with atomic_file.replacement(memory) as new:
+        new.write_text(digests.digest_of(archive, "sha256"), "utf-8")
 
 
 def _source(ctx: Context, source: Any, wanted: FileVerification) -> FileSource:

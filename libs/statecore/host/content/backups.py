@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from statecore.host import copies
+from statecore.host.content import atomic_file
 from statecore.model.named_tuple import NamedTuple
 
 #: What the name of a copy ends in; those without parts of a second are older.
@@ -37,12 +37,8 @@ def back_up(path: Path, cache: Path) -> str:
     stamp = now.strftime(f"{_DAYS[now.weekday()]}_{_MONTHS[now.month - 1]}_%d_%H:%M:%S_%f_%Y")
     kept = _directory(path.parent, cache) / f"{path.name}_{stamp}"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    aside = kept.with_name(f".{os.urandom(6).hex()}")
-    try:
-        copies.copy(path, aside)
-        aside.replace(kept)
-    finally:
-        aside.unlink(missing_ok=True)
+    with atomic_file.replacement(kept) as new:
+        copies.copy(path, new)
     return str(kept)
 
 

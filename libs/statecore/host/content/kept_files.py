@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import msgpack
 
+from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 
 #: Names that callers may choose: they become file names.
@@ -46,12 +46,9 @@ def store(path: Path, data: Any) -> None:
 
 def store_bytes(path: Path, packed: bytes) -> None:
     """``store`` of what is packed already."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(packed)
-        temporary.replace(path)
+        atomic_file.write(path, packed, 0o600)
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from statecore.host import copies
+from statecore.host.content import atomic_file
 from statecore.host.rooted_path import lexists, located, remove_tree, walk
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import ManagedHost
@@ -153,7 +154,7 @@ def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attribute
     """
     try:
         with located(path) as (name, way):
-            aside = _aside_name(name)
+            aside = atomic_file.temporary_name(name)
             # Everything is done through descriptors: whatever the names become meanwhile, it is this file that is made.
             descriptor, named = _made(aside, way)
             try:
@@ -340,13 +341,7 @@ def directory_mode(mode: int) -> int:
 
 def _aside(path: Path) -> Path:
     """A name in the same directory that nobody has."""
-    return path.with_name(_aside_name(path.name))
-
-
-def _aside_name(name: str) -> str:
-    directory, own = os.path.split(name)
-    # A name of full length has to leave room.
-    return os.path.join(directory, f".{own[:100]}.saltern-{os.urandom(6).hex()}")
+    return path.with_name(atomic_file.temporary_name(path.name))
 
 
 def _is_directory(path: Path) -> bool:

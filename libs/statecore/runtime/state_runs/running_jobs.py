@@ -12,6 +12,8 @@ from typing import Any
 
 import msgpack
 
+from statecore.host.content import atomic_file
+
 _LOG = logging.getLogger(__name__)
 
 #: Field of a proc file that tells its writer from a later process of the same number.
@@ -32,16 +34,12 @@ class ProcDirectory:
     def record(self, load: Mapping[str, Any]) -> Iterator[None]:
         """The job counts as running in this process while the block runs. Where that cannot be written it runs unseen."""
         path = self._directory / str(load["jid"])
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         own = {"pid": os.getpid(), _BORN: birth(os.getpid())}
         packed = msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace")
         try:
-            temporary.write_bytes(packed)
-            temporary.rename(path)
+            atomic_file.write(path, packed)
         except OSError as error:
             _LOG.warning("%s: %s; the job is not among those that run", path, error.strerror)
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
         try:
             yield
         finally:

@@ -19,6 +19,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
+from statecore.host.content import atomic_file
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.named_tuple import NamedTuple
@@ -175,10 +176,8 @@ class _Place:
         if self.directory is None or not self.jid:
             return
         path = self.directory / self.jid
-        temporary = self.directory / f".{self.jid}.{os.getpid()}"
         with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps(QueueEntry(self.jid, os.getpid(), self.fun, waits)._asdict()))
-            temporary.replace(path)
+            atomic_file.write(path, json.dumps(QueueEntry(self.jid, os.getpid(), self.fun, waits)._asdict()))
 
     def clear(self) -> None:
         if self.directory is not None and self.jid:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from statecore.host.content import atomic_file
 from statecore.model.errors import NotAvailable, StatecoreError
 from statecore.model.ports import FileHash
 
@@ -220,11 +221,9 @@ class UserFiles:
 
     def _copy(self, found: Mapping[str, Any], path: str, saltenv: str, place: Path) -> None:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Not named by the process: threads, and pods with one cachedir, may be at the same file.
-        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as file:
+        with atomic_file.writer(place, 0o600) as file:
             while chunk := self._chunk(found, path, saltenv, file.tell()):
                 file.write(chunk)
-        Path(file.name).replace(place)
         for other in place.parent.iterdir():
             # Others tidy up as well.
             with contextlib.suppress(FileNotFoundError):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
 from statecore.sources.gitrepos.remotes import GitRemote, authority, without_password
 
@@ -90,12 +90,7 @@ def _askpass(home: Path) -> Path:
     try:
         if not place.exists():
             home.mkdir(parents=True, exist_ok=True)
-            # Not named by the process: pods with one cachedir have one process number.
-            number, temporary = tempfile.mkstemp(dir=home, prefix=".askpass.")
-            with os.fdopen(number, "w") as file:
-                file.write(_ASKPASS)
-                os.fchmod(number, 0o700)
-            Path(temporary).replace(place)
+            atomic_file.write(place, _ASKPASS, 0o700, exact=True)
     except OSError as error:
         raise GitFault(f"{error.filename or place}: {error.strerror}") from error
     return place

@@ -11,13 +11,13 @@ import fcntl
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
 from statecore.sources.gitrepos.git import GitFault, git_environment, run_git
 from statecore.sources.gitrepos.remotes import GitRemote
@@ -121,17 +121,9 @@ class Mirror:
         except FileNotFoundError:
             pass
         place.parent.mkdir(parents=True, exist_ok=True)
-        # Not named by the process: threads, and pods with one cachedir, may be at the same blob.
-        number, made = tempfile.mkstemp(dir=place.parent, prefix=".")
-        temporary = Path(made)
-        try:
-            with os.fdopen(number, "wb") as file:
-                # Straight into the file: a blob may be larger than memory.
-                self._git(["cat-file", "blob", entry.blob], stdout=file.fileno())
-            temporary.chmod(0o700 if entry.mode & 0o100 else 0o600)
-            temporary.replace(place)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_file.writer(place, 0o700 if entry.mode & 0o100 else 0o600, exact=True) as file:
+            # git writes into the file itself: a blob may be larger than memory.
+            self._git(["cat-file", "blob", entry.blob], stdout=file.fileno())
         return place
 
     def _targets(self, links: Mapping[str, GitTreeEntry]) -> dict[str, str]:
@@ -177,9 +169,7 @@ class Mirror:
         after = json.dumps(found, sort_keys=True).encode()
         if before == after:
             return False
-        temporary = path.with_name(f"{_REFS}.{os.getpid()}")
-        temporary.write_bytes(after)
-        temporary.replace(path)
+        atomic_file.write(path, after)
         return True
 
     @contextmanager

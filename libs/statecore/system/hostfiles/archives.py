@@ -6,7 +6,6 @@ refused before anything is written.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 import shutil
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from statecore.host.content import atomic_file
 from statecore.host.rooted_path import located
 from statecore.model.errors import CommandError
 
@@ -105,7 +105,7 @@ def pack(path: Path, members: Mapping[str, Path], *, large: bool = False) -> lis
     names = []
     try:
         with (
-            _made_aside(path) as aside,
+            atomic_file.replacement(path) as aside,
             aside.open("xb") as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, allowZip64=large) as archive,
         ):
@@ -190,35 +190,19 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> No
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     if member.issym():
-        with _made_aside(place) as aside:
+        with atomic_file.replacement(place) as aside:
             aside.symlink_to(member.linkname)
     elif member.islnk():
-        with _made_aside(place) as aside:
+        with atomic_file.replacement(place) as aside:
             aside.hardlink_to(target / member.linkname)
     else:
         source = archive.extractfile(member)
         if source is None:
-            raise tarfile.ExtractError(f"'{member.name}' is not a regular file")
-        with source, _made_aside(place) as aside:
+            raise tarfile.ExtractError(f"'{member.name}' is no file")
+        with source, atomic_file.replacement(place) as aside:
             with aside.open("xb") as made:
                 shutil.copyfileobj(source, made)
             _finish(member, aside)
-
-
-@contextlib.contextmanager
-def _made_aside(place: Path) -> Iterator[Path]:
-    """Yield a temporary name beside ``place``, and rename it to ``place`` at the end, so that no reader sees a partial
-    file.
-    """
-    aside = place.with_name(f".{place.name[:100]}.saltern-{os.urandom(6).hex()}")
-    try:
-        yield aside
-        # Renaming one hard link of a file over another one does nothing.
-        if place.exists() and not place.is_symlink() and aside.exists() and place.samefile(aside):
-            return
-        aside.replace(place)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _finish(member: tarfile.TarInfo, place: Path) -> None:
@@ -248,7 +232,7 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wante
                 leads = archive.read(member).decode()
                 _within(target, place.parent / leads, member.filename)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                with _made_aside(place) as aside:
+                with atomic_file.replacement(place) as aside:
                     aside.symlink_to(leads)
                 continue
             bits = stat.S_IMODE(mode) & 0o777 if modes else 0
@@ -258,7 +242,7 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wante
                     place.chmod(bits)
                 continue
             place.parent.mkdir(parents=True, exist_ok=True)
-            with _made_aside(place) as aside:
+            with atomic_file.replacement(place) as aside:
                 with archive.open(member) as source, aside.open("xb") as made:
                     shutil.copyfileobj(source, made)
                 if bits:

@@ -5,13 +5,13 @@ The minion reads it with its configuration. This module writes it, and reads it 
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from statecore.host.content import atomic_file
 
 
 class SavedError(Exception):
@@ -37,14 +37,10 @@ def load(file: Path, key: str = "schedule") -> dict[str, Any]:
 def save(file: Path, whole: Mapping[str, Any], key: str = "schedule") -> None:
     """Replace the file atomically. Names that begin with ``_`` are not written. Raises SavedError."""
     kept = {name: _without_notes(data) for name, data in whole.items() if not str(name).startswith("__")}
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(yaml.safe_dump({key: kept}, allow_unicode=True), encoding="utf-8")
-        temporary.replace(file)
+        atomic_file.write(file, yaml.safe_dump({key: kept}, allow_unicode=True))
     except (OSError, yaml.YAMLError) as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise SavedError(f"{file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 

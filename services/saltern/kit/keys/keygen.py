@@ -22,9 +22,9 @@ from saltern.kit.config.master import ConfigError
 from saltern.kit.keys import kubernetes, secrets
 from saltern.kit.keys.master_keys import SECRET_BYTES
 from saltern.kit.links.sockets import LINKS, NAMES, OPERATOR
-from saltern.kit.trees import whole_files
 from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
+from statecore.host.content import atomic_file
 
 #: Roles that prove the master to minions, or read their secrets.
 _SPEAK_TO_MINIONS = ("publisher", "mworker")
@@ -107,13 +107,13 @@ class _Files:
 
     def put(self, path: Path, content: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        whole_files.put(path, content, 0o600)
+        atomic_file.write(path, content, 0o600)
         self.made.append(path)
 
     def create(self, path: Path, content: bytes) -> None:
         """Unless somebody else, who makes the same keys at this moment, was the first."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if whole_files.create(path, content, 0o600):
+        if atomic_file.create(path, content, 0o600):
             self.made.append(path)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
-from saltern.kit.trees.whole_files import put
+from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
 from statecore.model.named_tuple import NamedTuple
 from statecore.sources.gitrepos.mirror import Mirror
@@ -95,7 +95,7 @@ def roots_changes(options: MasterOptions) -> dict[str, Any]:
     before = _remembered(place)
     now = _times(options)
     place.parent.mkdir(parents=True, exist_ok=True)
-    put(place, json.dumps(now).encode(), 0o600)
+    atomic_file.write(place, json.dumps(now), 0o600)
     changed = sorted(path for path, mtime in now.items() if path in before and before[path] != mtime)
     return {
         "changed": before != now,

@@ -28,6 +28,7 @@ from typing import Any
 import msgpack
 
 from saltwire.jid import is_jid
+from statecore.host.content import atomic_file
 from statecore.runtime.state_runs.running_jobs import birth, is_alive, still_runs
 
 _LOG = logging.getLogger("saltern.minion")
@@ -123,10 +124,8 @@ class Journal:
 
     def keep_asked_until(self, ms: int) -> None:
         """Remembers it over restarts. What cannot be written is asked for once more."""
-        temporary = self._asked.with_name(f".{self._asked.name}")
         try:
-            temporary.write_text(f"{ms}\n", "ascii")
-            temporary.replace(self._asked)
+            atomic_file.write(self._asked, f"{ms}\n")
         except OSError as error:
             _LOG.debug("%s: %s", self._asked, error.strerror)
 
@@ -134,13 +133,10 @@ class Journal:
         """The job is in hand. False where it cannot be written down: it is remembered, and may be run without a journal."""
         jid = str(load["jid"])
         if is_jid(jid):
-            temporary = self._directory / f".{jid}.{os.getpid()}"
+            packed = msgpack.packb(load, default=str, unicode_errors="surrogateescape")
             try:
-                temporary.write_bytes(msgpack.packb(load, default=str, unicode_errors="surrogateescape"))
-                temporary.rename(self._directory / f"{jid}.{JournalStep.RECEIVED.value}")
+                atomic_file.write(self._directory / f"{jid}.{JournalStep.RECEIVED.value}", packed)
             except OSError as error:
-                with contextlib.suppress(OSError):
-                    temporary.unlink(missing_ok=True)
                 _LOG.warning(
                     "%s: %s; the job runs without a journal", self._directory, error.strerror, extra={"jid": jid}
                 )
@@ -262,11 +258,5 @@ class SeenJobs:
         return True
 
     def _write_anew(self) -> None:
-        temporary = self._path.with_name(f".{self._path.name}")
-        try:
-            temporary.write_text("".join(f"{jid}\n" for jid in self._jids), "ascii")
-            temporary.replace(self._path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+        atomic_file.write(self._path, "".join(f"{jid}\n" for jid in self._jids).encode("ascii"))
         self._lines = len(self._jids)

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgpack
 
+from statecore.host.content import atomic_file
 from statecore.runtime.state_runs.running_jobs import is_alive
 
 _LOG = logging.getLogger("saltern.minion")
@@ -46,7 +47,7 @@ class Spool:
     def put(self, load: Mapping[str, Any]) -> Path:
         """Stores a return durably; it is there in full or not at all. Raises OSError (disk full)."""
         path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
-        self._write(path, self.packed(load))
+        atomic_file.write(path, self.packed(load), sync=True)
         return path
 
     def packed(self, load: Mapping[str, Any]) -> bytes:
@@ -66,20 +67,7 @@ class Spool:
         if load is not None:
             size = path.stat().st_size
             _LOG.error("the return of %s is %d bytes, %s", load.get("fun"), size, why, extra={"jid": load.get("jid")})
-            self._write(path, _packed(too_large_return(load, size, why)))
-
-    def _write(self, path: Path, packed: bytes) -> None:
-        temporary = self._directory / f".{path.name}.{os.getpid()}"
-        try:
-            with temporary.open("wb") as file:
-                file.write(packed)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.rename(path)
-        except OSError:
-            # A part of it would take the place that others need.
-            temporary.unlink(missing_ok=True)
-            raise
+            atomic_file.write(path, _packed(too_large_return(load, size, why)), sync=True)
 
     def waiting(self) -> list[Path]:
         """Unacknowledged returns, oldest first."""
@@ -130,7 +118,7 @@ class Spool:
                     _LOG.error(
                         "the result in %s (%d bytes) is dropped for newer ones: spool_max_bytes", path.name, size
                     )
-                    self._write(path, _packed(dropped_return(load, size)))
+                    atomic_file.write(path, _packed(dropped_return(load, size)), sync=True)
                 total += _size(path) - size
 
     def size(self) -> int:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from saltern.kit.config.reading import ConfigError
-from saltern.kit.trees.whole_files import create, put
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import PrivateKey, PublicKey
+from statecore.host.content import atomic_file
 
 _PRIVATE = "minion.pem"
 _PUBLIC = "minion.pub"
@@ -37,7 +37,7 @@ class Identity:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not path.exists():
                 # The processes of several masters may look at the same moment: one of them is the first.
-                create(path, PrivateKey.generate(keysize).to_pem(), 0o400)
+                atomic_file.create(path, PrivateKey.generate(keysize).to_pem(), 0o400)
             pem = path.read_bytes()
             private = PrivateKey.from_pem(pem)
             _keep(directory / _PUBLIC, (private.public.pem + "\n").encode())
@@ -80,4 +80,4 @@ class Identity:
 def _keep(path: Path, content: bytes) -> None:
     """Writes a public file unless it holds just that: the directory may be read only."""
     if not path.exists() or path.read_bytes() != content:
-        put(path, content, 0o644)
+        atomic_file.write(path, content, 0o644)

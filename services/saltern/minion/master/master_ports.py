@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -22,6 +21,7 @@ from saltern.minion.master.other_masters import OtherMasters
 from saltwire.errors import PeerFault
 from saltwire.file_transfer import Download, MissingFile, is_inside
 from saltwire.handshake import Credentials
+from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 from statecore.model.ports import FileHash
 
@@ -155,14 +155,12 @@ class RemoteFiles(_Master):
         return f"salt://{'/'.join(path)}" + (f"?saltenv={saltenv}" if saltenv != "base" else "")
 
     def _download(self, path: str, saltenv: str, place: Path) -> None:
-        temporary = place.with_name(f".{place.name}.{os.getpid()}")
         download = Download(path, saltenv)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
+            with atomic_file.writer(place) as file:
                 while not download.done:
                     file.write(download.feed(self.ask(download.request(), raw=True)))
-            temporary.replace(place)
         except MissingFile as error:
             raise CommandError(f"salt://{path} went away on the master while it was fetched") from error
         except PeerFault as error:
@@ -170,9 +168,6 @@ class RemoteFiles(_Master):
         except OSError as error:
             where = error.filename or place
             raise CommandError(f"salt://{path} cannot be kept in cachedir: {where}: {error.strerror}") from error
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
 
     def _list(self, cmd: str, saltenv: str, prefix: str) -> list[str]:
         load = {"cmd": cmd} if not saltenv else {"cmd": cmd, "saltenv": saltenv, "prefix": prefix}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from saltern.kit.links.control import ControlError
-from saltern.kit.trees.whole_files import put
+from statecore.host.content import atomic_file
 
 #: Environment -> directories.
 Roots: TypeAlias = Mapping[str, Sequence[str]]
@@ -60,7 +60,7 @@ def write(roots: Roots, data: str, path: str, saltenv: str = "base", index: int 
         return f"Invalid path: {path}"
     try:
         full.parent.mkdir(parents=True, exist_ok=True)
-        put(full, data.encode(), 0o666)
+        atomic_file.write(full, data)
     except OSError as error:
         raise ControlError("FileError", f"{full} cannot be written: {error.strerror}") from error
     return f"Wrote data to file {full}"

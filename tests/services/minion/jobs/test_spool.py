@@ -66,7 +66,7 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_that_is_sent(
     if not pid:
         try:
             die = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-            target = {"pack": (spool_module, "_packed"), "fsync": (os, "fsync"), "rename": (Path, "rename")}[moment]
+            target = {"pack": (spool_module, "_packed"), "fsync": (os, "fsync"), "rename": (Path, "replace")}[moment]
             setattr(*target, die)
             spool.put(ret("never sent"))
         finally:

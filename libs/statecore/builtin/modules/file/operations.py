@@ -9,7 +9,7 @@ from typing import Any
 
 from statecore.builtin.modules.file.queries import get_mode
 from statecore.host import copies
-from statecore.host.content import managed_file
+from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists, located, walk
 from statecore.model.context import Context
@@ -124,16 +124,13 @@ def symlink(
             return True
         if not (force or atomic):
             raise CommandError(f"Found existing {path}; use force=True to replace it")
-    aside = place.with_name(f".{place.name[:100]}.saltern-{os.urandom(6).hex()}")
     try:
-        aside.symlink_to(src)
-        if force and not place.is_symlink() and place.is_dir():
-            managed_file.remove(place)
-        aside.replace(place)
+        with atomic_file.replacement(place) as new:
+            new.symlink_to(src)
+            if force and not place.is_symlink() and place.is_dir():
+                managed_file.remove(place)
     except OSError as error:
         raise CommandError(f"Could not create '{path}': {error.strerror}") from error
-    finally:
-        aside.unlink(missing_ok=True)
     return True
 
 
@@ -229,13 +226,9 @@ def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
 
 def _copied(source: Path, target: Path) -> None:
     """Copy one file atomically: an interrupted copy leaves the old file. The target keeps its owner."""
-    aside = target.with_name(f".{target.name[:100]}.saltern-{os.urandom(6).hex()}")
-    try:
-        copies.copy(source, aside)
+    with atomic_file.replacement(target) as new:
+        copies.copy(source, new)
         if not source.is_symlink() and target.exists() and not target.is_symlink():
             found = target.stat()
-            with located(aside) as (name, way):
+            with located(new) as (name, way):
                 os.chown(name, found.st_uid, found.st_gid, dir_fd=way, follow_symlinks=False)
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from statecore.host.content import atomic_file
 from statecore.host.rooted_path import located
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -31,23 +32,20 @@ class CookieFile:
     def save(self) -> None:
         """Write the cookies to the files, readable by the minion's user only. Raises CommandError."""
         for path, form, session in self.files:
-            aside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
             kept = _jar(form)
             for cookie in self.jar:
                 kept.set_cookie(cookie)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with located(aside) as (name, way):
-                    os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
-                # The jar's save() follows symbolic links, so it writes to a private temporary file first.
-                with tempfile.NamedTemporaryFile() as own:
-                    kept.save(own.name, ignore_discard=session)
-                    aside.write_bytes(Path(own.name).read_bytes())
-                aside.replace(path)
+                with atomic_file.replacement(path) as new:
+                    with located(new) as (name, way):
+                        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
+                    # The jar's save() follows symbolic links, so it writes to a private temporary file first.
+                    with tempfile.NamedTemporaryFile() as own:
+                        kept.save(own.name, ignore_discard=session)
+                        new.write_bytes(Path(own.name).read_bytes())
             except OSError as error:
                 raise CommandError(f"{path} cannot be written: {error.strerror}") from error
-            finally:
-                aside.unlink(missing_ok=True)
 
 
 def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str | None) -> CookieFile | None:

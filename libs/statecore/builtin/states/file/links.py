@@ -5,7 +5,6 @@ A link is created under a temporary name and renamed, so that the name always ex
 
 from __future__ import annotations
 
-import os
 import stat
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, need_parent, place_of, refuse_windows, step
-from statecore.host.content import managed_file
+from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
@@ -153,15 +152,11 @@ def hardlink(
 
     def work() -> Outcome:
         need_parent(ctx, place, makedirs, owner, f"Directory {Path(name).parent} for hard link is not present")
-        # Created under a temporary name and renamed, so that the name always exists.
-        aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
         try:
-            aside.hardlink_to(origin)
-            aside.replace(place)
+            with atomic_file.replacement(place) as new:
+                new.hardlink_to(origin)
         except OSError as error:
             raise StateFailure(f"Unable to create new hard link {name} -> {target}: {error.strerror}") from error
-        finally:
-            aside.unlink(missing_ok=True)
         return Outcome(did, changes)
 
     return Plan.change(would, (step(f"link {name} to {target}", work),), changes)
@@ -196,16 +191,12 @@ def _make_link(
             if not makedirs:
                 raise StateFailure(f"Directory {Path(name).parent} for symlink is not present")
             managed_file.make_directories(ctx.host, place.parent, wanted, ctx.host.root)
-        # Created under a temporary name and renamed, so that the name always exists.
-        aside = place.with_name(f".{place.name}.saltern-{os.urandom(6).hex()}")
         try:
-            aside.symlink_to(target)
-            managed_file.set_attributes(ctx.host, aside, wanted)
-            aside.replace(place)
+            with atomic_file.replacement(place) as new:
+                new.symlink_to(target)
+                managed_file.set_attributes(ctx.host, new, wanted)
         except OSError as error:
             raise StateFailure(f"Unable to create new symlink {name} -> {target}: {error.strerror}") from error
-        finally:
-            aside.unlink(missing_ok=True)
         return Outcome(f"Created new symlink {name} -> {target}", {"new": name})
 
     return Plan.change(would, (step(f"link {name} to {target}", work),), {kind: name})

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from statecore.host.content import atomic_file
 from statecore.loader.compat.utils import stringutils
 from statecore.model.errors import CommandError
 
@@ -127,16 +128,13 @@ def copyfile(source: str, dest: str, backup_mode: str = "", cachedir: str = "") 
         kept = Path(cachedir, "file_backup", str(target.absolute()).lstrip("/"))
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(target, kept)
-    beside = mkstemp(prefix=target.name, dir=target.parent)
-    try:
-        shutil.copyfile(source, beside)
+    with atomic_file.replacement(target) as new:
+        new.touch(0o600, exist_ok=False)
+        shutil.copyfile(source, new)
         if target.exists():
             state = target.stat()
-            os.chown(beside, state.st_uid, state.st_gid)
-            os.chmod(beside, state.st_mode)
-        os.replace(beside, target)
-    finally:
-        safe_rm(beside)
+            os.chown(new, state.st_uid, state.st_gid)
+            os.chmod(new, state.st_mode)
 
 
 def recursive_copy(source: str, dest: str) -> None:

@@ -1,0 +1,103 @@
+"""Atomic replacement of files: readers see the old content or the complete new content, never a part of it.
+
+Each function makes a temporary file in the directory of the target and renames it over the target. When anything fails, the
+temporary file is removed and the target stays as it was. Files of the managed host are replaced by ``managed_file``, which also
+keeps the owner, the ACL and the extended attributes of the old file.
+
+The name of a temporary file ends in the id of the process that writes it. A cleanup can therefore tell the files of killed
+processes from the files of running ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+#: Error numbers of link(2) on file systems that have no hard links.
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+#: Characters of the target's name that the temporary name keeps: a name may have at most 255 bytes.
+_KEPT_CHARACTERS = 100
+
+
+def temporary_name(name: str) -> str:
+    """Return an unused hidden name for a temporary file beside ``name``: a file name, or a path whose last part is the name."""
+    directory, own = os.path.split(name)
+    # Random: threads, and containers that share a directory, may have the same process id.
+    return os.path.join(directory, f".{own[:_KEPT_CHARACTERS]}.saltern-{os.urandom(6).hex()}.{os.getpid()}")
+
+
+@contextlib.contextmanager
+def replacement(path: Path) -> Iterator[Path]:
+    """Yield an unused path in the directory of ``path``, and rename it over ``path`` when the block ends without an error.
+
+    The block makes a file, a symbolic link or a hard link at the yielded path. ``path`` may be a ``RootedPath``. Raises OSError.
+    """
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        # Also after the rename: a rename between two hard links of one file does nothing.
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def writer(path: Path, mode: int = 0o666, *, exact: bool = False, sync: bool = False) -> Iterator[BinaryIO]:
+    """Yield a new binary file that replaces ``path`` when the block ends without an error. Raises OSError.
+
+    mode
+        permission bits of the new file, reduced by the umask of the process
+    exact
+        sets ``mode`` regardless of the umask, after the content is written
+    sync
+        writes the content to the disk (fsync) before the rename
+    """
+    with replacement(path) as temporary, _created(temporary, mode & 0o700 if exact else mode) as file:
+        yield file
+        if exact:
+            os.fchmod(file.fileno(), mode)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def write(path: Path, content: bytes | str, mode: int = 0o666, *, exact: bool = False, sync: bool = False) -> None:
+    """Replace a file by one with this content; text is encoded as UTF-8. The options are those of ``writer``. Raises OSError."""
+    data = content.encode() if isinstance(content, str) else content
+    with writer(path, mode, exact=exact, sync=sync) as file:
+        file.write(data)
+
+
+def create(path: Path, content: bytes, mode: int) -> bool:
+    """Write a file where none exists. Return False, and keep the existing file, where one exists. Raises OSError.
+
+    When several processes create one file at the same time, the first one wins. On a file system without hard links, the last
+    one wins. ``mode`` is reduced by the umask of the process.
+    """
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        with _created(temporary, mode) as file:
+            file.write(content)
+        # A hard link, unlike a rename, never replaces an existing file.
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return True
+
+
+def _created(path: Path, mode: int) -> BinaryIO:
+    # The mode is given to open(2), so that no other user can read the file before it is complete.
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")
