@@ -19,6 +19,7 @@ from saltern.minion.duties.leadership import Leadership
 from saltern.minion.engine import zygote
 from saltern.minion.engine.backends import LocalBackend
 from saltern.minion.engine.zygote_client import GONE, ZygoteClient
+from saltern.minion.ipc.messages import BEACONS_ENDED, OWN_JOB_ENDED, READY, Targeting
 from saltern.minion.master.masters import Masters
 from saltern.minion.master.sign_in import Shutdown
 
@@ -80,15 +81,15 @@ class MasterlessMinion:
         if heard is None or duties is None:
             return
         kind, content = heard
-        if kind == zygote.READY:
-            known = msgpack.unpackb(content, strict_map_key=False)
+        if kind == READY:
+            known: Targeting = msgpack.unpackb(content, strict_map_key=False)
             duties.update(known["pillar"], known["grains"])
             if not self._ready:
                 _LOG.info("is ready for its schedule", extra={"minion": self._options.id})
             self._ready = True
-        elif kind == zygote.ENDED:
+        elif kind == OWN_JOB_ENDED:
             duties.job_ended(content.decode())
-        elif kind == zygote.BEACONS_ENDED:
+        elif kind == BEACONS_ENDED:
             duties.beacon_process_ended()
         elif kind == GONE:
             self._restart_zygote()

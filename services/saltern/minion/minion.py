@@ -21,10 +21,10 @@ from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.duties.leadership import Leadership
 from saltern.minion.engine import zygote
 from saltern.minion.engine.zygote_client import GONE, ZygoteClient
+from saltern.minion.ipc.messages import BEACONS_ENDED, JOB_DIED, OWN_JOB_ENDED, READY, SPOOLED, Targeting
 from saltern.minion.jobs.catch_up import COMMAND as CATCH_UP_COMMAND
 from saltern.minion.jobs.catch_up import CatchUp
 from saltern.minion.jobs.job_tracker import JobTracker
-from saltern.minion.jobs.jobber import SPOOLED
 from saltern.minion.jobs.journal import Journal
 from saltern.minion.jobs.outbox import Outbox
 from saltern.minion.jobs.spool import Spool
@@ -328,10 +328,10 @@ class Minion:
     def _receive_from_zygote(self) -> None:
         handlers: Mapping[bytes, Callable[[bytes], None]] = {
             SPOOLED: lambda _: self._outbox.spooled(),
-            zygote.JOB_DIED: self._job_died,
-            zygote.ENDED: self._own_job_ended,
-            zygote.BEACONS_ENDED: self._beacon_process_ended,
-            zygote.READY: self._zygote_ready,
+            JOB_DIED: self._job_died,
+            OWN_JOB_ENDED: self._own_job_ended,
+            BEACONS_ENDED: self._beacon_process_ended,
+            READY: self._zygote_ready,
             GONE: self._zygote_gone,
         }
         heard = self._zygote.receive()
@@ -352,7 +352,7 @@ class Minion:
             self._leadership.duties.beacon_process_ended()
 
     def _zygote_ready(self, content: bytes) -> None:
-        known = msgpack.unpackb(content, strict_map_key=False)
+        known: Targeting = msgpack.unpackb(content, strict_map_key=False)
         first = self._subject is None
         self._subject = Subject(self._identity.id, known["grains"], known["pillar"])
         self._update_duties()

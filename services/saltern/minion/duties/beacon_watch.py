@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from saltern.minion.ipc.control import MinionNotRunning, ask
+from saltern.minion.ipc.messages import ControlRequest
 from statecore.runtime.beacon_runs import BeaconRuns
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
@@ -38,7 +39,7 @@ def watch(runtime: Runtime, cachedir: Path, parent: int) -> None:
 
 def run_loop(
     runs: BeaconRuns,
-    ask_minion: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    ask_minion: Callable[[ControlRequest], Mapping[str, Any]],
     states_run: Callable[[], bool],
     parent: int,
 ) -> None:

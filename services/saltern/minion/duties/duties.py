@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saltern.kit.config.minion_options import MinionOptions
+from saltern.minion.ipc.messages import JobLoad
 from saltwire.jid import new_jid
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
@@ -82,7 +83,7 @@ class Duties:
         self._beacon_process_runs = False
         self._not_before = time.monotonic() + _PAUSE
 
-    def due(self) -> Iterator[dict[str, Any]]:
+    def due(self) -> Iterator[JobLoad]:
         """Loads of the jobs that are to run now."""
         if self._options.startup_states and not self._started:
             yield self._startup()
@@ -156,13 +157,17 @@ class Duties:
             }
         return jobs
 
-    def _startup(self) -> dict[str, Any]:
+    def _startup(self) -> JobLoad:
         """The job of ``startup_states``."""
         options = self._options
-        fun, arg = {
-            "sls": ("state.sls", [options.sls_list]),
-            "top": ("state.top", [options.top_file]),
-        }.get(options.startup_states, ("state.highstate", []))
+        fun: str
+        arg: list[Any]
+        if options.startup_states == "sls":
+            fun, arg = "state.sls", [options.sls_list]
+        elif options.startup_states == "top":
+            fun, arg = "state.top", [options.top_file]
+        else:
+            fun, arg = "state.highstate", []
         jid = new_jid(time.time())
         return {"jid": jid, "fun": fun, "arg": arg, "tgt": options.id, "tgt_type": "glob", "own": True}
 

@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from saltern.minion.ipc.messages import JobLoad
 from saltwire.jid import next_jid
 from statecore.runtime.return_delivery import named
 from statecore.system.scheduling.due import Clock, Look, Progress, World, look, skipped
@@ -140,7 +141,7 @@ class Schedule:
 
     # ------------------------------------------------------------------------------------------------------------ what is due
 
-    def due(self, running: Running) -> Iterator[dict[str, Any]]:
+    def due(self, running: Running) -> Iterator[JobLoad]:
         """Loads of the jobs that are to run now."""
         clock = self._clock()
         world = World(
@@ -172,13 +173,13 @@ class Schedule:
         entry.progress = seen.progress
         return seen
 
-    def _load(self, job: Job, data: Mapping[str, Any], function: str) -> Iterator[dict[str, Any]]:
+    def _load(self, job: Job, data: Mapping[str, Any], function: str) -> Iterator[JobLoad]:
         if job.dry_run:
             _LOG.info("the job %s is due, and not run: dry_run", job.name)
             return
         args, kwargs = arguments_of(data)
         self._last_jid = next_jid(time.time(), self._last_jid)
-        load: dict[str, Any] = {
+        load: JobLoad = {
             "jid": self._last_jid,
             "fun": function,
             "arg": [*args, *([{"__kwarg__": True, **kwargs}] if kwargs else [])],
@@ -190,9 +191,10 @@ class Schedule:
             "return_job": data.get("return_job", True),
         }
         load["ret"] = ",".join(named(data.get("returner"), self._returners))
-        for option, field_name in (("return_config", "ret_config"), ("return_kwargs", "ret_kwargs")):
-            if option in data:
-                load[field_name] = data[option]
+        if "return_config" in data:
+            load["ret_config"] = data["return_config"]
+        if "return_kwargs" in data:
+            load["ret_kwargs"] = data["return_kwargs"]
         if isinstance(data.get("metadata"), Mapping):
             load["metadata"] = {**data["metadata"], **_time_marks()}
         _LOG.info("runs the job %s of the schedule: %s", job.name, function, extra={"jid": load["jid"]})

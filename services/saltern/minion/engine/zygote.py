@@ -39,6 +39,7 @@ from saltern.minion.engine.backends import Backend, MasterBackend
 from saltern.minion.engine.forked_call import ForkedCalls, ForkEnded
 from saltern.minion.engine.preload import Preload, share
 from saltern.minion.ipc.framed_socket import FramedSocket
+from saltern.minion.ipc.messages import BEACONS_ENDED, JOB_DIED, OWN_JOB_ENDED, READY, Targeting, ZygoteRequest
 from saltern.minion.jobs import jobber
 from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.jobs.spool import Spool
@@ -55,22 +56,10 @@ _LOG = logging.getLogger("saltern.minion")
 #: What runs beacons; not loaded before there is one.
 _WATCH = "saltern.minion.duties.beacon_watch"
 
-#: Marks a message with grains and pillar.
-READY = b"ready"
-
-#: Marks a message with how a jobber ended, other than well, and the JID of its job.
-JOB_DIED = b"died"
-
-#: Marks a message with the JID of a job of the minion's own whose process is gone.
-ENDED = b"ended"
-
 #: Functions that look at jobs or end them: they must not wait behind the jobs that they are about.
 _NEVER_WAIT = frozenset(
     f"saltutil.{name}" for name in ("find_job", "running", "is_running", "signal_job", "term_job", "kill_job")
 )
-
-#: Says that the process of the beacons ended.
-BEACONS_ENDED = b"unwatched"
 
 #: Seconds between tries to get what a minion needs before it takes jobs.
 _RETRY = 5.0
@@ -164,7 +153,7 @@ class Zygote:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.send(message)
 
-    def _handle(self, message: Mapping[str, Any]) -> None:
+    def _handle(self, request: ZygoteRequest) -> None:
         handlers: Mapping[str, Callable[[Any], None]] = {
             "job": self._fork,
             "journalled": lambda load: self._fork(load, self._steps),
@@ -172,7 +161,7 @@ class Zygote:
             "watch": self._set_beacon_process,
             "end": self._end,
         }
-        for name, value in message.items():
+        for name, value in request.items():
             handlers[name](value)
 
     def _fork(self, load: Mapping[str, Any], steps: JobSteps | None = None) -> None:
@@ -243,7 +232,7 @@ class Zygote:
             if done:
                 job = self._jobbers.pop(pid)
                 if job["own"]:
-                    self._send(ENDED + job["jid"].encode())
+                    self._send(OWN_JOB_ENDED + job["jid"].encode())
                 elif code := os.waitstatus_to_exitcode(status):
                     self._send(JOB_DIED + f"{code} {job['jid']}".encode())
         while self._waiting and len(self._jobbers) < self._options.process_count_max and not self._ending:
@@ -318,8 +307,8 @@ class Zygote:
 
     def _announce(self) -> None:
         """Tells the main process what targets are matched with."""
-        message = msgpack.packb({"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}, default=str)
-        self._send(READY + message)
+        targeting: Targeting = {"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}
+        self._send(READY + msgpack.packb(targeting, default=str))
 
 
 def _may_wait(fun: str | list[str]) -> bool:

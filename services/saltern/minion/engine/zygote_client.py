@@ -5,22 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import msgpack
 
 from saltern.minion.engine import zygote
 from saltern.minion.ipc.framed_socket import FramedSocket
-from saltern.minion.jobs.jobber import SPOOLED
+from saltern.minion.ipc.messages import KINDS, ZygoteRequest
 
 _LOG = logging.getLogger("saltern.minion")
 
 #: What ``receive`` says when the process is gone; no message of its own begins so.
 GONE = b"gone"
-
-#: How the messages begin that it sends.
-_KINDS = (SPOOLED, zygote.JOB_DIED, zygote.BEACONS_ENDED, zygote.ENDED, zygote.READY)
 
 
 class ZygoteClient:
@@ -56,10 +52,10 @@ class ZygoteClient:
         """The number of our end."""
         return self._connected.fileno()
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, request: ZygoteRequest) -> None:
         """Sends one of its messages. Never waits: it may be waiting for us to read."""
         try:
-            self._connected.put(msgpack.packb(message, default=str))
+            self._connected.put(msgpack.packb(request, default=str))
         except OSError as error:
             _LOG.error("the preloaded process does not take a message: %s", error)
 
@@ -78,7 +74,7 @@ class ZygoteClient:
             message = b""
         if message is None:
             return None
-        kind = next((each for each in _KINDS if message.startswith(each)), GONE) if message else GONE
+        kind = next((each for each in KINDS if message.startswith(each)), GONE) if message else GONE
         return kind, message[len(kind) :]
 
     def ended(self) -> bool:

@@ -9,9 +9,10 @@ import logging
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from saltern.kit.config.minion_options import MinionOptions
+from saltern.minion.ipc.messages import ReturnLoad, ZygoteRequest
 from saltern.minion.jobs.journal import Journal, JournalEntry, JournalStep, may_still_run
 from saltern.minion.jobs.spool import Spool
 
@@ -48,7 +49,7 @@ class JobTracker:
     def __contains__(self, jid: str) -> bool:
         return jid in self._journal
 
-    def take(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
+    def take(self, job: Mapping[str, Any]) -> ZygoteRequest | None:
         """What to tell the preloaded process, so that it runs this publication; None: it is refused, and returns that."""
         jid = str(job["jid"])
         if not self.has_room(jid):
@@ -57,7 +58,7 @@ class JobTracker:
             if waiting <= self._options.spool_max_bytes + _FOR_REFUSALS:
                 self._put(failed_return(job, jid, refused_text(waiting, self._options.spool_max_bytes)))
             return None
-        return {"journalled" if self._journal.receive(job) else "job": dict(job)}
+        return {"journalled": dict(job)} if self._journal.receive(job) else {"job": dict(job)}
 
     def has_room(self, jid: str) -> bool:
         """Whether a job may begin: with ``spool_policy: drop_oldest`` room is made for what it will return."""
@@ -70,7 +71,7 @@ class JobTracker:
         _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": jid})
         return False
 
-    def resume(self) -> Iterator[dict[str, Any]]:
+    def resume(self) -> Iterator[ZygoteRequest]:
         """What to tell a new preloaded process: jobs that nobody has begun. Those whose time is over end."""
         for entry in self._journal.entries():
             if entry.step is not JournalStep.RECEIVED:
@@ -141,11 +142,19 @@ class JobTracker:
 _KEPT = ("user", "metadata", "ret_config", "ret_kwargs")
 
 
-def failed_return(load: Mapping[str, Any], jid: str, why: str) -> dict[str, Any]:
+def failed_return(load: Mapping[str, Any], jid: str, why: str) -> ReturnLoad:
     """The failed ``_return`` of a job. ``load`` may be empty: what was published is lost."""
-    base = {"cmd": "_return", "jid": jid, "fun": load.get("fun", "unknown"), "fun_args": list(load.get("arg") or ())}
-    base |= {name: load[name] for name in _KEPT if name in load}
-    return base | {"return": why, "retcode": 1, "success": False, "out": "nested"}
+    failed: ReturnLoad = {
+        "cmd": "_return",
+        "jid": jid,
+        "fun": load.get("fun", "unknown"),
+        "fun_args": list(load.get("arg") or ()),
+        "return": why,
+        "retcode": 1,
+        "success": False,
+        "out": "nested",
+    }
+    return cast("ReturnLoad", {**failed, **{name: load[name] for name in _KEPT if name in load}})
 
 
 def killed_text(began_ms: int, how: str = "") -> str:

@@ -19,6 +19,7 @@ import msgpack
 
 from saltern.kit.process.tracing import Tracing
 from saltern.minion.ipc.framed_socket import FramedSocket
+from saltern.minion.ipc.messages import SPOOLED
 from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import kept_files
@@ -39,9 +40,6 @@ _PUBLICATION = "__pub_"
 #: What they know of it. Source: salt/minion.py (load_args_and_kwargs); of jobs of the schedule, salt/utils/schedule.py.
 _PUBLICATION_FIELDS = ("arg", "fun", "id", "jid", "metadata", "ret", "tgt", "tgt_type", "user")
 _OWN_JOB_FIELDS = ("fun", "jid", "metadata", "schedule")
-
-#: Ends of a minion's messages to its main process: a result is in the spool.
-SPOOLED = b"spooled"
 
 
 def work(

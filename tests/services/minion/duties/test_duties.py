@@ -44,7 +44,7 @@ def test_an_idle_minion_loads_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from saltern.kit.config.minion_options import MinionOptions; from saltern.minion.duties.duties import Duties\n"
         f"duties = Duties(MinionOptions(id='m', cachedir={str(tmp_path)!r}), lambda events: None)\n"
-        "duties.know({}, {}); assert list(duties.due()) == [] and not duties.watch_wanted()\n"
+        "duties.update({}, {}); assert list(duties.due()) == [] and not duties.beacon_process_due()\n"
         "own = ('saltern.minion.duties.schedule', 'saltern.minion.duties.beacons', 'statecore.system.scheduling',"
         " 'statecore.runtime.beacon_runs')\n"
         "print([name for name in sys.modules if name.startswith(own)])"

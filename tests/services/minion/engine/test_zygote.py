@@ -22,7 +22,7 @@ from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.engine.backends import MasterBackend
 from saltern.minion.engine.zygote import JOB_DIED, READY, Refreshes, start
 from saltern.minion.ipc.framed_socket import FramedSocket
-from saltern.minion.jobs.jobber import SPOOLED
+from saltern.minion.ipc.messages import SPOOLED
 from saltern.minion.jobs.journal import Journal
 from saltern.minion.jobs.spool import Spool
 from saltern.minion.master.identity import Identity

@@ -169,7 +169,7 @@ def test_a_job_that_runs_for_a_second_is_told_of_once(place: Place) -> None:
     hand.take(JOB)
     place.jobber()
     assert place.check(hand) == [], "it may end in its first second"
-    (entry,) = [entry for entry in Journal(place.path, 10).check() if entry.step is JournalStep.BEGAN]
+    (entry,) = [entry for entry in Journal(place.path, 10).entries() if entry.step is JournalStep.BEGAN]
     began = time.time() - 1.5
     os.utime(entry.path, (began, began))
     assert place.check(hand) == [{"jid": JID, "sign": "started", "ms": int(began * 1000)}]
@@ -183,7 +183,7 @@ def test_a_job_that_goes_on_is_told_of_again(place: Place, monkeypatch: pytest.M
     hand = place.start()
     hand.take(JOB)
     place.jobber()
-    (entry,) = [entry for entry in Journal(place.path, 10).check() if entry.step is JournalStep.BEGAN]
+    (entry,) = [entry for entry in Journal(place.path, 10).entries() if entry.step is JournalStep.BEGAN]
     began = time.time() - 1.5
     os.utime(entry.path, (began, began))
     sign = {"jid": JID, "sign": "started", "ms": int(began * 1000)}
@@ -200,7 +200,7 @@ def test_the_directory_is_not_looked_at_all_the_time(place: Place) -> None:
     hand.take(JOB)
     place.jobber()
     hand.check(1.0)
-    (entry,) = Journal(place.path, 10).check()
+    (entry,) = Journal(place.path, 10).entries()
     os.utime(entry.path, (1, 1))
     assert hand.check(1.1) == []
     assert len(hand.check(1.6)) == 1

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from saltern.minion.ipc.framed_socket import FramedSocket
-from saltern.minion.jobs.jobber import SPOOLED, run, split_arguments, work
+from saltern.minion.ipc.messages import SPOOLED
+from saltern.minion.jobs.jobber import run, split_arguments, work
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import kept_files
 from statecore.runtime.calls import Returned

@@ -160,7 +160,7 @@ def test_what_ended_on_a_full_disk_is_known_after_a_restart(tmp_path: Path) -> N
     assert JID in again
     assert OTHER in again
     (tmp_path / "jids").rmdir()
-    assert again.look() == []
+    assert again.entries() == []
     assert (tmp_path / "jids").read_text().split() == [JID, OTHER]
     assert list((tmp_path / "journal").iterdir()) == []
 

@@ -1,0 +1,106 @@
+"""The messages between the minion's own processes, and the loads of jobs and returns: each key and kind is written here once.
+
+main process -> zygote    ZygoteRequest, as msgpack: one key says what to do
+zygote -> main process    a kind (bytes), followed by its content:
+
+    SPOOLED                          a jobber put a return into the spool
+    JOB_DIED       code " " jid      a jobber of a published job ended with an exit code other than 0
+    OWN_JOB_ENDED  jid               the jobber of a job that the minion started itself has ended
+    BEACONS_ENDED                    the process that runs beacons has ended
+    READY          msgpack           grains and pillar to match targets with: at the start and after each refresh
+
+job or salt-call -> main process    ControlRequest, as msgpack, over the control socket; the answer is a map
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Required, TypedDict
+
+SPOOLED = b"spooled"
+JOB_DIED = b"died"
+OWN_JOB_ENDED = b"ended"
+BEACONS_ENDED = b"unwatched"
+READY = b"ready"
+
+#: All kinds that the zygote sends.
+KINDS = (SPOOLED, JOB_DIED, BEACONS_ENDED, OWN_JOB_ENDED, READY)
+
+
+class JobLoad(TypedDict, total=False):
+    """A job to run: the load of a publication (docs/protocol.md#publications), or of a job that the minion started itself."""
+
+    jid: Required[str]
+    #: One function, or several that run one after the other.
+    fun: Required[str | list[str]]
+    #: Arguments of the function; of several functions a list of arguments for each.
+    arg: Required[list[Any]]
+    tgt: Any
+    tgt_type: str
+    #: Names of returners, separated by commas.
+    ret: str
+    metadata: Any
+    ret_config: Any
+    ret_kwargs: Any
+    #: True for a job that the minion started itself: by its schedule, or as startup_states.
+    own: bool
+    #: Name of the scheduled job.
+    schedule: str
+    #: Whether the job appears among the running jobs of this host. Default: True.
+    jid_include: bool
+    #: Whether the master receives the return; "nocache": the master receives it and does not store it. Default: True.
+    return_job: bool | str
+
+
+#: The load of the command ``_return`` (docs/protocol.md#returns). ``return`` is a keyword of Python, so the class has no body.
+ReturnLoad = TypedDict(
+    "ReturnLoad",
+    {
+        "cmd": str,
+        "jid": str,
+        "own_jid": str,
+        "fun": Any,
+        "fun_args": list[Any],
+        "pid": int,
+        "return": Any,
+        "retcode": Any,
+        "success": Any,
+        "out": str,
+    },
+    total=False,
+)
+
+
+class ZygoteRequest(TypedDict, total=False):
+    """A request of the main process to the zygote. It holds exactly one key."""
+
+    #: Fork a jobber for a job that has an entry in the journal.
+    journalled: Mapping[str, Any]
+    #: Fork a jobber for a job without an entry: the minion started it itself, or the journal cannot be written.
+    job: Mapping[str, Any]
+    #: Use these credentials from now on (fields of saltwire.handshake.Credentials).
+    credentials: Mapping[str, Any]
+    #: True: start the process that runs beacons. False: end it.
+    watch: bool
+    #: End; wait at most this many seconds for jobbers.
+    end: float
+
+
+class Targeting(TypedDict):
+    """The content of a READY message."""
+
+    grains: dict[str, Any]
+    pillar: dict[str, Any]
+
+
+class ControlRequest(TypedDict, total=False):
+    """A request over the control socket. Other keys are the arguments of the verb."""
+
+    #: "schedule" or "beacons".
+    area: Required[str]
+    #: What to do there: "list", "add", "delete" ...
+    verb: str
+    #: Beacons: the events that were seen since the last request.
+    events: list[dict[str, Any]]
+    #: Beacons: names of those that asked to be disabled.
+    done: list[str]
