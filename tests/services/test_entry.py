@@ -73,6 +73,6 @@ def test_a_role_has_loaded_what_it_needs(role: str) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     loaded = done.stdout.split()
-    assert f"services.{role}.main" in loaded
+    assert f"saltern.{role}.main" in loaded
     found = [name for name in loaded if name in NOT_LOADED[role]]
     assert found == [], "import it where it is used, or say in statecore/model/deferred_modules.py that it can wait"

@@ -1,16 +1,17 @@
-"""Objects and modules that cost nothing until they are used."""
+"""Imports and objects that cost nothing until they are used.
+
+Most calls of a minion's functions need no template engine, no compiler and no state engine.
+``docs/decisions/0014-import-tricks.md`` has the figures. Both functions keep the types that mypy and editors see.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, cast
 
-
-def loaded(home: str, name: str) -> Any:
-    """A name of a module, which is imported now."""
-    return getattr(importlib.import_module(home), name)
+_T = TypeVar("_T")
 
 
 class _LazyModule(ModuleType):
@@ -23,18 +24,26 @@ class _LazyModule(ModuleType):
 def lazy_module(name: str) -> ModuleType:
     """Return a stand-in that imports the module ``name`` when one of the module's names is first used.
 
-    Write it beside the real import, so that mypy, editors and the tests of the architecture see the real types::
+    Write it beside the real import. Mypy, editors and the tests of the architecture read the real import::
 
         if TYPE_CHECKING:
-            from statecore.runtime import state_runs
+            from statecore import engine
         else:
-            state_runs = lazy_module("statecore.runtime.state_runs")
+            engine = lazy_module("statecore.engine")
     """
     return _LazyModule(name)
 
 
-class Deferred:
-    """Stands for an object until it is used; then it is made, once."""
+def deferred(make: Callable[[], _T]) -> _T:
+    """Return a stand-in for the object that ``make`` returns. ``make`` is called once, when an attribute is first used.
+
+    The stand-in passes on attributes and methods only: it cannot be called, indexed or compared as the object.
+    """
+    return cast("_T", _Deferred(make))
+
+
+class _Deferred:
+    """Stand-in for an object that is not made yet."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

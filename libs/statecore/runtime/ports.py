@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, NotAvailable
+from statecore.model.lazy import lazy_module
 from statecore.model.ports import Function, MinionControl
-from statecore.runtime import later
 from statecore.runtime.local import LocalMinion
 
+if TYPE_CHECKING:
+    from statecore import render
+else:
+    render = lazy_module("statecore.render")
 
-class OwnRuntime(Protocol):
-    """The part of ``Runtime`` that is needed here."""
+
+class ContextSource(Protocol):
+    """Part of ``Contexts`` that the ports of this module need."""
 
     @property
     def pillar(self) -> Mapping[str, Any]:
@@ -40,36 +45,36 @@ class OwnRuntime(Protocol):
 class LazyPillar(Mapping[str, Any]):
     """The pillar in memory, compiled when it is first looked at: ``grains.get`` must not cost a pillar."""
 
-    def __init__(self, runtime: OwnRuntime) -> None:
-        self._runtime = runtime
+    def __init__(self, source: ContextSource) -> None:
+        self._source = source
 
     def __getitem__(self, key: str) -> Any:
-        return self._runtime.pillar[key]
+        return self._source.pillar[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._runtime.pillar)
+        return iter(self._source.pillar)
 
     def __len__(self) -> int:
-        return len(self._runtime.pillar)
+        return len(self._source.pillar)
 
 
 class Control:
     """Refreshes here what the minion refreshes for the jobs to come."""
 
-    def __init__(self, runtime: OwnRuntime, minion: MinionControl) -> None:
-        self._runtime = runtime
+    def __init__(self, source: ContextSource, minion: MinionControl) -> None:
+        self._source = source
         self._minion = minion
 
     def refresh_pillar(self) -> bool:
-        self._runtime.forget(pillar=isinstance(self._minion, LocalMinion))
+        self._source.forget(pillar=isinstance(self._minion, LocalMinion))
         return self._minion.refresh_pillar()
 
     def refresh_modules(self) -> bool:
-        self._runtime.forget(modules=True)
+        self._source.forget(modules=True)
         return self._minion.refresh_modules()
 
     def refresh_grains(self) -> bool:
-        self._runtime.forget(grains=isinstance(self._minion, LocalMinion))
+        self._source.forget(grains=isinstance(self._minion, LocalMinion))
         return self._minion.refresh_grains()
 
     def compile_pillar(
@@ -94,34 +99,34 @@ class Control:
 class LoaderCatalog:
     """The port ``Catalog`` over the loader."""
 
-    def __init__(self, runtime: OwnRuntime) -> None:
-        self._runtime = runtime
+    def __init__(self, source: ContextSource) -> None:
+        self._source = source
 
     def names(self, kind: str = "modules") -> list[str]:
         if kind == "renderers":
-            users = {name.partition(".")[0] for name in self._runtime.loader.names(kind, self._runtime.context)}
-            return sorted(users.union(later.RENDERERS))
-        return self._runtime.loader.names(kind, self._runtime.context)
+            users = {name.partition(".")[0] for name in self._source.loader.names(kind, self._source.context)}
+            return sorted(users.union(render.RENDERERS))
+        return self._source.loader.names(kind, self._source.context)
 
     def doc(self, name: str, kind: str = "modules") -> str | None:
         if kind == "renderers":
             return self._renderer_doc(name)
-        return self._runtime.loader.doc(kind, name, self._runtime.context)
+        return self._source.loader.doc(kind, name, self._source.context)
 
     def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
-        return self._runtime.loader.argspec(kind, name, self._runtime.context)
+        return self._source.loader.argspec(kind, name, self._source.context)
 
     def function(self, name: str, kind: str) -> Function:
-        ctx = self._runtime.context
-        served, function = self._runtime.loader.function(kind, name, ctx)
+        ctx = self._source.context
+        served, function = self._source.loader.function(kind, name, ctx)
         return served.bound(function, ctx)
 
     def _renderer_doc(self, name: str) -> str | None:
         """A renderer's: a user's function ``render``, else ours; where the function says nothing, its module."""
         try:
-            return self._runtime.loader.doc("renderers", f"{name}.render", self._runtime.context)
+            return self._source.loader.doc("renderers", f"{name}.render", self._source.context)
         except NotAvailable:
-            own = later.RENDERERS.get(name)
+            own = render.RENDERERS.get(name)
         return None if own is None else inspect.getdoc(own) or inspect.getdoc(inspect.getmodule(own))
 
 

@@ -7,14 +7,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from saltern.cli.context import CommandContext, run_guarded
 from saltern.cli.key_options import list_named, parse_flags
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
-from statecore.model.lazy import loaded
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from saltern.cli import key_files
+else:
+    # Reads and writes key files with cryptography, which the other actions do not need.
+    key_files = lazy_module("saltern.cli.key_files")
 
 _STATES: Mapping[str, str] = {
     "minions_pre": "unaccepted",
@@ -67,11 +73,10 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
     action, match = flags.action
     if action == "gen-keys":
         # No master is asked: its keys may not be on this machine.
-        made: int = loaded(_FILES, "gen_keys")(match, flags, options, printer)
-        return made
+        return key_files.gen_keys(match, flags, options, printer)
     control = context.control(options, config_dir=flags.config_dir)
     if action in _WITH_FILES:
-        work: Callable[..., int] = loaded(_FILES, _WITH_FILES[action])
+        work: Callable[..., int] = getattr(key_files, _WITH_FILES[action])
         return work(match, flags, options, printer, partial(wheel, control), partial(_confirmed, True, ask))
     if action in _CHANGES:
         return _change(_CHANGES[action], match, flags, control, printer, ask)
@@ -104,8 +109,7 @@ _SHOWS: Mapping[str, Callable[[ControlClient, str, argparse.Namespace], Any]] = 
     "finger": _finger,
 }
 
-#: What reads and writes key files: cryptography, which the other actions need not load. Action -> its function there.
-_FILES = "saltern.cli.key_files"
+#: Map of an action to its function in ``key_files``.
 _WITH_FILES: Mapping[str, str] = {
     "gen-signature": "gen_signature",
     "preseed": "preseed",

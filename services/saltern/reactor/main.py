@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import zmq
 
 from masterstore.errors import StoreError
 from masterstore.store import Store
 from saltern.kit.command.arguments import on_the_wire
-from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import rows_of
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender
@@ -33,17 +32,16 @@ from saltern.reactor.pool import Pool, Worker
 from saltern.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
 from saltern.reactor.table import ReactorTable
 from statecore.model.errors import SlsError
-from statecore.model.lazy import Deferred, loaded
+from statecore.model.lazy import deferred, lazy_module
 
 if TYPE_CHECKING:
-    from saltern.reactor.sls import ReactorSls
-    from statecore.runtime.runtime import Runtime
+    from saltern.reactor import sls as reactor_sls
+else:
+    # The state engine, which a reactor without reactions does not need.
+    reactor_sls = lazy_module("saltern.reactor.sls")
 
 #: Seconds that the master has to take a reaction.
 _CONTROL_TIMEOUT = 30.0
-
-#: Not loaded before there is something to react to.
-_SLS = "saltern.reactor.sls"
 
 #: Names of refusals that say nothing about what was asked for: the master cannot be asked now.
 _MASTER_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Busy"})
@@ -54,7 +52,7 @@ class Reactor:
     """Reads what reactor SLS ask for, and hands it on."""
 
     role: Role
-    sls: ReactorSls
+    sls: reactor_sls.ReactorSls
     table: ReactorTable
     #: Takes an event whose reactions the master is to be asked for; False when there is no place for it now.
     submit: Callable[[EventTask], bool]
@@ -181,16 +179,6 @@ def asker(role: Role, control: ControlClient, finished: Callable[[EventTask], No
     return work, control.close
 
 
-def _runtime_of(options: MasterOptions) -> Runtime:
-    runtime: Runtime = loaded(_SLS, "runtime_of")(options)
-    return runtime
-
-
-def _sls_of(options: MasterOptions) -> ReactorSls:
-    sls: ReactorSls = loaded(_SLS, "ReactorSls")(options)
-    return sls
-
-
 def _loop(role: Role) -> None:
     options = role.options
     table = ReactorTable(rows_of(options.reactor), options.id)
@@ -203,7 +191,7 @@ def _loop(role: Role) -> None:
     keys = LinkKeys.load(role.keys)
     sender = EventSender(context, options, keys)
     # Whoever configured reactions has the engine at once, others when somebody adds the first (`salt-run reactor.add`).
-    sls = _sls_of(options) if table.rows else cast("ReactorSls", Deferred(partial(_sls_of, options)))
+    sls = reactor_sls.ReactorSls(options) if table.rows else deferred(lambda: reactor_sls.ReactorSls(options))
     inbox = Inbox(role, store, table, sender.fire)
     pool: Pool[EventTask] = Pool(
         options.reactor_worker_threads,
@@ -213,7 +201,9 @@ def _loop(role: Role) -> None:
     reactor = Reactor(role, sls, table, lambda task: pool.submit([task]), inbox.finished)
     ended = threading.Event()
     followers = [
-        threading.Thread(target=work, args=(options, partial(_runtime_of, options), ended), name=name, daemon=True)
+        threading.Thread(
+            target=work, args=(options, lambda: reactor_sls.runtime_of(options), ended), name=name, daemon=True
+        )
         for name, work in (
             *([("event-return", event_return.follow)] if options.event_return else []),
             *job_cache.followers(options),

@@ -122,7 +122,7 @@ def runtime(own_runtime: Callable[..., Runtime]) -> Runtime:
 
 
 def _own(runtime: Runtime, path: str) -> Any:
-    stage = runtime._stage({})
+    stage = runtime.contexts.run_context({})
     try:
         return json.loads(json.dumps(stage.tree._data(stage.tree.source(_sls(path), "base"))))
     except SlsError as error:

@@ -232,13 +232,13 @@ DIFFERS: dict[str, str] = {
 
 @pytest.mark.parametrize("path", _SLS)
 def test_where_it_is(path: str, salts: Mapping[str, Any], runtime: Runtime) -> None:
-    tree = runtime._stage({}).tree
+    tree = runtime.contexts.run_context({}).tree
     assert ("value", tree.data(_SLS[path], "base")) == salts[path]
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(CASES)), ids=CASES)
 def test_as_salt(number: int, name: str, salts: Mapping[str, Any], runtime: Runtime) -> None:
-    tree = runtime._stage({}).tree
+    tree = runtime.contexts.run_context({}).tree
     source = tree.source(f"case{number}", "base")
     try:
         own = ("value", json.loads(json.dumps(tree._pipes.data(source, tree._names(source), "jinja"))))

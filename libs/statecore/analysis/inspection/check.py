@@ -34,7 +34,7 @@ from statecore.model.nearest import close_matches
 from statecore.model.types import Low
 from statecore.render import SlsTree
 from statecore.render.top import INCLUDE
-from statecore.runtime.state_runs import RunParts
+from statecore.runtime.state_runs.state_system import RunParts
 
 #: Rules about words of an SLS that do not depend on what else is in it.
 _OF_WORDS = frozenset({"unknown-function", "unknown-argument", "old-form", "unquoted-mode", "unquoted-version"})

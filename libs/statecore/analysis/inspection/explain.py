@@ -16,7 +16,7 @@ from statecore.model.errors import SlsError, SlsFault
 from statecore.model.nearest import close_matches
 from statecore.model.types import Low
 from statecore.model.values import redacted
-from statecore.runtime.state_runs import RunParts
+from statecore.runtime.state_runs.state_system import RunParts
 
 #: Arguments that tell the compiler something and are told of elsewhere.
 _ELSEWHERE = frozenset({"order", "names", "use", "use_in"})

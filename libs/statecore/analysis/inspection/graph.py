@@ -9,7 +9,7 @@ from statecore.analysis.diagram import Diagram, as_data, diagram, dot, mermaid
 from statecore.analysis.inspection.plan import run_draft
 from statecore.analysis.svg import svg
 from statecore.model.types import Low
-from statecore.runtime.state_runs import RunParts
+from statecore.runtime.state_runs.state_system import RunParts
 
 #: Format -> text of a diagram, or plain data.
 FORMATS: Mapping[str, Callable[[Diagram], Any]] = {"mermaid": mermaid, "dot": dot, "json": as_data, "svg": svg}

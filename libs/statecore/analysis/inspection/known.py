@@ -5,7 +5,7 @@ from __future__ import annotations
 from statecore.analysis import functions
 from statecore.model.errors import NotAvailable
 from statecore.model.nearest import close_matches
-from statecore.runtime.state_runs import RunParts
+from statecore.runtime.state_runs.state_system import RunParts
 
 
 def state_function(bench: RunParts, full: str) -> functions.Known:

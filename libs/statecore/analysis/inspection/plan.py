@@ -19,7 +19,7 @@ from statecore.model.context import Context
 from statecore.model.errors import SlsError, SlsFault
 from statecore.model.ports import Function
 from statecore.model.types import Low, Plan, Running, tag
-from statecore.runtime.state_runs import RunParts
+from statecore.runtime.state_runs.state_system import RunParts
 
 
 @dataclass(frozen=True, slots=True)

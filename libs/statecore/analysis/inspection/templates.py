@@ -12,7 +12,7 @@ from statecore.analysis.inspection.known import nearest_function, salt_function
 from statecore.analysis.inspection.places import spotted
 from statecore.model.errors import SlsError
 from statecore.render.jinja.engine import environment
-from statecore.runtime.state_runs import RunParts
+from statecore.runtime.state_runs.state_system import RunParts
 
 _TEMPLATES = (".jinja", ".j2", ".jinja2")
 

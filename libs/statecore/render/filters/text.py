@@ -12,14 +12,20 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 import yaml
 from markupsafe import Markup
 
-from statecore.model.lazy import loaded
+from statecore.model.lazy import lazy_module
 from statecore.render import yaml as sls_yaml
+
+if TYPE_CHECKING:
+    from statecore.render.filters import xml_text
+else:
+    # Imports Python's XML parser, and few templates write XML.
+    xml_text = lazy_module("statecore.render.filters.xml_text")
 
 #: Salt's UUID namespace for the filter ``uuid``.
 _NAMESPACE = "91633ebf-1c86-5e33-935a-28061f4b480e"
@@ -187,9 +193,7 @@ def xml(value: Any) -> Markup:
 
     Scalars in a map become attributes of its element, maps and lists become child elements.
     """
-    # Loaded on use: few templates need it, and every process would load Python's XML parser.
-    text: str = loaded("statecore.render.filters.xml_text", "xml")(value)
-    return Markup(text)
+    return Markup(xml_text.xml(value))
 
 
 def load_yaml(text: Any) -> Any:

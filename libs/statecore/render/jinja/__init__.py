@@ -6,13 +6,18 @@ The library jinja2 is loaded at the first text with Jinja syntax: most SLS of la
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from statecore.model.lazy import Deferred, loaded
+from statecore.model.lazy import deferred, lazy_module
 from statecore.model.ports import Files
 from statecore.render.jinja.functions import SaltFunctions
 from statecore.render.jinja.header import has_header
 from statecore.render.memory import RenderMemory
+
+if TYPE_CHECKING:
+    from statecore.render.jinja import engine
+else:
+    engine = lazy_module("statecore.render.jinja.engine")
 
 __all__ = ["Jinja", "SaltFunctions", "whitespace"]
 
@@ -38,7 +43,7 @@ class Jinja:
 
         ``names`` are the variables of every template. Options used: jinja_time_limit, allow_undefined.
         """
-        self._engine = Deferred(lambda: loaded("statecore.render.jinja.engine", "Engine")(files, names, opts, memory))
+        self._engine = deferred(lambda: engine.Engine(files, names, opts, memory))
 
     def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         """Return the rendered text, like ``Engine.render``.
@@ -47,8 +52,7 @@ class Jinja:
         """
         if not options and not has_header(text) and not any(start in text for start in _STARTS):
             return text
-        rendered: str = self._engine.render(text, name, saltenv, names, options)
-        return rendered
+        return self._engine.render(text, name, saltenv, names, options)
 
     def line_map(
         self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]
@@ -57,5 +61,4 @@ class Jinja:
 
         Used for errors only.
         """
-        lines: list[int] = self._engine.line_map(text, name, saltenv, names, options)
-        return lines
+        return self._engine.line_map(text, name, saltenv, names, options)

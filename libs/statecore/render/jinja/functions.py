@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from statecore.model.errors import NotAvailable
-from statecore.model.lazy import loaded
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import jinja2
+else:
+    # SLS files without templates do without Jinja.
+    jinja2 = lazy_module("jinja2")
 
 
 class SaltFunctions(Mapping[str, Callable[..., Any]]):
@@ -52,9 +58,7 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
 
 
 def _undefined(hint: str, name: str) -> Callable[..., Any]:
-    # jinja2 is loaded already if a template runs; ``loaded`` keeps this module importable without it.
-    undefined: Callable[..., Any] = loaded("jinja2", "StrictUndefined")(hint=hint, name=name)
-    return undefined
+    return jinja2.StrictUndefined(hint=hint, name=name)
 
 
 class _TemplateModule:

@@ -12,7 +12,7 @@ from statecore.model.errors import InvocationError, NotAvailable
 from statecore.model.nearest import close_matches
 from statecore.model.ports import Files
 from statecore.model.types import High, Running
-from statecore.runtime.state_runs.stage import RunContext
+from statecore.runtime.contexts import RunContext
 
 #: Exit codes, Salt's.
 COMPILE_ERROR, STATE_FAILED, PILLAR_ERROR = 1, 2, 5

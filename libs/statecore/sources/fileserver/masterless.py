@@ -10,10 +10,10 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from statecore.model.errors import StatecoreError
-from statecore.model.lazy import Deferred
+from statecore.model.lazy import deferred
 from statecore.model.ports import Files
 from statecore.sources.fileserver import FileServer
 from statecore.sources.fileserver.users import BackendLoader
@@ -38,7 +38,7 @@ class OwnFetches:
         """All backends; nothing is fetched before they are asked for something."""
         if list(self._opts.get("fileserver_backend") or ["roots"]) == ["roots"]:
             return LocalFiles.of(self._opts)
-        return cast(Files, Deferred(self._served))
+        return deferred(self._served)
 
     def for_pillar(self) -> None:
         """Fetches what the external pillar ``git`` reads, the first time. Raises GitConfigError."""

@@ -17,13 +17,19 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
 from saltern.kit.config.state_options import StateOptions
-from statecore.model.lazy import loaded
+from statecore.model.lazy import lazy_module
 from statecore.model.nearest import close_matches
+
+if TYPE_CHECKING:
+    from saltern.kit.config import stock_minion_options
+else:
+    # A large table that only the errors of unknown options need.
+    stock_minion_options = lazy_module("saltern.kit.config.stock_minion_options")
 
 #: C speed where libyaml is there; the pure loader reads the same language.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -40,9 +46,6 @@ _JOINED = ("beacons", "schedule")
 
 #: Starts Salt's names for what is ``out_table`` here.
 _TABLE = "out.table."
-
-#: What is known of options of stock minions; looked at where one is named.
-_STOCK = "saltern.kit.config.stock_minion_options"
 
 Options = TypeVar("Options", bound=StateOptions)
 
@@ -204,7 +207,7 @@ def _from_env(variable: str, text: str, hint: Any) -> Any:
 def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
     if name not in names:
         # A minion's alone: what a master's mean is told by `saltern import`.
-        if "host_root" in names and (advice := loaded(_STOCK, "said_of")(str(name))):
+        if "host_root" in names and (advice := stock_minion_options.said_of(str(name))):
             raise ConfigError(f"{where()}: option '{name}' is stock Salt's: {advice}")
         near = close_matches(str(name), names, n=1)
         raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))

@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,6 @@ import yaml
 from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
-from statecore.model.lazy import loaded
 
 #: Machines that are asked at once.
 _AT_ONCE = 16
@@ -61,8 +61,7 @@ def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list
     known: Mapping[str, Mapping[str, str]] = tools.control.call("wheel", fun="key.finger", kwarg={"match": "*"})
     accepted, pending = known.get("minions", {}), known.get("minions_pre", {})
     asked = {minion: row for minion, row in machines.items() if minion not in accepted}
-    # Workers, of which hardly any asks machines over SSH, do without it.
-    with loaded("concurrent.futures", "ThreadPoolExecutor")(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         told = dict(zip(asked, pool.map(lambda row: _said(row, tools.options), asked.values()), strict=True))
     failures = {minion: why for minion, said in told.items() if (why := _fault(minion, said, pending))}
     good = {minion: said for minion, said in told.items() if minion not in failures}

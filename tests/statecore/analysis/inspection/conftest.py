@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.runtime.runtime import Runtime, local_runtime
-from statecore.runtime.state_runs import RunParts
+from statecore.runtime.state_runs.state_system import RunParts
 
 GRAINS = {"os": "Debian", "os_family": "Debian", "kernel": "Linux"}
 

@@ -81,7 +81,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
 )
 def test_any_arguments(runtime: Runtime, function: str, args: list[Any], keywords: dict[str, Any]) -> None:
     # Nothing stays switched off for the next.
-    runtime._scratch.clear()
+    runtime.context.scratch.clear()
     returned = runtime.call(f"state.{function}", args, keywords)
     assert "caused an exception" not in str(returned.value), returned.value
     assert returned.retcode in (0, 1, 2, 5)

@@ -50,7 +50,7 @@ class Minion:
 
     def runtime(self) -> Runtime:
         runtime = local_runtime(self.opts, grains={"id": "web1", **self.opts["grains"]}, jobs=Jobs())
-        runtime._events = self
+        runtime.contexts._events = self
         return runtime
 
     def fire(self, tag: str, data: Any) -> bool:

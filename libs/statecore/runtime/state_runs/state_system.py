@@ -1,0 +1,357 @@
+"""The verbs behind the ``state`` module: render, compile, run, or show what would be (port ``StateSystem``).
+
+A run begins with what it needs anew: users' modules are fetched, pillar is compiled. Errors of the pillar and of the tree
+stop it before anything is touched. Sets ``ctx.scratch["retcode"]``: 1 compile errors, 2 a failed state, 5 pillar errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from statecore import engine
+from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
+from statecore.compile.draft import Draft
+from statecore.loader import Loader
+from statecore.model.context import Context
+from statecore.model.errors import SlsError
+from statecore.model.ports import StateSystem
+from statecore.model.types import High, Low, Running, tag
+from statecore.render import SlsSource
+from statecore.runtime.contexts import Contexts, RunContext
+from statecore.runtime.state_runs import disabled, pauses, refusals
+from statecore.runtime.state_runs.high_cache import HighCache
+from statecore.runtime.state_runs.refusals import (
+    COMPILE_ERROR,
+    STATE_FAILED,
+    faults_of_chunk,
+    must_have,
+    nothing,
+    pillar_errors,
+    usage,
+)
+from statecore.runtime.state_runs.verdict import failed
+
+
+class RunParts(NamedTuple):
+    """Parts of a state run that has not begun, for ``statecore.analysis``: check, plan, explain, graph."""
+
+    stage: RunContext
+    loader: Loader
+    options: engine.EngineOptions
+    #: Returns {saltenv: SLS references} of the top file and the master's tops. Raises SlsError.
+    top: Callable[[], dict[str, list[str]]]
+    #: Fetches users' modules of these environments from the state tree, as a run does.
+    fetch_modules: Callable[[Sequence[str]], object]
+
+
+class StateRuns(StateSystem):
+    """Verbs of the ``state`` module. Stateless: each call builds the context of its run."""
+
+    def __init__(self, contexts: Contexts) -> None:
+        """Take the builder of each run's context."""
+        self._contexts = contexts
+        self._loader = contexts.loader
+
+    def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of the whole top file, or the list of errors."""
+        stage = self._contexts.run_context(options)
+        if (high := self._cached(stage, options)) is not None:
+            return pillar_errors(stage, options) or self.high(high, options)
+        try:
+            matches = self._matches(stage)
+        except SlsError as error:
+            if not any(fault.sls for fault in error.faults):
+                # It renders, but says what a top file cannot say.
+                stage.ctx.scratch["retcode"] = COMPILE_ERROR
+                return error.lines()
+            return nothing(stage.ctx, f"Unable to render top file: {error}")
+        if not matches:
+            return nothing(
+                stage.ctx, "No Top file or master_tops data matches found. Please see master log for details."
+            )
+        return self._apply(stage, _allowed(matches, options), options, empty="No states found for this minion")
+
+    def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of these SLS references; with ``only_id`` of that ID and what it needs.
+
+        Raises InvocationError when the references have no such ID.
+        """
+        stage = self._contexts.run_context(options)
+        if (high := self._cached(stage, options)) is not None:
+            return pillar_errors(stage, options) or self.high(high, options)
+        return self._apply(stage, {stage.ctx.saltenv: list(mods)}, options)
+
+    def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of an SLS file of this minion, which need not be in the tree."""
+        stage = self._contexts.run_context(options)
+        file = Path(path if path.endswith(".sls") else f"{path}.sls")
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, ValueError) as error:
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            reason = "" if isinstance(error, FileNotFoundError) else f"\n    {error}"
+            return [f"Specified SLS {path.removesuffix('.sls')}.sls on local filesystem cannot be found.{reason}"]
+        stage.tree.add(SlsSource(str(file), stage.ctx.saltenv, file.name, str(file), text, str(file)))
+        return self._apply(stage, {stage.ctx.saltenv: [str(file)]}, options)
+
+    def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of what a template in the call itself renders to."""
+        stage = self._contexts.run_context(options)
+        name, saltenv = refusals.NAME, stage.ctx.saltenv
+        stage.tree.add(SlsSource(name, saltenv, "", name, text, name))
+        try:
+            data = stage.tree.data(name, saltenv)
+            errors = refusals.faults(data)
+        except SlsError as error:
+            errors = [line.replace(f"SLS {name}", f"Template {name}") for line in error.lines()]
+        if errors:
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            return errors
+        return self._run(stage, self._compiled_high(stage, refusals.high_of(data), options), options)
+
+    def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """Running dictionary of literal high data."""
+        stage = self._contexts.run_context(options)
+        return self._run(stage, self._compiled_high(stage, dict(data), options), options)
+
+    def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """The running entry of one low chunk; with ``tagged`` under its tag."""
+        stage = self._contexts.run_context(options)
+        if errors := faults_of_chunk(data, self._loader, stage.ctx):
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            return errors
+        low: Low = {"__id__": data["name"], **data}
+        entry = engine.single(low, stage.ctx, self._loader, self._engine_options(stage, options))
+        if entry["result"] is False:
+            stage.ctx.scratch["retcode"] = STATE_FAILED
+        return {tag(low): entry} if options.get("tagged") else entry
+
+    def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
+        """saltenv -> SLS references for this minion, or the errors of the top file."""
+        stage = self._contexts.run_context(options)
+        if errors := pillar_errors(stage, options):
+            return errors
+        try:
+            return self._matches(stage)
+        except SlsError as error:
+            return error.lines()
+
+    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """High data of the top file (None) or of SLS references."""
+        make = _verified if options.get("verify") else _gathered
+        compiled = self._shown(mods, options, make)
+        return compiled if isinstance(compiled, list) else compiled.high
+
+    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
+        """Low chunks in order of evaluation, or the list of errors (strings)."""
+        compiled = self._shown(
+            mods, options, lambda stage, matches: self._switched(stage, self._compiled(stage, matches))[0]
+        )
+        return compiled if isinstance(compiled, list) else list(compiled.chunks)
+
+    def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        """saltenv -> which of its SLS files the top file gives this minion, and which not; or the errors of the top file."""
+        stage = self._contexts.run_context(options)
+        try:
+            return usage(stage.ctx.files, self._matches(stage))
+        except SlsError as error:
+            return error.lines()
+
+    def clear_cache(self) -> list[str]:
+        """Forgets the high data of earlier runs; names of the files. Raises CommandError when one cannot be removed."""
+        return HighCache(str(self._contexts.run_context({}).opts.get("cachedir") or "")).clear()
+
+    def bench(self, options: Mapping[str, Any]) -> RunParts:
+        """The parts of a run with these options; pillar is compiled, nothing else is done."""
+        stage = self._contexts.run_context(options)
+        return RunParts(
+            stage,
+            self._loader,
+            self._engine_options(stage, options),
+            lambda: self._matches(stage),
+            lambda envs: self._fetch_modules(stage, envs, options),
+        )
+
+    def _shown(
+        self,
+        mods: Sequence[str] | None,
+        options: Mapping[str, Any],
+        make: Callable[[RunContext, Mapping[str, Sequence[str]]], Compiled],
+    ) -> Compiled | list[str]:
+        stage = self._contexts.run_context(options)
+        if errors := pillar_errors(stage, options):
+            return errors
+        try:
+            matches = self._matches(stage) if mods is None else {stage.ctx.saltenv: list(mods)}
+            compiled = make(stage, matches)
+        except SlsError as error:
+            return error.lines()
+        return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
+
+    def _matches(self, stage: RunContext) -> dict[str, list[str]]:
+        """What the top file and the master's tops give this minion. Raises SlsError."""
+        matches = {env: list(refs) for env, refs in stage.tree.top().items()}
+        for env, refs in stage.ctx.minion.master_tops().items():
+            own = matches.get(env, [])
+            first, second = (refs, own) if stage.opts.get("master_tops_first") else (own, refs)
+            matches[env] = [*first, *(ref for ref in second if ref not in first)]
+        return {env: refs for env, refs in matches.items() if refs}
+
+    def _cached(self, stage: RunContext, options: Mapping[str, Any]) -> High | None:
+        """The high data of an earlier run, where this one may use it."""
+        return _cache(stage).load(_cache_name(options)) if options.get("cache") else None
+
+    def _compiled_high(self, stage: RunContext, high: High, options: Mapping[str, Any]) -> Compiled:
+        return compile_high(
+            high,
+            stage.opts,
+            stage.tree,
+            reacts=partial(self._reacts, stage.ctx),
+            excludes=_excluded(options.get("exclude")),
+        )
+
+    def _apply(
+        self, stage: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
+    ) -> dict[str, Any] | list[str]:
+        """``empty`` is the failure that a tree without any ID is; one whose IDs are all excluded is none."""
+        if errors := pillar_errors(stage, options):
+            return errors
+        stage = self._fetch_modules(stage, list(matches), options)
+        try:
+            compiled = self._compiled(stage, matches, _excluded(options.get("exclude")))
+        except SlsError as error:
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            return error.lines()
+        if empty and not (compiled.high or compiled.faults):
+            return nothing(stage.ctx, empty)
+        if not compiled.faults:
+            _cache(stage).store(_cache_name(options), compiled.high)
+        return self._run(stage, compiled, options)
+
+    def _run(self, stage: RunContext, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        compiled, left_out = self._switched(stage, compiled)
+        if compiled.faults:
+            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            return [str(fault) for fault in compiled.faults]
+        if only := options.get("only_id"):
+            must_have(only, compiled, stage.ctx)
+        asked = self._engine_options(stage, options)
+        gate = _gate(stage, asked.jid)
+        try:
+            running = engine.run(
+                compiled.graph, stage.ctx, self._loader, replace(asked, may_go_on=gate.may_go_on) if gate else asked
+            )
+        finally:
+            if gate:
+                gate.end()
+        for number, name in enumerate(left_out, len(running)):
+            running[name] = {**left_out[name], "__run_num__": number}
+        if failed(running, compiled.high):
+            stage.ctx.scratch["retcode"] = STATE_FAILED
+        return running
+
+    def _switched(self, stage: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
+        """Without the state functions that were switched off, and the entries of these."""
+        switched_off = disabled.patterns(stage.ctx.grains)
+        if not switched_off or compiled.faults:
+            return compiled, {}
+        kept, left_out = disabled.split(compiled.chunks, switched_off)
+        if not left_out:
+            return compiled, {}
+        return compile_chunks(kept, reacts=partial(self._reacts, stage.ctx))._replace(high=compiled.high), left_out
+
+    def _engine_options(self, stage: RunContext, options: Mapping[str, Any]) -> engine.EngineOptions:
+        only = options.get("only_id")
+        jid = self._contexts.jid()
+        return engine.EngineOptions(
+            failhard=bool(options.get("failhard", stage.opts.get("failhard", False))),
+            aggregate=stage.opts.get("state_aggregate", False),
+            max_parallel=int(stage.opts.get("state_max_parallel") or 0),
+            events=bool(jid) and bool(options.get("state_events", stage.opts.get("state_events", False))),
+            jid=jid,
+            wanted=(lambda low: bool(low["__id__"] == only)) if only else None,
+            locate=lambda low, argument: stage.tree.locate(*_path(low), *([argument] if argument else [])),
+            reload=lambda ctx, wanted: self._contexts.reloaded(ctx, wanted, options),
+        )
+
+    def _fetch_modules(self, stage: RunContext, envs: Sequence[str], options: Mapping[str, Any]) -> RunContext:
+        """Users' modules are distributed with a state run (seed 002); free where the tree has none and none are here.
+
+        Where custom grains came, the stage is set anew: the run sees them, and the pillar that is made of them.
+        """
+        if not stage.opts.get("autoload_dynamic_modules", True) or not stage.opts.get("extension_modules"):
+            return stage
+        here = self._loader.extension_dir is not None and self._loader.extension_dir.is_dir()
+        if not here and not any(stage.ctx.files.paths(env, "_") for env in envs):
+            return stage
+        fetched = stage.ctx.call("saltutil.sync_all", saltenv=list(envs), refresh=False)
+        if not any(fetched.values()):
+            return stage
+        self._loader.refresh()
+        if not fetched["grains"]:
+            return stage
+        self._contexts.reloaded(stage.ctx, frozenset({"reload_grains"}), options)
+        stage.ctx.minion.refresh_pillar()
+        return self._contexts.run_context(options)
+
+    def _compiled(
+        self, stage: RunContext, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()
+    ) -> Compiled:
+        reacts = partial(self._reacts, stage.ctx)
+        return compile_sls(stage.tree, matches, stage.opts, reacts=reacts, excludes=excludes)
+
+    def _reacts(self, ctx: Context, state: str) -> bool:
+        return self._loader.has("states", f"{state}.mod_watch", ctx)
+
+
+def _path(low: Low) -> tuple[str, ...]:
+    """What ``SlsTree.locate`` asks for: SLS, environment, ID, state module."""
+    return str(low.get("__sls__", "")), str(low.get("__env__", "base")), str(low["__id__"]), str(low["state"])
+
+
+def _excluded(exclude: Any) -> list[Any]:
+    """What the argument ``exclude`` names, as SLS files do: names of SLS as text, ``{sls: x}``, ``{id: y}``."""
+    listed = exclude.split(",") if isinstance(exclude, str) else exclude or []
+    return [item if isinstance(item, Mapping) else str(item).strip() for item in listed]
+
+
+def _gathered(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
+    return gather_sls(stage.tree, matches, stage.opts)
+
+
+def _verified(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
+    """What is gathered, with its faults of shape."""
+    compiled = _gathered(stage, matches)
+    high = {name: body for name, body in compiled.high.items() if name not in ("__extend__", "__exclude__")}
+    checked = shape.check(Draft(opts=stage.opts, tree=stage.tree, high=high))
+    return compiled._replace(faults=(*compiled.faults, *checked.faults))
+
+
+def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Limited to what ``whitelist`` names."""
+    whitelist = options.get("whitelist")
+    if not whitelist:
+        return {env: list(refs) for env, refs in matches.items()}
+    allowed = whitelist.split(",") if isinstance(whitelist, str) else list(whitelist)
+    limited = {env: [ref for ref in refs if ref in allowed] for env, refs in matches.items()}
+    return {env: refs for env, refs in limited.items() if refs}
+
+
+def _cache(stage: RunContext) -> HighCache:
+    return HighCache(str(stage.opts.get("cachedir") or ""))
+
+
+def _cache_name(options: Mapping[str, Any]) -> str:
+    return str(options.get("cache_name") or "highstate")
+
+
+def _gate(stage: RunContext, jid: str) -> pauses.Gate | None:
+    """What this run asks before each state; None where nobody could tell it anything."""
+    if stage.ctx.master is not None:
+        return pauses.Gate(pauses.MasterOrders(stage.ctx.master))
+    cachedir = stage.opts.get("cachedir")
+    return pauses.Gate(pauses.FileOrders(pauses.directory(cachedir) / jid)) if jid and cachedir else None
