@@ -7,8 +7,6 @@ sealed for lost keys, signs in anew, and gives a return up after three of them, 
 
 from __future__ import annotations
 
-from typing import Any
-
 from saltwire.errors import PeerFault
 from saltwire.pack import packb, unpackb
 
@@ -50,6 +48,6 @@ def check_busy(answer: bytes) -> None:
         raise Busy(_bounded(said[_AFTER]))
 
 
-def _bounded(seconds: Any) -> float:
+def _bounded(seconds: float) -> float:
     # Not a number is not between, either.
     return float(seconds) if 0 <= seconds <= _LONGEST else _LONGEST

@@ -38,7 +38,7 @@ class Crypticle:
         self._aes = algorithms.AES(key[:_AES_KEY])
         self._mac_key = key[_AES_KEY:]
 
-    def dumps(self, value: Any, nonce: str | None = None, *, iv: bytes | None = None) -> bytes:
+    def dumps(self, value: object, nonce: str | None = None, *, iv: bytes | None = None) -> bytes:
         """Seals a value; replies carry the request's nonce. ``iv`` is for test vectors alone."""
         prefix = nonce.encode() if nonce else b""
         return self.encrypt(_MAGIC + prefix + packb(value), iv=iv)
@@ -87,7 +87,7 @@ class SerialGate:
     def __init__(self) -> None:
         self._last = 0
 
-    def admits(self, value: Any) -> bool:
+    def admits(self, value: object) -> bool:
         """Takes ``serial`` out of a map; False when it is not above the last one (or no number)."""
         if not isinstance(value, dict) or "serial" not in value:
             return True

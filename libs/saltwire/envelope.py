@@ -37,7 +37,7 @@ class Envelope:
 
     enc: str
     #: The inner map (clear) or its ciphertext (aes).
-    load: Any
+    load: object
     version: int
     id: str
     enc_algo: str
@@ -80,7 +80,7 @@ def parse_request(payload: bytes) -> Envelope:
     )
 
 
-def clear_request(load: Mapping[str, Any], *, version: int = VERSION, patient: bool = False) -> bytes:
+def clear_request(load: Mapping[str, object], *, version: int = VERSION, patient: bool = False) -> bytes:
     """A request that needs no session. ``patient``: its sender understands busy answers (busy)."""
     return packb({"enc": "clear", "load": dict(load), "version": version} | ({PATIENT: True} if patient else {}))
 
@@ -94,7 +94,7 @@ def open_request(
     now: float,
     ttl: int = 0,
     minimum_version: int = VERSION,
-    tok_cache: MutableMapping[Any, Any] | None = None,
+    tok_cache: MutableMapping[str, tuple[str, bytes]] | None = None,
 ) -> OpenedRequest:
     """Decrypts and checks a request as section 3.3 orders it. Raises PeerFault with the answer to send.
 
@@ -124,7 +124,7 @@ def open_request(
     return OpenedRequest(load, sender, nonce, envelope.version, key, envelope.enc_algo, envelope.sig_algo, proved)
 
 
-def seal_reply(opened: OpenedRequest, value: Any) -> bytes:
+def seal_reply(opened: OpenedRequest, value: object) -> bytes:
     """The answer to a request, under the key it came with, bound to it by its nonce."""
     return packb(opened.key.dumps(value, opened.nonce if opened.version >= 2 else None))
 
@@ -145,7 +145,7 @@ class ClientSession:
     def __post_init__(self) -> None:
         self._token = self.private_key.x931_sign(_TOKEN)
 
-    def seal(self, load: Mapping[str, Any], now: float) -> tuple[bytes, str]:
+    def seal(self, load: Mapping[str, object], now: float) -> tuple[bytes, str]:
         """The payload of a request and the nonce that its answer must carry."""
         nonce = os.urandom(NONCE_CHARS // 2).hex()
         inner = {**load, "nonce": nonce}
@@ -204,7 +204,7 @@ def _decrypt(envelope: Envelope, keys: Sequence[Crypticle]) -> tuple[Crypticle, 
     raise PeerFault("no key opens the request", BAD_LOAD)
 
 
-def _check_id(value: Any) -> None:
+def _check_id(value: object) -> None:
     if value is None:
         return
     if not isinstance(value, str):
@@ -226,7 +226,7 @@ def _check_modern(envelope: Envelope, load: dict[str, Any], now: float, ttl: int
 def _check_token(
     load: dict[str, Any],
     public_key_of: Callable[[str], PublicKey | None],
-    cache: MutableMapping[Any, Any] | None,
+    cache: MutableMapping[str, tuple[str, bytes]] | None,
     *,
     mandatory: bool,
 ) -> bool:
@@ -234,10 +234,11 @@ def _check_token(
     token, sender = octets(load.pop("tok", None)), load.get("id")
     if not mandatory and (token is None or sender is None):
         return False
-    public = public_key_of(str(sender))
+    name = str(sender)
+    public = public_key_of(name)
     if public is None or token is None:
         raise PeerFault("no token, or no accepted key to check it with", BAD_LOAD)
-    if cache is not None and cache.get(sender) == (public.pem, token):
+    if cache is not None and cache.get(name) == (public.pem, token):
         return True
     try:
         recovered = public.x931_recover(token)
@@ -246,5 +247,5 @@ def _check_token(
     if recovered != _TOKEN:
         raise PeerFault("a wrong token", BAD_LOAD)
     if cache is not None:
-        cache[sender] = (public.pem, token)
+        cache[name] = (public.pem, token)
     return True

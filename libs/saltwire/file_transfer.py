@@ -6,9 +6,9 @@ import gzip
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from saltwire.errors import PeerFault
+from saltwire.messages import FileChunk, FileRequest
 from saltwire.pack import octets, text
 
 #: Largest chunk after decompression: a small gzip stream must not become gigabytes.
@@ -20,7 +20,7 @@ def is_inside(path: str) -> bool:
     return bool(path) and not path.startswith("/") and "\0" not in path and ".." not in path.split("/")
 
 
-def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> dict[str, Any]:
+def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileChunk:
     """The answer that carries a chunk; empty data ends the file."""
     if data and gzip_level:
         level = min(max(gzip_level, 1), 9)
@@ -28,7 +28,7 @@ def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> dict[
     return {"data": data, "dest": relative}
 
 
-def missing() -> dict[str, Any]:
+def missing() -> FileChunk:
     """The answer for a file that is not there."""
     return {"data": b"", "dest": ""}
 
@@ -46,11 +46,11 @@ class Download:
     received: int = 0
     done: bool = False
 
-    def request(self) -> dict[str, Any]:
+    def request(self) -> FileRequest:
         """The load of the next request."""
         return {"cmd": "_serve_file", "path": self.path, "saltenv": self.saltenv, "loc": self.received}
 
-    def feed(self, reply: Any) -> bytes:
+    def feed(self, reply: object) -> bytes:
         """Bytes to append. Raises MissingFile, PeerFault."""
         if not isinstance(reply, Mapping):
             raise PeerFault(f"the master answered {reply!r} to a request for a file")

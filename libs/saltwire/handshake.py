@@ -6,23 +6,26 @@ the exact bytes. Minion: ``SignIn.request`` gives the bytes to send (the same fo
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import DEFAULT_ENC_ALGO, DEFAULT_SIG_ALGO, clear_request
 from saltwire.errors import OwnFault, PeerFault, SignatureError
 from saltwire.ids import is_minion_id
 from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, clean_pem, fingerprint_of, generate_key_string
+from saltwire.messages import SignInLoad, SignInRefusal, SignInReply
 from saltwire.pack import octets, packb, text, unpackb
 
 #: Field of the welcome by which a master of ours is known, and which of our own commands it understands. Stock minions look up the
 #: fields that they know, and pass this one over. 1: ``_missed`` and ``_job_signs``.
-OWN_FIELD, OWN_COMMANDS = "saltern", 1
+OWN_FIELD: Final = "saltern"
+OWN_COMMANDS: Final = 1
 
 # ---------------------------------------------------------------------------------------------------------- the master's end
 
@@ -113,7 +116,7 @@ class SignInRequest:
     autosign_grains: Mapping[str, Any]
 
 
-def parse_sign_in(load: Mapping[str, Any], *, version: int) -> SignInRequest:
+def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
     """Reads the load of ``_auth``. Raises PeerFault with the answer for what cannot be answered by a signed verdict."""
     enc_algo = text(load.get("enc_algo")) or DEFAULT_ENC_ALGO
     sig_algo = text(load.get("sig_algo")) or DEFAULT_SIG_ALGO
@@ -154,7 +157,7 @@ def success_reply(
 ) -> bytes:
     """The signed welcome with the keys in it, for who holds ``public`` (section 4.4). Raises PeerFault for a key too small."""
     digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
-    reply: dict[str, Any] = {
+    reply: SignInReply = {
         "enc": "pub",
         "pub_key": master_key.public.pem,
         "publish_port": publish_port,
@@ -166,15 +169,13 @@ def success_reply(
     if pub_sig is not None:
         reply["pub_sig"] = pub_sig
     if request.token is not None:
-        try:
+        # A token that was encrypted to another master's key gets no answer; the minion notices the missing field.
+        with contextlib.suppress(PeerFault):
             reply["token"] = public.encrypt(master_key.decrypt(request.token, request.enc_algo), request.enc_algo)
-        except PeerFault:
-            # It was encrypted to another master's key; the minion notices by the missing answer.
-            reply.pop("token", None)
     return _signed(reply, request, master_key)
 
 
-def _signed(reply: dict[str, Any], request: SignInRequest, master_key: PrivateKey) -> bytes:
+def _signed(reply: SignInReply | SignInRefusal, request: SignInRequest, master_key: PrivateKey) -> bytes:
     if request.version < 2:
         return packb(reply if "enc" in reply else {"enc": "clear", "load": reply})
     load = packb(reply | {"nonce": request.nonce})
@@ -225,7 +226,7 @@ class Answer:
 
 
 #: ``ret`` of a signed refusal -> what it means.
-_REFUSALS: Mapping[Any, Answer] = {
+_REFUSALS: Mapping[object, Answer] = {
     True: Answer(Outcome.PENDING, "the key waits for acceptance"),
     False: Answer(Outcome.REJECTED, "the master rejected the key, or has another one for this id"),
     "full": Answer(Outcome.FULL, "the master has as many minions as it may"),
@@ -246,7 +247,7 @@ class SignIn:
         master_finger: str = "",
         hash_type: str = "sha256",
         open_mode: bool = False,
-        autosign_grains: Mapping[str, Any] | None = None,
+        autosign_grains: Mapping[str, object] | None = None,
         token: bool = True,
     ) -> None:
         """``token``: a master that is known is to decrypt one, as stock minions want it to. It proves no more than the signature
@@ -265,7 +266,7 @@ class SignIn:
         self._finger, self._hash_type, self._open_mode = master_finger, hash_type, open_mode
         self._nonce = os.urandom(16).hex()
         self._token = generate_key_string().encode() if token and master_pub is not None else None
-        load: dict[str, Any] = {
+        load: SignInLoad = {
             "cmd": "_auth",
             "id": minion_id,
             "nonce": self._nonce,
@@ -306,9 +307,11 @@ class SignIn:
         if self._master is not None and not self._open_mode:
             self._master.verify(packed, signature, self._sig)
         ret = load.get("ret")
-        return _REFUSALS.get(ret, Answer(Outcome.BAD, f"the master answered {ret!r}")) if _hashable(ret) else _UNKNOWN
+        if not isinstance(ret, str | bool | int | None):
+            return _UNKNOWN
+        return _REFUSALS.get(ret, Answer(Outcome.BAD, f"the master answered {ret!r}"))
 
-    def _welcome(self, load: Mapping[str, Any], packed: bytes, signature: bytes) -> Answer:
+    def _welcome(self, load: Mapping[str, object], packed: bytes, signature: bytes) -> Answer:
         master = PublicKey.from_pem(text(load["pub_key"]) or "")
         if self._master is not None and not self._open_mode and master.pem != self._master.pem:
             return Answer(Outcome.WRONG_MASTER, "the master's key has changed: it is not the one stored here")
@@ -330,13 +333,13 @@ class SignIn:
             credentials=Credentials(aes, session, _number(port), master.pem, _number(own)),
         )
 
-    def _key_string(self, load: Mapping[str, Any], name: str) -> str:
+    def _key_string(self, load: Mapping[str, object], name: str) -> str:
         try:
             return Crypticle(self._unwrap(load, name)).key_string
         except OwnFault as error:
             raise PeerFault(f"the answer's {name} is no key string") from error
 
-    def _unwrap(self, load: Mapping[str, Any], name: str) -> str:
+    def _unwrap(self, load: Mapping[str, object], name: str) -> str:
         sealed = octets(load.get(name))
         if sealed is None:
             raise PeerFault(f"the answer has no {name}")
@@ -349,9 +352,5 @@ class SignIn:
 _UNKNOWN = Answer(Outcome.BAD, "the master's answer is not one of the protocol's")
 
 
-def _number(value: Any) -> int:
+def _number(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _hashable(value: Any) -> bool:
-    return isinstance(value, str | bool | int | None)

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -197,7 +196,7 @@ def _x931_message(block: bytes) -> bytes:
     return body[1:]
 
 
-def _signature(algo: str) -> Any:
+def _signature(algo: str) -> hashes.HashAlgorithm:
     if algo not in SIG_ALGOS:
         raise OwnFault(f"there is no signing algorithm '{algo}'; there are {', '.join(SIG_ALGOS)}")
     return SIG_ALGOS[algo]

@@ -31,7 +31,7 @@ _SEPARATOR = b"\n\n"
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
 
-def packb(value: Any) -> bytes:
+def packb(value: object) -> bytes:
     """Wire bytes of a value. Sets become lists, integers beyond 64 bits text, unknown objects their text.
 
     Raises OwnFault for what nests too deeply (or contains itself).
@@ -55,7 +55,7 @@ def unpackb(data: bytes, *, raw: bool = False) -> Any:
         raise PeerFault(f"not msgpack: {type(error).__name__}: {error}") from error
 
 
-def pack_event(tag: str, data: Mapping[str, Any]) -> bytes:
+def pack_event(tag: str, data: Mapping[str, object]) -> bytes:
     """The bytes of an event: tag, two newlines, map. Raises OwnFault as ``packb`` does."""
     return tag.encode() + _SEPARATOR + _packed(dict(data), use_bin_type=True)
 
@@ -74,21 +74,21 @@ def unpack_event(frame: bytes) -> tuple[str, dict[str, Any]]:
     raise PeerFault("not an event: a tag, two newlines and a map are needed")
 
 
-def text(value: Any) -> str | None:
+def text(value: object) -> str | None:
     """A text field that may have stayed bytes; None when it is neither."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return value if isinstance(value, str) else None
 
 
-def octets(value: Any) -> bytes | None:
+def octets(value: object) -> bytes | None:
     """A binary field that may have turned into text on its way (section 2); None when it is neither."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     return value if isinstance(value, bytes) else None
 
 
-def _packed(value: Any, *, use_bin_type: bool) -> bytes:
+def _packed(value: object, *, use_bin_type: bool) -> bytes:
     packed: bytes
     try:
         packed = msgpack.packb(value, use_bin_type=use_bin_type, default=_to_wire)
@@ -102,7 +102,7 @@ def _packed(value: Any, *, use_bin_type: bool) -> bytes:
     return packed
 
 
-def _to_wire(value: Any) -> Any:
+def _to_wire(value: object) -> object:
     if isinstance(value, datetime):
         return msgpack.ExtType(_EXT_DATETIME, value.strftime(_DATETIME_FORMAT).encode())
     if isinstance(value, date):
@@ -118,7 +118,7 @@ def _to_wire(value: Any) -> Any:
     return str(value)
 
 
-def _portable(value: Any) -> Any:
+def _portable(value: object) -> object:
     """A copy in which every integer fits and every text can be encoded; only made when plain packing failed."""
     if isinstance(value, bool):
         return value

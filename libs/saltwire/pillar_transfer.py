@@ -12,7 +12,7 @@ from saltwire.pack import octets, packb, unpackb
 
 
 def seal_pillar(
-    pillar: Mapping[str, Any],
+    pillar: Mapping[str, object],
     *,
     minion_pub: PublicKey,
     master_key: PrivateKey,

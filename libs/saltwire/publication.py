@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import cast
 
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.errors import PeerFault, SignatureError
 from saltwire.keys import SIG_ALGOS, PrivateKey, PublicKey
+from saltwire.messages import Publication
 from saltwire.pack import octets, packb, text, unpackb
 
 #: A job without these is none.
@@ -25,7 +26,7 @@ _SHOWN = 100
 _SEQUENCE_BITS = 12
 
 
-def seal_job(load: Mapping[str, Any], aes: Crypticle, private_key: PrivateKey, sig_algo: str, serial: int) -> bytes:
+def seal_job(load: Mapping[str, object], aes: Crypticle, private_key: PrivateKey, sig_algo: str, serial: int) -> bytes:
     """The payload of a publication. ``serial`` must rise as long as ``aes`` lives."""
     sealed = aes.dumps({**load, "serial": serial})
     return packb({"enc": "aes", "load": sealed, "sig_algo": sig_algo, "sig": private_key.sign(sealed, sig_algo)})
@@ -33,7 +34,7 @@ def seal_job(load: Mapping[str, Any], aes: Crypticle, private_key: PrivateKey, s
 
 def open_job(
     payload: bytes, aes: Crypticle, *, gate: SerialGate, master_pub: PublicKey | None = None, verify: bool = False
-) -> dict[str, Any] | None:
+) -> Publication | None:
     """The job; None for what is to be dropped in silence (an old serial, another scheme).
 
     Raises AuthenticationError when the key has changed (sign in again, open once more), SignatureError, PeerFault, also for what
@@ -54,10 +55,10 @@ def open_job(
         return None
     if fault := job_fault(job):
         raise PeerFault(fault)
-    return job
+    return cast("Publication", job)
 
 
-def job_fault(job: Mapping[str, Any]) -> str:
+def job_fault(job: Mapping[str, object]) -> str:
     """Why what was published is no job that can be run; empty: it is one. It must have the fields that a job needs."""
     jid, fun, arg = job["jid"], job["fun"], job["arg"]
     if not isinstance(jid, str) or not _JID.fullmatch(jid):
@@ -70,7 +71,7 @@ def job_fault(job: Mapping[str, Any]) -> str:
     return ""
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         text_of_it = repr(value)
     except RecursionError:
@@ -89,7 +90,7 @@ def serial_of_stream_id(stream_id: str) -> int:
     return int(milliseconds) << _SEQUENCE_BITS | min(int(sequence or 0), (1 << _SEQUENCE_BITS) - 1)
 
 
-def _verify(sealed: bytes, outer: Mapping[str, Any], master_pub: PublicKey | None) -> None:
+def _verify(sealed: bytes, outer: Mapping[str, object], master_pub: PublicKey | None) -> None:
     signature, algo = octets(outer.get("sig")), text(outer.get("sig_algo")) or "PKCS1v15-SHA1"
     if signature is None or master_pub is None or algo not in SIG_ALGOS:
         raise SignatureError("a publication without a signature that can be checked")

@@ -262,9 +262,10 @@ class Minion:
     def _opened(self, payload: bytes) -> dict[str, Any] | None:
         for last in (False, True):
             try:
-                return open_job(
+                job = open_job(
                     payload, self._aes, gate=self._gate, master_pub=self._master, verify=self._options.sign_pub_messages
                 )
+                return None if job is None else dict(job)
             except AuthenticationError as error:
                 if last:
                     _LOG.error("a publication cannot be opened even after a new sign-in: %s", error)

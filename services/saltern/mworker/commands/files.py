@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import file_transfer
+from saltwire.messages import FileChunk
 
 
 def envs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
@@ -54,7 +55,7 @@ def find(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dic
     return {"path": str(found[1]), "rel": _path(load), "stat": _stat(context, load), "back": found[0]}
 
 
-def serve(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def serve(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> FileChunk:
     """One chunk from ``loc`` on; empty data ends the file (protocol section 7.4)."""
     relative, loc, level = _path(load), load.get("loc", 0), load.get("gzip")
     path = context.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
