@@ -1,8 +1,11 @@
-"""What a master that is full answers at once: ask again later. An answer of ours; Salt has none like it.
+"""The "busy" reply: an overloaded master tells the sender at once to repeat the request later.
 
-It goes to who said that it understands it, by a mark in the clear part of the request; a stock minion takes an answer that is not
-sealed for lost keys, signs in anew, and gives a return up after three of them, while without one it just asks again
-(salt/channel/client.py, _crypted_transfer). Nobody vouches for this answer: it can make a minion wait, for a minute, and no more.
+This reply belongs to Saltern; Salt has none. The master sends it only to senders whose request contains the clear field
+``patient``. A stock minion would take an unencrypted reply for lost keys, sign in again, and drop a return after three
+such replies; without any reply a stock minion just repeats its request (Salt: salt/channel/client.py,
+_crypted_transfer).
+
+The reply is not authenticated. A forged one can only delay a minion, by at most a minute.
 """
 
 from __future__ import annotations
@@ -10,44 +13,44 @@ from __future__ import annotations
 from saltwire.errors import PeerFault
 from saltwire.pack import packb, unpackb
 
-#: Key of the envelope; its value is true.
+#: Clear field of a request envelope: true if the sender understands the busy reply.
 PATIENT = "patient"
 
 _AFTER = "retry_after"
 
-#: Longest pause that an answer can ask for, seconds.
+#: Longest pause that a busy reply can cause, seconds.
 _LONGEST = 60.0
 
-#: No such answer is longer, and nothing longer is looked into.
+#: Longer messages are not unpacked: a busy reply has fewer bytes.
 _BYTES = 64
 
 
 class Busy(Exception):
-    """The master is full."""
+    """The master is overloaded; the request may be repeated after ``retry_after`` seconds."""
 
     def __init__(self, retry_after: float) -> None:
-        """``retry_after``: seconds to wait at least."""
-        super().__init__(f"the master is busy and says to ask again after {retry_after:g} s")
+        """``retry_after``: least number of seconds to wait before the next attempt."""
+        super().__init__(f"the master is busy; repeat the request after {retry_after:g} s")
         self.retry_after = retry_after
 
 
 def busy_answer(retry_after: float) -> bytes:
-    """The answer; ``retry_after`` in seconds."""
+    """Return the packed busy reply; ``retry_after`` is in seconds."""
     return packb({_AFTER: retry_after})
 
 
 def check_busy(answer: bytes) -> None:
-    """Raises Busy for such an answer; all others are somebody else's to read."""
+    """Raise Busy if ``answer`` is a busy reply; otherwise return without a result."""
     if len(answer) > _BYTES:
         return
     try:
-        said = unpackb(answer)
+        reply = unpackb(answer)
     except PeerFault:
         return
-    if isinstance(said, dict) and isinstance(said.get(_AFTER), int | float):
-        raise Busy(_bounded(said[_AFTER]))
+    if isinstance(reply, dict) and isinstance(reply.get(_AFTER), int | float):
+        raise Busy(_bounded(reply[_AFTER]))
 
 
 def _bounded(seconds: float) -> float:
-    # Not a number is not between, either.
+    # NaN fails the comparison, too, and becomes the longest pause.
     return float(seconds) if 0 <= seconds <= _LONGEST else _LONGEST

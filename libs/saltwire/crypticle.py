@@ -1,4 +1,7 @@
-"""The symmetric layer: AES-192-CBC, then HMAC-SHA256 over it (protocol section 5)."""
+"""Symmetric encryption of messages: AES-192-CBC, followed by an HMAC-SHA256 of IV and ciphertext.
+
+Source: docs/protocol.md#crypticle
+"""
 
 from __future__ import annotations
 
@@ -24,27 +27,33 @@ NONCE_CHARS = 32
 
 
 class Crypticle:
-    """Seals and opens values under one key string. Immutable; safe to share."""
+    """Encrypts and decrypts values under one key string. Objects are immutable and may be shared between threads."""
 
     def __init__(self, key_string: str) -> None:
-        """Raises OwnFault for what is not a key string."""
+        """Raise OwnFault unless ``key_string`` is base64 of 56 bytes."""
         try:
             key = base64.b64decode(key_string, validate=False)
         except (binascii.Error, ValueError) as error:
-            raise OwnFault(f"not a key string: {error}") from error
+            raise OwnFault(f"the key string is not base64: {error}") from error
         if len(key) != KEY_BYTES:
-            raise OwnFault(f"a key string holds {KEY_BYTES} bytes, this one {len(key)}")
+            raise OwnFault(f"a key string has {KEY_BYTES} bytes, this one has {len(key)}")
         self.key_string = key_string
         self._aes = algorithms.AES(key[:_AES_KEY])
         self._mac_key = key[_AES_KEY:]
 
     def dumps(self, value: object, nonce: str | None = None, *, iv: bytes | None = None) -> bytes:
-        """Seals a value; replies carry the request's nonce. ``iv`` is for test vectors alone."""
+        """Return the encrypted bytes of a value. A reply passes the nonce of its request. ``iv`` is only set by test
+        vectors.
+        """
         prefix = nonce.encode() if nonce else b""
         return self.encrypt(_MAGIC + prefix + packb(value), iv=iv)
 
     def loads(self, data: bytes, nonce: str | None = None, *, raw: bool = False) -> Any:
-        """The sealed value, {} where it is none of Salt's. Raises AuthenticationError, NonceError, PeerFault."""
+        """Decrypt and unpack a value; return {} if the plaintext lacks Salt's prefix ``pickle::``.
+
+        ``raw`` leaves the values of maps as bytes. Raises AuthenticationError for a wrong key, NonceError if the
+        message does not carry ``nonce``, PeerFault if the plaintext is not msgpack.
+        """
         plain = self.decrypt(data)
         if not plain.startswith(_MAGIC):
             return {}
@@ -56,7 +65,7 @@ class Crypticle:
         return unpackb(body, raw=raw)
 
     def encrypt(self, plain: bytes, *, iv: bytes | None = None) -> bytes:
-        """IV, ciphertext, MAC."""
+        """Return IV, ciphertext and MAC as one byte string. ``iv`` is only set by test vectors."""
         start = os.urandom(_BLOCK) if iv is None else iv
         room = _BLOCK - len(plain) % _BLOCK
         encryptor = Cipher(self._aes, modes.CBC(start)).encryptor()
@@ -64,7 +73,7 @@ class Crypticle:
         return sealed + self._mac(sealed)
 
     def decrypt(self, data: bytes) -> bytes:
-        """The plaintext. Raises AuthenticationError unless the MAC fits."""
+        """Return the plaintext. Raises AuthenticationError if the MAC does not match."""
         sealed, mac = data[:-_MAC], data[-_MAC:]
         if len(sealed) < 2 * _BLOCK or len(sealed) % _BLOCK:
             raise AuthenticationError("not a ciphertext: wrong length")
@@ -75,20 +84,25 @@ class Crypticle:
         return padded[: -padded[-1]] if 1 <= padded[-1] <= _BLOCK else padded
 
     def _mac(self, sealed: bytes) -> bytes:
-        # By the same OpenSSL as the rest: Python's own hmac would load the system's beside it.
+        # The HMAC of the cryptography package: Python's own hmac would load the system's OpenSSL as a second copy.
         mac = HMAC(self._mac_key, SHA256())
         mac.update(sealed)
         return mac.finalize()
 
 
 class SerialGate:
-    """Lets publications through in rising order of their serial. A new key starts a new gate."""
+    """Accepts publications only in rising order of their serial number. Each new publication key starts a new
+    SerialGate.
+    """
 
     def __init__(self) -> None:
         self._last = 0
 
     def admits(self, value: object) -> bool:
-        """Takes ``serial`` out of a map; False when it is not above the last one (or no number)."""
+        """Remove ``serial`` from a map and return whether the number is greater than the last accepted one.
+
+        A value without a serial is accepted. A serial that is not an integer is refused.
+        """
         if not isinstance(value, dict) or "serial" not in value:
             return True
         serial = value.pop("serial")

@@ -1,7 +1,9 @@
-"""Requests on 4506: envelopes, versions, nonces, tokens, and the checks of a master in their order (protocol section 3).
+"""Requests to port 4506: envelope, message version, nonce, token, and the master's checks in Salt's order.
 
-Both ends are here: ``ClientSession`` seals requests and opens answers for a minion; ``open_request`` and ``seal_reply`` do
-the master's side. Every refusal is a PeerFault that carries the answer to send.
+``ClientSession`` is a minion's side: it encrypts requests and decrypts replies. ``open_request`` and ``seal_reply`` are
+the master's side. A refused request raises PeerFault, whose ``reply`` is the answer to send.
+
+Source: docs/protocol.md#request-envelope
 """
 
 from __future__ import annotations
@@ -18,25 +20,25 @@ from saltwire.ids import is_minion_id
 from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey
 from saltwire.pack import octets, packb, text, unpackb
 
-#: The version that current minions and masters speak; larger ones are treated as this.
+#: Message version of current minions and masters; larger numbers are treated as this one.
 VERSION = 3
 
 DEFAULT_ENC_ALGO = "OAEP-SHA1"
 DEFAULT_SIG_ALGO = "PKCS1v15-SHA1"
 
-#: What a minion's token must recover to (section 4.6).
+#: Message inside a minion's X9.31 token.
 _TOKEN = b"salt"
 
-#: The master's word for "I cannot open this: sign in again".
+#: Answer to a request that the master cannot decrypt; the minion signs in again.
 BAD_LOAD = packb("bad load")
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The outer map of a request."""
+    """The outer map of a request, with defaults filled in."""
 
     enc: str
-    #: The inner map (clear) or its ciphertext (aes).
+    #: With enc "clear" the inner map, with enc "aes" its ciphertext.
     load: object
     version: int
     id: str
@@ -46,7 +48,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class OpenedRequest:
-    """A request whose sender is known. ``load`` is without nonce, token and time."""
+    """A decrypted and checked request. Its ``load`` no longer contains nonce, token and time."""
 
     load: dict[str, Any]
     id: str
@@ -55,12 +57,12 @@ class OpenedRequest:
     key: Crypticle
     enc_algo: str
     sig_algo: str
-    #: Whether the sender has shown that it holds the key of this id. In version 2 the key of the message is everybody's.
+    #: Whether the sender has proved its id. False only in version 2 without a token: all minions share that key.
     proved: bool = True
 
 
 def parse_request(payload: bytes) -> Envelope:
-    """The envelope of a request. Raises PeerFault with the answer to send."""
+    """Unpack the envelope of a request. Raises PeerFault, with the answer to send, if it is malformed."""
     try:
         outer = unpackb(payload)
     except PeerFault as fault:
@@ -81,7 +83,9 @@ def parse_request(payload: bytes) -> Envelope:
 
 
 def clear_request(load: Mapping[str, object], *, version: int = VERSION, patient: bool = False) -> bytes:
-    """A request that needs no session. ``patient``: its sender understands busy answers (busy)."""
+    """Return the packed bytes of an unencrypted request. ``patient``: the sender understands the busy reply
+    (``saltwire.busy``).
+    """
     return packb({"enc": "clear", "load": dict(load), "version": version} | ({PATIENT: True} if patient else {}))
 
 
@@ -96,10 +100,14 @@ def open_request(
     minimum_version: int = VERSION,
     tok_cache: MutableMapping[str, tuple[str, bytes]] | None = None,
 ) -> OpenedRequest:
-    """Decrypts and checks a request as section 3.3 orders it. Raises PeerFault with the answer to send.
+    """Decrypt a request and check its version, id, nonce, age and token, in Salt's order.
 
-    ``session_keys(id)``: this epoch's key, then the last one's. ``tok_cache`` remembers (key, token) pairs that were
-    recovered once; it is the caller's to bound.
+    ``session_keys`` maps a minion id to the session keys of the current and the previous epoch; ``shared_keys`` are the
+    publication keys that version 2 minions use. ``ttl`` is the largest age of a request in seconds (0: any).
+    ``tok_cache`` maps a minion id to the last (public key, token) that passed; the caller limits its size. Raises
+    PeerFault with the answer to send.
+
+    Source: docs/protocol.md#request-envelope
     """
     if envelope.version < minimum_version:
         raise PeerFault(f"version {envelope.version} is older than {minimum_version}", BAD_LOAD)
@@ -125,16 +133,18 @@ def open_request(
 
 
 def seal_reply(opened: OpenedRequest, value: object) -> bytes:
-    """The answer to a request, under the key it came with, bound to it by its nonce."""
+    """Return the reply to a request: ``value`` encrypted under the request's key, with the request's nonce from version
+    2 on.
+    """
     return packb(opened.key.dumps(value, opened.nonce if opened.version >= 2 else None))
 
 
 @dataclass
 class ClientSession:
-    """A minion's side of encrypted requests."""
+    """A minion's side of encrypted requests, from one sign-in to the next."""
 
     minion_id: str
-    #: The session key, or (version 2) the shared one.
+    #: The minion's session key; in version 2 the publication key that all minions share.
     key: Crypticle
     private_key: PrivateKey
     enc_algo: str = DEFAULT_ENC_ALGO
@@ -146,11 +156,11 @@ class ClientSession:
         self._token = self.private_key.x931_sign(_TOKEN)
 
     def seal(self, load: Mapping[str, object], now: float) -> tuple[bytes, str]:
-        """The payload of a request and the nonce that its answer must carry."""
+        """Return (packed request, nonce that the reply must carry). ``now`` is in seconds since 1970."""
         nonce = os.urandom(NONCE_CHARS // 2).hex()
         inner = {**load, "nonce": nonce}
         if self.version < VERSION:
-            # Masters of version 2 choke on keys they do not know, ts among them (section 12).
+            # Masters of version 2 fail on unknown fields, for example ts: docs/protocol.md#version-differences
             inner |= {"tok": self._token} if "tok" in load else {}
             return packb({"enc": "aes", "load": self.key.dumps(inner), "version": self.version}), nonce
         inner |= {"ts": int(now), "tok": self._token, "id": self.minion_id}
@@ -161,16 +171,17 @@ class ClientSession:
             "id": self.minion_id,
             "enc_algo": self.enc_algo,
             "sig_algo": self.sig_algo,
-            # Salt's masters look at the keys that they know alone.
+            # Salt's masters ignore fields that they do not know.
             PATIENT: True,
         }
         return packb(outer), nonce
 
     def open(self, reply: bytes, nonce: str, *, raw: bool = False) -> Any:
-        """The value of an answer.
+        """Return the value of a reply.
 
-        Raises AuthenticationError for what is no ciphertext (``bad load``: sign in again, retry once), NonceError for an
-        answer to another request, Busy for a master that is full.
+        Raises AuthenticationError if the reply is not encrypted under this session's key (for example ``bad load``: the
+        caller signs in again and repeats the request once), NonceError for the reply to another request, Busy if the
+        master is overloaded.
         """
         check_busy(reply)
         sealed = octets(unpackb(reply))
@@ -230,7 +241,9 @@ def _check_token(
     *,
     mandatory: bool,
 ) -> bool:
-    """Whether there is a token, which is right. Raises PeerFault."""
+    """Return whether the request has a correct token; False only where ``mandatory`` is not set. Raises PeerFault for a
+    wrong token.
+    """
     token, sender = octets(load.pop("tok", None)), load.get("id")
     if not mandatory and (token is None or sender is None):
         return False

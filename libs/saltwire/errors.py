@@ -1,10 +1,12 @@
-"""Two kinds of fault: the peer's and our own. Anything else that escapes this package is a bug of ours."""
+"""Errors of saltwire: PeerFault blames the remote side, OwnFault blames this side. Any other exception is a bug."""
 
 from __future__ import annotations
 
 
 class PeerFault(Exception):
-    """The remote sent what the protocol does not allow. ``reply`` is the packed answer it should get, if it gets one."""
+    """The remote side sent a message that the protocol does not allow. ``reply`` is the packed answer to send, or None
+    for no answer.
+    """
 
     def __init__(self, why: str, reply: bytes | None = None) -> None:
         super().__init__(why)
@@ -12,16 +14,18 @@ class PeerFault(Exception):
 
 
 class AuthenticationError(PeerFault):
-    """A MAC that does not fit: wrong key, or no ciphertext at all. A minion signs in again and retries once (section 4.5)."""
+    """The MAC does not match: the key is wrong, or the bytes are not a ciphertext. A minion signs in again and repeats
+    the request once.
+    """
 
 
 class NonceError(PeerFault):
-    """An answer to another question: its nonce is not the request's."""
+    """The reply belongs to another request: its nonce differs from the request's nonce."""
 
 
 class SignatureError(PeerFault):
-    """A signature that its key did not make."""
+    """A signature does not belong to the expected key."""
 
 
 class OwnFault(Exception):
-    """This side was asked for what it cannot do: a broken key file, an unknown algorithm."""
+    """This side was called with data that it cannot use, for example a broken key file or an unknown algorithm."""

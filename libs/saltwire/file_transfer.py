@@ -1,4 +1,7 @@
-"""Files in chunks: the master's answers and the minion's loop, without a socket (protocol section 7.4)."""
+"""File transfer in chunks: the master's replies, and the minion's loop without a socket.
+
+Source: docs/protocol.md#file-transfer
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,14 @@ MAX_CHUNK = 64 * 1024 * 1024
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path stays inside the tree it is looked up in."""
+    """Return whether a relative path stays inside the state tree: not absolute, no ``..``, no null byte."""
     return bool(path) and not path.startswith("/") and "\0" not in path and ".." not in path.split("/")
 
 
 def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileChunk:
-    """The answer that carries a chunk; empty data ends the file."""
+    """Return the reply that carries one chunk; empty data ends the file. ``gzip_level`` 1 to 9 compresses, None or 0
+    does not.
+    """
     if data and gzip_level:
         level = min(max(gzip_level, 1), 9)
         return {"data": gzip.compress(data, compresslevel=level), "dest": relative, "gzip": level}
@@ -29,17 +34,17 @@ def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileC
 
 
 def missing() -> FileChunk:
-    """The answer for a file that is not there."""
+    """Return the reply for a file that does not exist."""
     return {"data": b"", "dest": ""}
 
 
 class MissingFile(Exception):
-    """The master has no such file, or no longer."""
+    """The master does not have this file, or removed it during the transfer."""
 
 
 @dataclass
 class Download:
-    """A minion's side of one file: ask ``request``, ``feed`` the answer, until ``done``."""
+    """A minion's side of one file transfer: send ``request()``, pass the reply to ``feed``, repeat until ``done``."""
 
     path: str
     saltenv: str
@@ -47,11 +52,14 @@ class Download:
     done: bool = False
 
     def request(self) -> FileRequest:
-        """The load of the next request."""
+        """Return the load of the next request."""
         return {"cmd": "_serve_file", "path": self.path, "saltenv": self.saltenv, "loc": self.received}
 
     def feed(self, reply: object) -> bytes:
-        """Bytes to append. Raises MissingFile, PeerFault."""
+        """Return the bytes to append to the file; set ``done`` at its end.
+
+        Raises MissingFile if the master does not have the file, PeerFault for a malformed reply.
+        """
         if not isinstance(reply, Mapping):
             raise PeerFault(f"the master answered {reply!r} to a request for a file")
         data, dest = octets(reply.get("data")), text(reply.get("dest"))
@@ -59,7 +67,7 @@ class Download:
             raise PeerFault("a chunk without data")
         if not data:
             if not dest:
-                # At the end of a file the answer still names it; a file that went away in the middle is not whole.
+                # The last reply of a complete file still names it. Without a name the file was removed during the transfer.
                 raise MissingFile(self.path)
             self.done = True
             return b""
@@ -80,6 +88,6 @@ def _inflate(data: bytes) -> bytes:
     if not inflater.eof:
         raise PeerFault("a chunk whose gzip stream is cut off")
     if not plain:
-        # It would be asked for again at the same place, for ever.
-        raise PeerFault("a chunk that is empty but for its gzip stream")
+        # Without progress the next request would have the same offset, for ever.
+        raise PeerFault("a chunk whose gzip stream is empty")
     return plain

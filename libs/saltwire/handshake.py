@@ -1,7 +1,10 @@
-"""Sign-in, both ends as tables (protocol section 4).
+"""Sign-in of a minion (command ``_auth``): the master's decision and replies, and the minion's request and its outcome.
 
-Master: ``parse_sign_in`` reads the request, ``decide`` looks up the verdict, ``refusal_reply`` and ``success_reply`` build
-the exact bytes. Minion: ``SignIn.request`` gives the bytes to send (the same for each retry), ``SignIn.feed`` the outcome.
+Master: ``parse_sign_in`` reads the request, ``decide`` looks up the decision in VERDICTS, ``refusal_reply`` and
+``success_reply`` return the bytes to send. Minion: ``SignIn.request`` returns the bytes to send, the same for each
+retry; ``SignIn.feed`` turns the master's reply into an outcome.
+
+Source: docs/protocol.md#sign-in
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, clean_pem
 from saltwire.messages import SignInLoad, SignInRefusal, SignInReply
 from saltwire.pack import octets, packb, text, unpackb
 
-#: Field of the welcome by which a master of ours is known, and which of our own commands it understands. Stock minions look up the
-#: fields that they know, and pass this one over. 1: ``_missed`` and ``_job_signs``.
+#: Field of the sign-in reply that only Saltern's masters send, and its value: the number of Saltern's own minion commands that the
+#: master knows. 1: ``_missed`` and ``_job_signs``. Stock minions ignore the field.
 OWN_FIELD: Final = "saltern"
 OWN_COMMANDS: Final = 1
 
@@ -31,7 +34,7 @@ OWN_COMMANDS: Final = 1
 
 
 class KeyState(Enum):
-    """What the master knows of a minion's key."""
+    """State of a minion's key on the master. NONE: the master has no key for this id."""
 
     ACCEPTED = "accepted"
     PENDING = "pending"
@@ -42,18 +45,18 @@ class KeyState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer to a sign-in: what is stored, what is said, which event tells it."""
+    """The master's decision about a sign-in: the key's new state, the reply, and the ``act`` of the event."""
 
-    #: State that the offered key is stored under; None leaves the store alone.
+    #: State under which the offered key is stored; None: the store stays unchanged.
     store: KeyState | None
-    #: True: pending, keep trying. False: refused. "full". None: accepted.
+    #: ``ret`` of the reply: True pending, False refused, "full" too many minions; None accepted.
     ret: bool | str | None
     #: ``act`` of the salt/auth event.
     act: str
 
     @property
     def accepted(self) -> bool:
-        """Whether the minion is let in."""
+        """Whether the minion is accepted."""
         return self.ret is None
 
 
@@ -67,7 +70,8 @@ _DENY = Verdict(KeyState.DENIED, False, "denied")
 FULL = Verdict(None, "full", "full")
 UNREADABLE_KEY = Verdict(None, False, "error")
 
-#: (state, same key, on the accept list, on the reject list) -> verdict; section 4.3 in its order. None: either way.
+#: Rows of (key state, same key, auto accept, auto reject, decision); None matches both. The first matching row counts.
+#: Source: docs/protocol.md#sign-in-decisions
 VERDICTS: tuple[tuple[KeyState, bool | None, bool | None, bool | None, Verdict], ...] = (
     (KeyState.REJECTED, None, None, None, _REJECT),
     (KeyState.ACCEPTED, False, None, None, _DENY),
@@ -79,7 +83,7 @@ VERDICTS: tuple[tuple[KeyState, bool | None, bool | None, bool | None, Verdict],
     (KeyState.PENDING, False, None, False, _DENY),
     (KeyState.PENDING, True, True, False, _ACCEPT_NEW),
     (KeyState.PENDING, True, False, False, _PEND),
-    # Only a denied key is known (the accepted one was deleted since): the id is judged like a new one.
+    # Only a denied key is left, for example because the accepted one was deleted: the id is treated as a new one.
     (KeyState.DENIED, None, None, True, _REJECT_NEW),
     (KeyState.DENIED, None, True, False, _ACCEPT_NEW),
     (KeyState.DENIED, None, False, False, _PEND_NEW),
@@ -89,7 +93,11 @@ VERDICTS: tuple[tuple[KeyState, bool | None, bool | None, bool | None, Verdict],
 def decide(
     state: KeyState, *, same_pem: bool, auto_accept: bool, auto_reject: bool, open_mode: bool, full: bool
 ) -> Verdict:
-    """The verdict on a sign-in whose id is valid."""
+    """Return the decision about a sign-in whose minion id is valid.
+
+    ``same_pem``: the offered key equals the stored one. ``auto_accept``, ``auto_reject``: an autosign or autoreject
+    list names the id. ``full``: the master has ``max_minions`` minions.
+    """
     if full:
         return FULL
     if open_mode:
@@ -103,10 +111,10 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class SignInRequest:
-    """A minion's sign-in."""
+    """A minion's sign-in request, parsed."""
 
     id: str
-    #: PEM, cleaned.
+    #: The minion's public key, PEM in the form of ``clean_pem``.
     pub: str
     nonce: str | None
     token: bytes | None
@@ -117,7 +125,9 @@ class SignInRequest:
 
 
 def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
-    """Reads the load of ``_auth``. Raises PeerFault with the answer for what cannot be answered by a signed verdict."""
+    """Parse the load of ``_auth``. Raises PeerFault, with the unsigned answer, for a request that cannot get a signed
+    reply.
+    """
     enc_algo = text(load.get("enc_algo")) or DEFAULT_ENC_ALGO
     sig_algo = text(load.get("sig_algo")) or DEFAULT_SIG_ALGO
     if sig_algo not in SIG_ALGOS:
@@ -125,7 +135,7 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
     if enc_algo not in ENC_ALGOS:
         raise PeerFault(f"encryption algorithm {enc_algo!r}", packb({"enc": "clear", "load": {"ret": "bad enc algo"}}))
     minion, pub, grains = load.get("id"), load.get("pub"), load.get("autosign_grains")
-    # A key that stayed bytes is no PEM, and would be neither stored nor told.
+    # A key that is bytes is not UTF-8 and therefore no PEM.
     if not is_minion_id(minion) or not isinstance(pub, str):
         raise PeerFault("a sign-in without a valid id and a key", packb("bad load"))
     return SignInRequest(
@@ -141,7 +151,7 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
 
 
 def refusal_reply(request: SignInRequest, ret: bool | str | None, *, master_key: PrivateKey) -> bytes:
-    """The signed "not (yet)"."""
+    """Return the signed reply to a minion that is pending or refused; ``ret`` as in ``Verdict.ret``."""
     return _signed({"ret": ret}, request, master_key)
 
 
@@ -155,7 +165,11 @@ def success_reply(
     publish_port: int,
     pub_sig: str | None = None,
 ) -> bytes:
-    """The signed welcome with the keys in it, for who holds ``public`` (section 4.4). Raises PeerFault for a key too small."""
+    """Return the signed reply to an accepted minion: publication key and session key, encrypted to the minion's key
+    ``public``.
+
+    Raises PeerFault if ``public`` is too small to encrypt the key strings. Source: docs/protocol.md#sign-in-reply
+    """
     digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
     reply: SignInReply = {
         "enc": "pub",
@@ -186,46 +200,46 @@ def _signed(reply: SignInReply | SignInRefusal, request: SignInRequest, master_k
 
 
 class Outcome(Enum):
-    """What a minion does next (section 4.5)."""
+    """What a minion does after a sign-in reply. Source: docs/protocol.md#sign-in-reactions"""
 
     ACCEPTED = "accepted"
     #: Wait and sign in again.
     PENDING = "pending"
-    #: End, or wait long.
+    #: End, or wait for a long time.
     REJECTED = "rejected"
     #: The master has enough minions: wait and sign in again.
     FULL = "full"
-    #: The answer is not to be trusted or not to be understood: wait and sign in again.
+    #: The reply is malformed or not authentic: wait and sign in again.
     BAD = "bad"
-    #: The master's key is not the one that is pinned: never go on by itself.
+    #: The master's key differs from the pinned key: an operator has to decide.
     WRONG_MASTER = "wrong master"
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a signed-in minion holds."""
+    """Keys and addresses that a minion got by its sign-in."""
 
-    #: Key string of publications.
+    #: Key string that decrypts publications.
     aes: str
-    #: Key string of requests; None: a master of message version 2, which shares ``aes`` for them.
+    #: Key string of requests; None: a master of message version 2, whose minions use ``aes`` for requests.
     session: str | None
     publish_port: int
-    #: The master's public key, cleaned PEM.
+    #: The master's public key, PEM in the form of ``clean_pem``.
     master_pub: str
-    #: How many of our own commands the master understands (OWN_COMMANDS); 0: it is no master of ours.
+    #: Number of Saltern's own minion commands that the master knows (OWN_COMMANDS); 0: a stock Salt master.
     own: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Outcome of a sign-in, with credentials when accepted and a reason when not."""
+    """Outcome of a sign-in, with ``credentials`` if accepted and with ``reason`` otherwise."""
 
     outcome: Outcome
     reason: str = ""
     credentials: Credentials | None = None
 
 
-#: ``ret`` of a signed refusal -> what it means.
+#: Map of ``ret`` in a signed refusal to the outcome.
 _REFUSALS: Mapping[object, Answer] = {
     True: Answer(Outcome.PENDING, "the key waits for acceptance"),
     False: Answer(Outcome.REJECTED, "the master rejected the key, or has another one for this id"),
@@ -234,7 +248,7 @@ _REFUSALS: Mapping[object, Answer] = {
 
 
 class SignIn:
-    """One sign-in of a minion; ``request`` may be sent any number of times."""
+    """One sign-in of a minion. The request may be sent any number of times."""
 
     def __init__(
         self,
@@ -250,10 +264,13 @@ class SignIn:
         autosign_grains: Mapping[str, object] | None = None,
         token: bool = True,
     ) -> None:
-        """``token``: a master that is known is to decrypt one, as stock minions want it to. It proves no more than the signature
-        of the answer does, which holds our nonce, and costs the master an RSA operation of the two that a sign-in takes.
+        """Build the request.
 
-        Raises OwnFault for algorithms that are not known, PeerFault for a master's key too small for the token.
+        ``master_pub``: the master's pinned key, None at the first contact. ``master_finger``: fingerprint that the
+        master's key must have; empty accepts any key. ``token``: ask a known master to decrypt a token, as stock
+        minions do; the signed nonce proves the same, and without a token the master saves one of two RSA operations.
+
+        Raises OwnFault for an unknown algorithm, PeerFault for a master key that is too small for the token.
         """
         for algo, known in ((enc_algo, ENC_ALGOS), (sig_algo, SIG_ALGOS)):
             if algo not in known:
@@ -281,11 +298,13 @@ class SignIn:
         self._request = clear_request(load, patient=True)
 
     def request(self) -> bytes:
-        """The payload to send."""
+        """Return the packed request."""
         return self._request
 
     def feed(self, reply: bytes) -> Answer:
-        """What the answer means. Never raises: what cannot be understood is BAD, with a reason."""
+        """Return the outcome that the master's reply means. Never raises: a reply that cannot be understood is BAD,
+        with a reason.
+        """
         try:
             return self._feed(reply)
         except PeerFault as fault:

@@ -1,4 +1,4 @@
-"""Minion ids, parsed at the door (protocol section 3.4)."""
+"""Validation of minion ids, for every place where an id arrives from outside. Source: docs/protocol.md#minion-ids"""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from saltwire.pack import packb
 
 MinionId = NewType("MinionId", str)
 
-#: Longest id in UTF-8: it becomes a file name.
+#: Longest id, bytes of UTF-8: ids become file names.
 _MAX_BYTES = 255
 
-#: Separators of paths, and what makes a name a glob or a list: whoever accepts the key "*" by name would accept every key.
+#: Path separators, and characters of globs and lists: an operator who accepts a key named "*" would accept all keys.
 _REFUSED = frozenset("/\\\0*?[],\n\r")
 
 
 def is_minion_id(value: object) -> bool:
-    """A non-empty name that stays inside the directory it is joined to, and that means only itself where targets are read."""
+    """Return whether ``value`` is a valid minion id: a text that is usable as a file name and that no target type reads
+    as a pattern or list.
+    """
     if not isinstance(value, str) or not value or value in (".", ".."):
         return False
     try:
         if len(value.encode()) > _MAX_BYTES:
             return False
     except UnicodeEncodeError:
-        # Bytes that were no UTF-8: nothing could be stored or derived under such a name.
+        # The id contains bytes that are not UTF-8; no key can be stored or derived for it.
         return False
     return not _REFUSED & set(value)
 
 
 def minion_id(value: object) -> MinionId:
-    """The id, or PeerFault with Salt's answer."""
+    """Return ``value`` as a MinionId. Raises PeerFault, with Salt's answer ``bad load``, if it is not a valid id."""
     if not is_minion_id(value):
         raise PeerFault(f"{value!r} is no minion id", packb("bad load"))
     return MinionId(str(value))

@@ -1,4 +1,4 @@
-"""Job ids: UTC time to the microsecond as twenty digits (protocol section 11.1)."""
+"""Job ids (JIDs): a UTC time to the microsecond, written as 20 digits. Source: docs/protocol.md#jids"""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import UTC, datetime, timedelta
 _FORMAT = "%Y%m%d%H%M%S%f"
 _DIGITS = 20
 
-#: Longest JID: it becomes part of keys and file names.
+#: Longest JID, characters: JIDs become parts of Redis keys and file names.
 _MAX_CHARS = 200
 
 
 def new_jid(now: float) -> str:
-    """The JID of a moment (seconds since 1970)."""
+    """Return the JID of a time given in seconds since 1970."""
     return datetime.fromtimestamp(now, UTC).strftime(_FORMAT)
 
 
 def next_jid(now: float, last: str) -> str:
-    """The JID of now, or the one after ``last`` when the clock has not moved past it."""
+    """Return the JID of ``now`` (seconds since 1970), or the JID after ``last`` if the clock has not passed it."""
     jid = new_jid(now)
     if not last or jid > last:
         return jid
@@ -25,7 +25,7 @@ def next_jid(now: float, last: str) -> str:
 
 
 def is_jid(value: object) -> bool:
-    """Twenty digits that are a time, or those with ``_`` and more behind them."""
+    """Return whether ``value`` is a JID: 20 digits that form a time, optionally followed by ``_`` and a suffix."""
     if not isinstance(value, str) or not _DIGITS <= len(value) <= _MAX_CHARS or not value.isascii():
         return False
     if not value[:_DIGITS].isdecimal():
@@ -40,10 +40,10 @@ def is_jid(value: object) -> bool:
 
 
 def jid_time(jid: str) -> datetime:
-    """The moment of a JID, in UTC. Raises ValueError for what is none."""
+    """Return the UTC time in a JID. Raises ValueError if the text does not begin with 20 digits that form a time."""
     digits = jid[:_DIGITS]
     if len(digits) < _DIGITS or not (digits.isascii() and digits.isdecimal()):
         raise ValueError(f"{jid!r} does not begin with {_DIGITS} digits")
-    # Not strptime, which loads calendars of all languages: each role asks this of each job.
+    # strptime is avoided: it loads locale data, and this function runs once for each job.
     month, day, hour, minute, second = (int(digits[at : at + 2]) for at in range(4, 14, 2))
     return datetime(int(digits[:4]), month, day, hour, minute, second, int(digits[14:]), tzinfo=UTC)

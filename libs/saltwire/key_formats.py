@@ -1,9 +1,10 @@
 """cryptography's ``serialization`` without its SSH keys, which no wire of Salt's has: import its names from here.
 
-The package imports them for who might want them, and with them ``inspect`` and four more kinds of keys: 1.5 MB in each process that
-opens a PEM. So it is put up without running its ``__init__``; what that only passes on is looked up where it comes from. Who asks
-the package for anything else (a certificate, a user's module) makes it whole by asking: the same module, the same classes. Where it
-is imported already, or a version keeps its names elsewhere, it is imported as its makers meant.
+The package imports them for who might want them, and with them ``inspect`` and four more kinds of keys: 1.5 MB in each
+process that opens a PEM. So it is put up without running its ``__init__``; what that only passes on is looked up where
+it comes from. Who asks the package for anything else (a certificate, a user's module) makes it whole by asking: the
+same module, the same classes. Where it is imported already, or a version keeps its names elsewhere, it is imported as
+its makers meant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""RSA keys as minions and masters hold them, Salt's own signature primitive, and key strings (protocol sections 4.1, 4.6, 5)."""
+"""RSA keys of minions and masters, Salt's X9.31 signature, fingerprints, and symmetric key strings.
+
+Source: docs/protocol.md#keys-and-algorithms, docs/protocol.md#x931
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from saltwire import key_formats
 from saltwire.errors import OwnFault, PeerFault, SignatureError
 
-#: Bytes behind a key string: 24 for AES-192, 32 for HMAC-SHA256.
+#: Bytes in a key string: 24 for AES-192 and 32 for HMAC-SHA256.
 KEY_BYTES = 56
 
-#: RSA keys of other sizes are refused: smaller ones are weak, larger ones make each sign-in a denial of service.
+#: RSA keys of other sizes are refused: smaller keys are weak, larger ones make each sign-in expensive for the master.
 _MIN_BITS, _MAX_BITS = 1024, 16384
 
-#: Largest public exponent: the peer chooses it, and every token and signature of its is raised to it.
+#: Largest public exponent, bits. The peer chooses it, and each check of its signatures costs time in proportion to it.
 _MAX_EXPONENT_BITS = 64
 
 
@@ -29,32 +32,35 @@ def _oaep(algorithm: hashes.HashAlgorithm) -> padding.OAEP:
     return padding.OAEP(mgf=padding.MGF1(algorithm=algorithm), algorithm=algorithm, label=None)
 
 
-#: Encryption of keys and tokens; named by the minion in each request.
+#: Map of algorithm name to encryption of keys and tokens; the minion names one in each request.
 ENC_ALGOS: Mapping[str, padding.OAEP] = {"OAEP-SHA1": _oaep(hashes.SHA1()), "OAEP-SHA224": _oaep(hashes.SHA224())}
 
-#: Signatures of replies, pillar and publications.
+#: Map of algorithm name to the hash used in signatures of replies, pillar and publications.
 SIG_ALGOS: Mapping[str, hashes.HashAlgorithm] = {"PKCS1v15-SHA1": hashes.SHA1(), "PKCS1v15-SHA224": hashes.SHA224()}
 
 
 def clean_pem(text: str) -> str:
-    """A PEM with plain newlines and no space around it: the form that keys are compared in."""
+    """Return a PEM with plain newlines and without surrounding space. Keys are compared in this form."""
     return "\n".join(text.strip().splitlines())
 
 
 class PublicKey:
-    """A peer's RSA public key."""
+    """RSA public key of the remote side."""
 
     def __init__(self, key: rsa.RSAPublicKey) -> None:
         self._key = key
         encoded = key.public_bytes(key_formats.Encoding.PEM, key_formats.PublicFormat.SubjectPublicKeyInfo)
-        #: SubjectPublicKeyInfo, cleaned.
+        #: SubjectPublicKeyInfo PEM in the form of ``clean_pem``.
         self.pem: str = clean_pem(encoded.decode())
         numbers = key.public_numbers()
         self._n, self._e, self._size = numbers.n, numbers.e, (key.key_size + 7) // 8
 
     @classmethod
     def from_pem(cls, pem: str | bytes) -> PublicKey:
-        """Reads a PEM; the header ``RSA PUBLIC KEY`` of old keys is understood. Raises PeerFault."""
+        """Parse a PEM; the old header ``RSA PUBLIC KEY`` is accepted too.
+
+        Raises PeerFault unless it is an RSA key of 1024 to 16384 bits with an exponent of at most 64 bits.
+        """
         try:
             data = pem.encode() if isinstance(pem, str) else pem
             key = key_formats.load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))
@@ -68,14 +74,18 @@ class PublicKey:
         return read
 
     def verify(self, data: bytes, signature: bytes, algo: str) -> None:
-        """Raises SignatureError unless the key's owner signed ``data``; OwnFault for an unknown algorithm."""
+        """Raise SignatureError unless ``signature`` is the key owner's signature of ``data``, OwnFault for an unknown
+        algorithm.
+        """
         try:
             self._key.verify(signature, data, padding.PKCS1v15(), _signature(algo))
         except InvalidSignature as error:
             raise SignatureError("the signature does not fit the key") from error
 
     def encrypt(self, data: bytes, algo: str) -> bytes:
-        """OAEP. Raises PeerFault for a key too small for ``data``, OwnFault for an unknown algorithm."""
+        """Return ``data`` encrypted with OAEP. Raises PeerFault if the key is too small for ``data``, OwnFault for an
+        unknown algorithm.
+        """
         try:
             return self._key.encrypt(data, _encryption(algo))
         except ValueError as error:
@@ -84,7 +94,9 @@ class PublicKey:
             ) from error
 
     def x931_recover(self, signature: bytes) -> bytes:
-        """The message that the owner's private key wrapped (section 4.6). Raises SignatureError."""
+        """Return the message inside an X9.31 signature. Raises SignatureError if the key did not make it. Source:
+        docs/protocol.md#x931
+        """
         if len(signature) != self._size:
             raise SignatureError("a signature of the wrong length")
         plain = pow(int.from_bytes(signature, "big"), self._e, self._n)
@@ -93,39 +105,43 @@ class PublicKey:
         return _x931_message(plain.to_bytes(self._size, "big"))
 
     def fingerprint(self, hash_type: str = "sha256") -> str:
-        """Colon-separated digest of the PEM's body, as ``salt-key -f`` shows it. Raises OwnFault for an unknown digest."""
+        """Return the fingerprint that ``salt-key -f`` shows. Raises OwnFault for an unknown digest name."""
         return fingerprint_of(self.pem, hash_type)
 
 
 def fingerprint_of(pem: str, hash_type: str = "sha256") -> str:
-    """The fingerprint of a PEM: its non-blank lines but the first and the last, newlines kept (section 4.5)."""
+    """Return the colon-separated hex digest of a PEM's lines without the first and the last one; blank lines are left
+    out.
+
+    Raises OwnFault for an unknown digest name.
+    """
     lines = [line for line in pem.strip().splitlines(keepends=True) if line.strip()]
     try:
         return hashlib.new(hash_type, "".join(lines[1:-1]).encode()).digest().hex(":")
     except (ValueError, TypeError) as error:
-        # TypeError: a digest without a size of its own (shake).
+        # TypeError: digests of variable size (shake) need a length.
         raise OwnFault(f"there is no digest '{hash_type}'") from error
 
 
 class PrivateKey:
-    """Our own RSA key."""
+    """RSA private key of this side."""
 
     def __init__(self, key: rsa.RSAPrivateKey) -> None:
         self._key = key
         self.public = PublicKey(key.public_key())
         numbers = key.private_numbers()
         self._n, self._d, self._size = numbers.public_numbers.n, numbers.d, (key.key_size + 7) // 8
-        #: The last message and its X9.31 signature: a master signs one digest an epoch, a minion one word for ever.
+        #: The last message and its X9.31 signature. A cache of one: a master signs one digest per epoch, a minion always "salt".
         self._wrapped: tuple[bytes, bytes] | None = None
 
     @classmethod
     def generate(cls, bits: int = 2048) -> PrivateKey:
-        """A new key."""
+        """Return a new key of ``bits`` bits with the exponent 65537."""
         return cls(rsa.generate_private_key(public_exponent=65537, key_size=bits))
 
     @classmethod
     def from_pem(cls, pem: bytes) -> PrivateKey:
-        """Reads a PEM without a passphrase. Raises OwnFault."""
+        """Parse a PEM without a passphrase. Raises OwnFault if it is not an RSA private key."""
         try:
             key = key_formats.load_pem_private_key(pem, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
@@ -135,24 +151,28 @@ class PrivateKey:
         return cls(key)
 
     def to_pem(self) -> bytes:
-        """PKCS#1, as Salt stores it."""
+        """Return the key as a PKCS#1 PEM without a passphrase, the form in which Salt stores it."""
         return self._key.private_bytes(
             key_formats.Encoding.PEM, key_formats.PrivateFormat.TraditionalOpenSSL, key_formats.NoEncryption()
         )
 
     def sign(self, data: bytes, algo: str) -> bytes:
-        """RSASSA-PKCS1-v1_5. Raises OwnFault for an unknown algorithm."""
+        """Return the RSASSA-PKCS1-v1_5 signature of ``data``. Raises OwnFault for an unknown algorithm."""
         return self._key.sign(data, padding.PKCS1v15(), _signature(algo))
 
     def decrypt(self, data: bytes, algo: str) -> bytes:
-        """OAEP. Raises PeerFault for what was not encrypted to this key."""
+        """Return the plaintext of OAEP-encrypted ``data``. Raises PeerFault if it was not encrypted to this key."""
         try:
             return self._key.decrypt(data, _encryption(algo))
         except ValueError as error:
             raise PeerFault("not encrypted to this key") from error
 
     def x931_sign(self, message: bytes) -> bytes:
-        """Wraps a message with the private key (section 4.6); deterministic. ``message`` is at most the key's size less two."""
+        """Return the X9.31 signature of ``message``, which is at most the key's size in bytes minus two. The same
+        message gives the same bytes.
+
+        Source: docs/protocol.md#x931
+        """
         known = self._wrapped
         if known is not None and known[0] == message:
             return known[1]
@@ -163,14 +183,17 @@ class PrivateKey:
 
 
 def generate_key_string() -> str:
-    """A fresh key string: 76 characters."""
+    """Return a random key string: base64 of 56 bytes, 76 characters."""
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def derive_key_string(secret: bytes, *, purpose: str, epoch: int, minion_id: str = "", fingerprint: str = "") -> str:
-    """The key string that every holder of ``secret`` agrees on without a word: HKDF-SHA256 over purpose, epoch, id and key."""
+    """Derive a key string from the master's secret: HKDF-SHA256 over purpose, epoch, minion id and key fingerprint.
+
+    Every worker that has ``secret`` computes the same key string, so no key is ever stored or sent between workers.
+    """
     fields = (b"saltern", purpose.encode(), str(epoch).encode(), minion_id.encode(), fingerprint.encode())
-    # Lengths before fields, so that no two sets of fields have one encoding.
+    # Each field is preceded by its length, so that different fields never have the same encoding.
     info = b"".join(len(field).to_bytes(4, "big") + field for field in fields)
     derived = HKDF(algorithm=hashes.SHA256(), length=KEY_BYTES, salt=None, info=info).derive(secret)
     return base64.b64encode(derived).decode()

@@ -1,7 +1,8 @@
 """Maps that travel between minion and master, as types: one TypedDict for each kind of message.
 
-A received message is checked by hand before it gets one of these types; the types themselves check nothing at run time. Fields that
-a sender may leave out are marked NotRequired. Free-form values (arguments, results, grains, pillar) are ``Any``.
+A received message is checked by hand before it gets one of these types; the types themselves check nothing at run time.
+Fields that a sender may leave out are marked NotRequired. Free-form values (arguments, results, grains, pillar) are
+``Any``.
 """
 
 from __future__ import annotations

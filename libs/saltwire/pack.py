@@ -1,7 +1,10 @@
-"""msgpack as Salt puts it on the wire, and as it puts it on the event bus (protocol sections 2 and 10.1).
+"""msgpack in the two forms that Salt uses: requests and publications on the wire, and events on the bus.
 
-On the wire: the old specification (no bin types, no str8), everything decoded to text where it is UTF-8. On the bus: bin
-types, text decoded strictly. Peers may send anything: whatever cannot be read raises PeerFault and nothing else.
+On the wire: the old msgpack format without bin types; bytes become text where they are valid UTF-8. On the bus: bin
+types, and text must be UTF-8. Every input is untrusted: bytes that cannot be unpacked raise PeerFault and no other
+exception.
+
+Source: docs/protocol.md#msgpack, docs/protocol.md#event-framing
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ _EXT_DATETIME = 78
 _EXT_CONSTANT = 79
 _DATETIME_FORMAT = "%Y%m%dT%H:%M:%S.%f"
 
-#: Largest message that is unpacked. A return may be large (a report, a log); a hundred megabytes are an attack or a mistake.
+#: Largest message that is unpacked, bytes. Returns may be large (a report, a log), but not larger than this.
 MAX_MESSAGE = 100 * 1024 * 1024
 
-#: Lists and maps in each other that are read. msgpack packs 511, and what came in a message goes on inside of an event or a record.
+#: Deepest nesting of lists and maps that is read. msgpack packs 511 levels, and a received value is later packed inside others.
 _DEEPEST = 400
 
 _SEPARATOR = b"\n\n"
@@ -32,17 +35,19 @@ _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
 
 def packb(value: object) -> bytes:
-    """Wire bytes of a value. Sets become lists, integers beyond 64 bits text, unknown objects their text.
+    """Return the wire bytes of a value. Sets become lists, integers above 64 bits become text, unknown objects become
+    their ``str()``.
 
-    Raises OwnFault for what nests too deeply (or contains itself).
+    Raises OwnFault for a value that is nested too deeply or contains itself.
     """
     return _packed(value, use_bin_type=False)
 
 
 def unpackb(data: bytes, *, raw: bool = False) -> Any:
-    """A value of the wire; texts decoded where they are UTF-8, left as bytes where not. ``raw``: keys decoded, values as bytes.
+    """Return the value of wire bytes. Bytes that are valid UTF-8 become text, others stay bytes; ``raw`` decodes only
+    the keys of maps.
 
-    Raises PeerFault for anything that is not one msgpack value.
+    Raises PeerFault for anything but one msgpack value of at most 100 MB.
     """
     if len(data) > MAX_MESSAGE:
         raise PeerFault(f"a message of {len(data)} bytes; {MAX_MESSAGE} are allowed")
@@ -56,12 +61,12 @@ def unpackb(data: bytes, *, raw: bool = False) -> Any:
 
 
 def pack_event(tag: str, data: Mapping[str, object]) -> bytes:
-    """The bytes of an event: tag, two newlines, map. Raises OwnFault as ``packb`` does."""
+    """Return the bytes of an event: tag, two newlines, packed map. Raises OwnFault for data that is nested too deeply."""
     return tag.encode() + _SEPARATOR + _packed(dict(data), use_bin_type=True)
 
 
 def unpack_event(frame: bytes) -> tuple[str, dict[str, Any]]:
-    """Tag and data of an event. Raises PeerFault."""
+    """Return (tag, data) of an event's bytes. Raises PeerFault if they are malformed."""
     tag, separator, body = frame.partition(_SEPARATOR)
     try:
         data = msgpack.unpackb(
@@ -75,14 +80,16 @@ def unpack_event(frame: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def text(value: object) -> str | None:
-    """A text field that may have stayed bytes; None when it is neither."""
+    """Return a field as text, decoding bytes; None if the field is neither text nor bytes."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return value if isinstance(value, str) else None
 
 
 def octets(value: object) -> bytes | None:
-    """A binary field that may have turned into text on its way (section 2); None when it is neither."""
+    """Return a field as bytes, encoding text that msgpack decoded on the way; None if the field is neither text nor
+    bytes.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     return value if isinstance(value, bytes) else None
@@ -119,7 +126,7 @@ def _to_wire(value: object) -> object:
 
 
 def _portable(value: object) -> object:
-    """A copy in which every integer fits and every text can be encoded; only made when plain packing failed."""
+    """Return a copy whose integers fit 64 bits and whose texts can be encoded. Only used after plain packing failed."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -129,7 +136,7 @@ def _portable(value: object) -> object:
     if isinstance(value, Mapping):
         return {_portable(key): _portable(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        # Stays one: it may be the key of a map.
+        # A tuple stays a tuple: it may be the key of a map, and a list cannot be one.
         return tuple(_portable(item) for item in value)
     if isinstance(value, list | set | frozenset):
         return [_portable(item) for item in value]
@@ -140,7 +147,7 @@ def _encodable(value: str) -> str:
     try:
         value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # A lone surrogate that stands for no byte; JSON can bring one.
+        # A lone surrogate that does not encode a byte; JSON input can contain one.
         return value.encode("utf-8", "replace").decode()
     return value
 
@@ -154,7 +161,7 @@ def _from_ext(code: int, data: bytes) -> Any:
 
 
 def _decoded(value: Any, levels: int = _DEEPEST) -> Any:
-    # The unpacker makes no subclasses. Most values are texts: those of a list or map are not asked for one by one.
+    # The unpacker creates no subclasses, so types are compared by identity. Texts are handled inline for speed.
     kind = type(value)
     if kind is bytes:
         return _text(value)

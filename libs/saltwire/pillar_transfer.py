@@ -1,4 +1,7 @@
-"""``_pillar``: pillar under a key of its own, signed by the master (protocol section 7.2)."""
+"""The reply to ``_pillar``: pillar encrypted under its own key string and signed by the master.
+
+Source: docs/protocol.md#pillar-transfer
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def seal_pillar(
     enc_algo: str,
     sig_algo: str,
 ) -> bytes:
-    """The master's answer."""
+    """Return the master's reply. Only the owner of ``minion_pub`` can decrypt it."""
     key_string = generate_key_string()
     wrapped = minion_pub.encrypt(key_string.encode(), enc_algo)
     data = packb({"key": wrapped, "pillar": dict(pillar), "nonce": nonce})
@@ -31,7 +34,11 @@ def seal_pillar(
 def open_pillar(
     reply: bytes, *, private_key: PrivateKey, master_pub: PublicKey, nonce: str, enc_algo: str, sig_algo: str
 ) -> dict[str, Any]:
-    """The pillar. Raises PeerFault (no answer of this form: sign in again), SignatureError, NonceError."""
+    """Return the pillar in a master's reply.
+
+    Raises PeerFault if the reply is malformed (the caller signs in again), SignatureError if the master did not sign
+    it, NonceError if it answers another request.
+    """
     outer = unpackb(reply)
     wrapped, sealed = (
         (octets(outer.get("key")), octets(outer.get("pillar"))) if isinstance(outer, dict) else (None, None)

@@ -1,4 +1,7 @@
-"""Publications on 4505: sealed once by the master, opened by every minion (protocol section 6)."""
+"""Publications on port 4505: the master encrypts and signs each job once, and every minion decrypts it.
+
+Source: docs/protocol.md#publications
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,23 @@ from saltwire.keys import SIG_ALGOS, PrivateKey, PublicKey
 from saltwire.messages import Publication
 from saltwire.pack import octets, packb, text, unpackb
 
-#: A job without these is none.
+#: Fields that every job has; a publication without one of them is ignored.
 _NEEDED = ("tgt", "jid", "fun", "arg")
 
-#: What a JID may be that an operator chose: it becomes the name of files, with more before and behind it.
+#: Form of a JID that an operator chose. JIDs become parts of file names.
 _JID = re.compile(r"[A-Za-z0-9_][\w.+=@:-]{0,199}", re.ASCII)
 
-#: Characters of a wrong value that are told.
+#: Characters of a wrong value that an error message shows.
 _SHOWN = 100
 
-#: Bits of a serial below the milliseconds: more publications in one millisecond than a stream can take.
+#: Bits of a serial that hold the stream's sequence number; the bits above hold milliseconds.
 _SEQUENCE_BITS = 12
 
 
 def seal_job(load: Mapping[str, object], aes: Crypticle, private_key: PrivateKey, sig_algo: str, serial: int) -> bytes:
-    """The payload of a publication. ``serial`` must rise as long as ``aes`` lives."""
+    """Return the packed publication of a job. ``serial`` must rise from call to call for as long as the key ``aes`` is
+    in use.
+    """
     sealed = aes.dumps({**load, "serial": serial})
     return packb({"enc": "aes", "load": sealed, "sig_algo": sig_algo, "sig": private_key.sign(sealed, sig_algo)})
 
@@ -35,10 +40,11 @@ def seal_job(load: Mapping[str, object], aes: Crypticle, private_key: PrivateKey
 def open_job(
     payload: bytes, aes: Crypticle, *, gate: SerialGate, master_pub: PublicKey | None = None, verify: bool = False
 ) -> Publication | None:
-    """The job; None for what is to be dropped in silence (an old serial, another scheme).
+    """Decrypt a publication; return None for one to ignore: an old serial, another encryption, or a missing field.
 
-    Raises AuthenticationError when the key has changed (sign in again, open once more), SignatureError, PeerFault, also for what
-    is no job (``job_fault``).
+    ``verify``: check the signature with ``master_pub``. Raises AuthenticationError if the key has changed (the caller
+    signs in again and opens the publication once more), SignatureError, and PeerFault for a malformed job (see
+    ``job_fault``).
     """
     outer = unpackb(payload)
     if not isinstance(outer, dict) or outer.get("enc") != "aes":
@@ -59,7 +65,9 @@ def open_job(
 
 
 def job_fault(job: Mapping[str, object]) -> str:
-    """Why what was published is no job that can be run; empty: it is one. It must have the fields that a job needs."""
+    """Return why a published map is not a job that can run; empty if it is one. The map has the fields jid, fun and
+    arg.
+    """
     jid, fun, arg = job["jid"], job["fun"], job["arg"]
     if not isinstance(jid, str) or not _JID.fullmatch(jid):
         return f"{_shown(jid)} is no JID"
@@ -73,19 +81,23 @@ def job_fault(job: Mapping[str, object]) -> str:
 
 def _shown(value: object) -> str:
     try:
-        text_of_it = repr(value)
+        shown = repr(value)
     except RecursionError:
-        text_of_it = f"a {type(value).__name__} that nests too deeply"
-    return text_of_it if len(text_of_it) <= _SHOWN else f"{text_of_it[:_SHOWN]}..."
+        shown = f"a {type(value).__name__} that nests too deeply"
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
 def topic(minion_id: str) -> str:
-    """The topic of one minion where publications are filtered."""
+    """Return the topic that one minion subscribes to when the master filters publications (``zmq_filtering``): SHA-1 of
+    its id in hex.
+    """
     return hashlib.sha1(minion_id.encode(), usedforsecurity=False).hexdigest()
 
 
 def serial_of_stream_id(stream_id: str) -> int:
-    """The serial of an entry ``<milliseconds>-<sequence>`` of the stream of publications: every publisher agrees on it."""
+    """Return the serial of a Redis stream id ``<milliseconds>-<sequence>``. All publishers compute the same serial for
+    one entry.
+    """
     milliseconds, _, sequence = stream_id.partition("-")
     return int(milliseconds) << _SEQUENCE_BITS | min(int(sequence or 0), (1 << _SEQUENCE_BITS) - 1)
 

@@ -1,4 +1,4 @@
-"""Every event tag, built and parsed here alone (protocol section 10.2)."""
+"""Event tags: every tag is built and parsed here. Source: docs/protocol.md#event-tags"""
 
 from __future__ import annotations
 
@@ -14,88 +14,88 @@ PRESENCE_PRESENT = "salt/presence/present"
 PRESENCE_CHANGE = "salt/presence/change"
 MINION_START_LEGACY = "minion_start"
 
-#: Prefix of orders to the reactor, and of its answers.
+#: Prefix of events by which operators change the reactor, and of the reactor's answers.
 REACTOR_ORDERS = "salt/reactors/manage/"
 
-#: Prefix of all job events, for subscriptions.
+#: Prefix of all events about jobs, for subscriptions.
 JOBS = "salt/job/"
 
 
 def fileserver_update(backend: str) -> str:
-    """A backend of the file server was brought up to date."""
+    """Tag of the event that a fileserver backend was updated."""
     return f"salt/fileserver/{backend}/update"
 
 
 def job_new(jid: str) -> str:
-    """A job was recorded."""
+    """Tag of the event that a job was recorded."""
     return f"salt/job/{jid}/new"
 
 
 def job_publish(jid: str) -> str:
-    """A job was published."""
+    """Tag of the event that a job was published."""
     return f"salt/job/{jid}/publish"
 
 
 def job_ret(jid: str, minion: str) -> str:
-    """A minion returned."""
+    """Tag of the event that a minion returned."""
     return f"salt/job/{jid}/ret/{minion}"
 
 
 def job_start(jid: str, minion: str) -> str:
-    """A minion began."""
+    """Tag of the event that a minion started a job."""
     return f"salt/job/{jid}/start/{minion}"
 
 
 def job_progress(jid: str, minion: str, number: int) -> str:
-    """A minion finished one state of a run."""
+    """Tag of the event that a minion finished one state of a run; ``number`` is the state's number in the run."""
     return f"salt/job/{jid}/prog/{minion}/{number}"
 
 
 def job_state_error(jid: str, minion: str, fun: str) -> str:
-    """A state of a run failed."""
+    """Tag of the event that a state of a run failed."""
     return f"salt/job/{jid}/sub/{minion}/error/{fun}"
 
 
 def run(jid: str) -> str:
-    """The stem of a runner's events."""
+    """Common prefix of a runner's event tags."""
     return f"salt/run/{jid}"
 
 
 def run_new(jid: str) -> str:
-    """A runner began."""
+    """Tag of the event that a runner started."""
     return f"salt/run/{jid}/new"
 
 
 def run_ret(jid: str) -> str:
-    """A runner ended."""
+    """Tag of the event that a runner ended."""
     return f"salt/run/{jid}/ret"
 
 
 def wheel(jid: str) -> str:
-    """The stem of a wheel call's events."""
+    """Common prefix of the event tags of one wheel call."""
     return f"salt/wheel/{jid}"
 
 
 def minion_start(minion: str) -> str:
-    """A minion is there."""
+    """Tag of the event that a minion started."""
     return f"salt/minion/{minion}/start"
 
 
 def minion_refresh(minion: str) -> str:
-    """A minion's grains came anew."""
+    """Tag of the event that the master stored new grains of a minion."""
     return f"minion/refresh/{minion}"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedTag:
-    """What a tag is about; fields that it does not have are empty."""
+    """Parts of one of Salt's tags; a part that the tag does not have is empty."""
 
     kind: str
     jid: str = ""
     minion: str = ""
 
 
-#: Kind -> its form. Minion ids hold no slash.
+#: Map of kind to the form of its tags. Minion ids contain no slash.
 _FORMS: Mapping[str, re.Pattern[str]] = {
     "job_new": re.compile(r"salt/job/(?P<jid>[^/]+)/new"),
     "job_publish": re.compile(r"salt/job/(?P<jid>[^/]+)/publish"),
@@ -118,7 +118,7 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
 
 
 def parse(tag: str) -> ParsedTag | None:
-    """What the tag is about; None for a tag of somebody else's."""
+    """Return the parts of one of Salt's tags; None for any other tag."""
     for kind, form in _FORMS.items():
         found = form.fullmatch(tag)
         if found:
@@ -126,7 +126,8 @@ def parse(tag: str) -> ParsedTag | None:
     return None
 
 
-#: Tags that are the master's own: a minion that fires them could make others believe things (section 7.6).
+#: Globs of tags that only the master fires; events of minions with such a tag are dropped.
+#: Source: docs/protocol.md#event-blacklist
 _MASTERS_OWN = (
     "salt/job/*/publish",
     "salt/job/*/new",
@@ -141,15 +142,15 @@ _MASTERS_OWN = (
 )
 
 
-#: Where the tags of Salt's own begin; those of others are whatever their senders like.
+#: Prefixes of Salt's own tags.
 _SALTS = ("salt/", "minion/")
 
 
 def is_salts(tag: str) -> bool:
-    """Whether the tag is one of Salt's own, whose readers take ``id`` in the data for who speaks."""
+    """Return whether a tag is Salt's own. Readers of such events take ``id`` in the data for the sender."""
     return tag.startswith(_SALTS) or tag == MINION_START_LEGACY
 
 
 def minion_may_fire(tag: str) -> bool:
-    """Whether a minion's event may go onto the bus under this tag."""
+    """Return whether the master may put a minion's event with this tag onto the bus."""
     return not any(fnmatch.fnmatchcase(tag, pattern) for pattern in _MASTERS_OWN)

@@ -17,7 +17,7 @@ def test_it_makes_a_minion_wait_for_a_minute_at_most(said: float, waits: float) 
     with pytest.raises(Busy) as caught:
         check_busy(busy_answer(said))
     assert caught.value.retry_after == waits
-    assert str(caught.value) == f"the master is busy and says to ask again after {waits:g} s"
+    assert str(caught.value) == f"the master is busy; repeat the request after {waits:g} s"
 
 
 @pytest.mark.parametrize(

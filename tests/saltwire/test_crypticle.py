@@ -19,7 +19,7 @@ from saltwire.errors import AuthenticationError, NonceError, OwnFault, PeerFault
 from saltwire.keys import generate_key_string
 from saltwire.pack import packb
 
-# Protocol section 5: key bytes 00..37, IV 64..73.
+# docs/protocol.md#crypticle: key bytes 00..37, IV 64..73.
 KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc="
 IV = bytes(range(0x64, 0x74))
 NONCE = "0123456789abcdef0123456789abcdef"

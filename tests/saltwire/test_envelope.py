@@ -235,7 +235,7 @@ def test_the_request_that_the_table_starts_from_is_good(master: Master, minion_k
 
 Request = Callable[[PrivateKey, PrivateKey], bytes]
 
-#: A request that is refused -> what its sender is told. In the order of protocol section 3.3.
+#: A request that is refused -> what its sender is told. In the order of docs/protocol.md#reply-order.
 REFUSED: dict[str, tuple[Request, Any]] = {
     "version 2": (lambda own, _: request(own, outer={"version": 2}), "bad load"),
     "no version": (lambda own, _: request(own, outer={"version": DROP}), "bad load"),
@@ -259,7 +259,7 @@ REFUSED: dict[str, tuple[Request, Any]] = {
     "sealed garbage": (lambda own, _: request(own, sealed=SESSION.encrypt(b"pickle::\xc1")), "bad load"),
     "sealed list": (lambda own, _: request(own, sealed=SESSION.dumps([1])), "payload and load must be a dict"),
     "sealed text": (lambda own, _: request(own, sealed=SESSION.dumps("x")), "payload and load must be a dict"),
-    # A foreign plaintext counts as an empty map (section 5), which has no token.
+    # A foreign plaintext counts as an empty map (docs/protocol.md#crypticle), which has no token.
     "sealed something else": (lambda own, _: request(own, sealed=SESSION.encrypt(b"else")), "bad load"),
     "inner id has a null byte": (lambda own, _: request(own, id="a\0"), "bad load: id contains a null byte"),
     "inner id is a number": (lambda own, _: request(own, id=5), "bad load: id 5 is not a string"),

@@ -50,7 +50,7 @@ def fetched(content: bytes, size: int, *, level: int | None = None) -> bytes:
         request = download.request()
         assert {**request, "loc": 0} == {"cmd": "_serve_file", "path": "a/b", "saltenv": "base", "loc": 0}
         part = content[request["loc"] : request["loc"] + size]
-        # Over the wire, as raw values (section 7.4).
+        # Over the wire, as raw values (docs/protocol.md#file-transfer).
         got += download.feed(unpackb(packb(chunk(part, "a/b", gzip_level=level)), raw=True))
         if download.done:
             return got

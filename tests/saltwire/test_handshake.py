@@ -36,7 +36,7 @@ PORT = 4505
 
 # ------------------------------------------------------------------------------------------------------------------- verdicts
 
-#: Protocol section 4.3: (state, same key, auto accept, auto reject) -> (stored as, ret, act).
+#: docs/protocol.md#sign-in-decisions: (state, same key, auto accept, auto reject) -> (stored as, ret, act).
 DECIDED: dict[tuple[object, ...], tuple[str | None, Any, str]] = {
     # 5. rejected stays so, whatever the lists say
     **{("rejected", *facts): (None, False, "reject") for facts in itertools.product((True, False), repeat=3)},
@@ -108,7 +108,7 @@ def test_a_first_sign_in_is_read(minion_key: PrivateKey) -> None:
     assert request.autosign_grains == {"uuid": "1"}
     assert request.nonce is not None
     assert len(request.nonce) == 32
-    # Sent again and again, with the same nonce and token (section 4.2).
+    # Sent again and again, with the same nonce and token (docs/protocol.md#sign-in-request).
     assert sign_in.request() == sign_in.request()
 
 

@@ -232,7 +232,7 @@ def test_x931_blocks_are_those_of_the_protocol(minion_key: PrivateKey) -> None:
 
 
 def test_x931_signatures_of_one_message_are_made_once(monkeypatch: pytest.MonkeyPatch, small_key: PrivateKey) -> None:
-    # They take forty milliseconds with 2048 bits, and a fleet that comes back signs in all at once (section 13.11).
+    # They take forty milliseconds with 2048 bits, and a fleet that comes back signs in all at once (docs/protocol.md#traps).
     made: list[int] = []
 
     def counted(base: int, exponent: int, modulus: int) -> int:

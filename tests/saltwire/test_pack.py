@@ -21,7 +21,7 @@ from saltwire.pack import octets, pack_event, packb, text, unpack_event, unpackb
 
 # ------------------------------------------------------------------------------------------------------------------ to bytes
 
-#: (value, exact wire bytes): the old specification, protocol section 2.
+#: (value, exact wire bytes): the old specification, docs/protocol.md#msgpack.
 PACKED: dict[str, tuple[Any, bytes]] = {
     "none": (None, b"\xc0"),
     "booleans": ([True, False], b"\x92\xc3\xc2"),
@@ -80,7 +80,7 @@ def test_what_cannot_be_packed_is_our_own_fault() -> None:
 
 # ---------------------------------------------------------------------------------------------------------------- from bytes
 
-#: (bytes, value, value when raw). Protocol section 2.
+#: (bytes, value, value when raw). docs/protocol.md#msgpack
 UNPACKED: dict[str, tuple[bytes, Any, Any]] = {
     "text": (b"\xa3abc", "abc", b"abc"),
     "bytes that are no text": (b"\xa2\xff\xfe", b"\xff\xfe", b"\xff\xfe"),

@@ -46,7 +46,7 @@ def test_the_form_of_a_publication(master_key: PrivateKey) -> None:
 
 
 def test_the_topic_of_a_minion() -> None:
-    # Verified against stock minions: protocol section 1.2.
+    # Verified against stock minions: docs/protocol.md#publish-framing.
     assert topic("pv") == "9b879864942a33d1bccda3c057d3629e5092b9ba"
     assert len(topic("ä")) == 40
 
@@ -65,7 +65,7 @@ def test_another_key_asks_for_a_sign_in_and_leaves_the_gate_alone(master_key: Pr
     payload = seal_job(JOB, AES, master_key, SHA1, 9)
     with pytest.raises(AuthenticationError):
         open_job(payload, FOREIGN, gate=gate, master_pub=master_key.public, verify=True)
-    # The same publication is opened once more with the new key (section 9).
+    # The same publication is opened once more with the new key (docs/protocol.md#key-rotation).
     assert open_job(payload, AES, gate=gate) == JOB
 
 
@@ -127,7 +127,7 @@ DROPPED: dict[str, bytes] = {
         for name in ("tgt", "jid", "fun", "arg")
     },
 }
-# The topic frame is 40 bytes of text: not one msgpack value (section 1.2).
+# The topic frame is 40 bytes of text: not one msgpack value (docs/protocol.md#publish-framing).
 NOT_MESSAGES = {"the topic": DROPPED.pop("the topic"), "nothing": b"", "garbage": b"\xc1", "no load": packb({"enc": "aes"}),
                 "load is a number": packb({"enc": "aes", "load": 5}),
                 "sealed garbage": packb({"enc": "aes", "load": AES.encrypt(b"pickle::\xc1")})}  # fmt: skip

@@ -11,7 +11,7 @@ from saltwire.tags import ParsedTag, minion_may_fire, parse
 
 JID = "20260101000000000000"
 
-#: (tag, as protocol section 10.2 spells it, what it means).
+#: (tag, as docs/protocol.md#event-tags spells it, what it means).
 BUILT: tuple[tuple[str, str, ParsedTag | None], ...] = (
     (tags.AUTH, "salt/auth", ParsedTag("auth")),
     (tags.KEY, "salt/key", ParsedTag("key")),

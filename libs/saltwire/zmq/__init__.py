@@ -1,1 +1,1 @@
-"""The only sockets of saltwire: a minion's two."""
+"""A minion's two ZeroMQ sockets: requests (``req``) and publications (``sub``)."""

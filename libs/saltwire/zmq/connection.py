@@ -1,4 +1,4 @@
-"""Whether a socket's peer is connected, by what libzmq tells of it."""
+"""Whether the remote end of a ZeroMQ socket is connected, according to the socket's monitor events."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import struct
 
 import zmq
 
-#: Number of the event, and what belongs to it, in the machine's own order (zmq_socket_monitor(3)). pyzmq's own reader of it
-#: would bring asyncio into every minion.
+#: Event number and its value in native byte order, see zmq_socket_monitor(3). pyzmq's own parser would import asyncio into
+#: every minion.
 _EVENT = struct.Struct("=hi")
 
 
 class Connection:
-    """Looks after one socket that connects to one peer. To be made before it connects, and closed before the context ends."""
+    """Monitors one socket that connects to one address. Create it before ``connect``; close it before the ZeroMQ
+    context ends.
+    """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
@@ -23,7 +25,7 @@ class Connection:
         self._times = 0
 
     def up(self) -> bool:
-        """True while there is a connection."""
+        """Return whether the socket is connected now."""
         while self._monitor.poll(0):
             event, _ = _EVENT.unpack(self._monitor.recv_multipart()[0])
             self._up = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -31,12 +33,12 @@ class Connection:
         return self._up
 
     def times(self) -> int:
-        """How often there was a new connection until now."""
+        """Return how many times the socket has connected so far."""
         self.up()
         return self._times
 
     def close(self) -> None:
-        """Stops looking."""
+        """Stop monitoring."""
         self._socket.disable_monitor()
-        # Open, it would keep the context from ending.
+        # An open monitor socket would block the end of the ZeroMQ context.
         self._monitor.close(0)

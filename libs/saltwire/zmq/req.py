@@ -1,4 +1,8 @@
-"""A minion's request socket: ask, wait, ask again. One question at a time; for one thread (protocol section 1.1)."""
+"""A minion's request socket: sends a request, waits for the reply, repeats the request. One request at a time, used by
+one thread.
+
+Source: docs/protocol.md#request-framing
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,11 @@ import zmq
 
 from saltwire.zmq.connection import Connection
 
-#: Largest answer that is read: a chunk of a file or a pillar is far smaller.
+#: Largest reply that is read, bytes. Chunks of files and pillars are far smaller.
 _MAX_ANSWER = 256 * 1024 * 1024
 
 
-#: Seconds between two looks whether the answer is still waited for.
+#: Seconds between two calls of ``given_up``.
 _LOOK = 1.0
 
 
@@ -22,15 +26,17 @@ class NoAnswer(Exception):
 
 
 class RequestSocket:
-    """A DEALER that speaks REQ's frames, so that a request can be sent again without losing the answer to the first."""
+    """A DEALER socket that sends the frames of a REQ socket. It can repeat a request without losing the reply to the
+    first attempt.
+    """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, *, watched: bool = False) -> None:
-        """``watched``: ``connected`` will be asked."""
+        """Connect to ``endpoint``. ``watched``: monitor the connection, so that ``connected`` can tell its state."""
         self.endpoint = endpoint
         self.socket = context.socket(zmq.DEALER)
         for name, value in (
             (zmq.LINGER, 0),
-            # An address that swallows every packet is left; the kernel would try it for two minutes.
+            # Milliseconds. Without this limit the kernel tries an unreachable address for two minutes.
             (zmq.CONNECT_TIMEOUT, 10_000),
             (zmq.RECONNECT_IVL, 100),
             (zmq.RECONNECT_IVL_MAX, 5000),
@@ -45,15 +51,17 @@ class RequestSocket:
         self.socket.connect(endpoint)
 
     def connected(self) -> bool:
-        """Whether there is a connection now; True of one that is not watched."""
+        """Return whether the socket is connected now; always True if it is not watched."""
         return self._connection is None or self._connection.up()
 
     def send(self, payload: bytes) -> None:
-        """Sends a request; queued while there is no connection."""
+        """Send a request. ZeroMQ queues it while there is no connection."""
         self.socket.send_multipart([b"", payload])
 
     def receive(self, timeout: float) -> bytes | None:
-        """The next answer, None after ``timeout`` seconds without one; 0 takes what is there already."""
+        """Return the next reply, or None if none arrives within ``timeout`` seconds. Timeout 0 returns a reply that has
+        arrived already.
+        """
         deadline = time.monotonic() + timeout
         left = timeout
         while self.socket.poll(int(left * 1000) + 1 if left > 0 else 0):
@@ -70,9 +78,10 @@ class RequestSocket:
         wanted: Callable[[bytes], bool] = lambda answer: True,
         given_up: Callable[[], bool] = lambda: False,
     ) -> bytes:
-        """The first wanted answer; the request is sent again after each of ``waits`` (seconds).
+        """Send a request and return the first reply for which ``wanted`` is true; repeat the request after each pause
+        of ``waits`` (seconds).
 
-        Raises NoAnswer at their end, or once it is ``given_up``.
+        Raises NoAnswer after the last pause, or as soon as ``given_up`` returns True.
         """
         started = time.monotonic()
         for wait in waits:
@@ -87,7 +96,7 @@ class RequestSocket:
         raise NoAnswer(f"no answer from the master at {self.endpoint} within {time.monotonic() - started:.0f} s")
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
         self.socket.close()

@@ -1,4 +1,4 @@
-"""A minion's subscription to publications (protocol section 1.2)."""
+"""A minion's subscription to publications. Source: docs/protocol.md#publish-framing"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import zmq
 
-#: Largest publication that is read.
+#: Largest publication that is read, bytes.
 _MAX_PUBLICATION = 64 * 1024 * 1024
 
 
@@ -21,16 +21,17 @@ def subscribe(
     randomize: bool = True,
     before: Callable[[zmq.Socket[bytes]], None] | None = None,
 ) -> zmq.Socket[bytes]:
-    """A connected SUB socket for every publication. Pauses before reconnects are spread, so that a fleet does not return at once.
+    """Return a connected SUB socket that receives every publication.
 
-    ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options; without ``randomize`` the pause is the first.
-    ``before`` has the socket before it connects: who wants to know of connections must look from then on.
+    ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options. ``randomize`` spreads the pauses before
+    reconnects, so that a fleet does not reconnect all at once; without it the pause is ``recon_default``. ``before`` is
+    called with the socket before it connects, for monitors that must see the first connection.
     """
     sub = context.socket(zmq.SUB)
     pause = random.randint(recon_default, recon_default + recon_max) if randomize else recon_default
     for name, value in (
         (zmq.LINGER, 1),
-        # An address that swallows every packet is left; the kernel would try it for two minutes.
+        # Milliseconds. Without this limit the kernel tries an unreachable address for two minutes.
         (zmq.CONNECT_TIMEOUT, 10_000),
         (zmq.RECONNECT_IVL, pause),
         (zmq.RECONNECT_IVL_MAX, max(recon_max, pause)),

@@ -30,7 +30,7 @@ def publisher(context: zmq.Context[zmq.Socket[bytes]]) -> tuple[zmq.Socket[bytes
 def test_everything_is_heard(context: zmq.Context[zmq.Socket[bytes]], publisher: tuple[zmq.Socket[bytes], str]) -> None:
     sub = subscribe(context, publisher[1], "a", recon_default=10, recon_max=20)
     sub.setsockopt(zmq.RCVTIMEO, DEADLINE_MS)
-    # The subscription itself tells when the publisher knows of it (section 1.2).
+    # The subscription itself tells when the publisher knows of it (docs/protocol.md#publish-framing).
     assert publisher[0].recv() == b"\x01"
     publisher[0].send(b"one frame")
     publisher[0].send_multipart([b"topic", b"two frames"])
