@@ -1,5 +1,10 @@
-"""Built-in beacons: each has ``validate(ctx, config)``, which says whether a configuration is one and why not, and ``beacon(ctx,
-config)``, which looks once and gives the events of that look; ``close(ctx, config)`` where something is held open.
+"""Built-in beacons, which run periodically on the minion and report events. They behave like Salt's beacons of the same
+names.
 
-What is remembered between two looks is in ``ctx.scratch``. Source: Salt's beacons of the same names.
+Each module has ``validate(ctx, config)``, which returns (whether the configuration is valid, comment), and
+``beacon(ctx, config)``,
+which checks once and returns the list of events. A module that keeps files or processes open also has ``close(ctx,
+config)``.
+State between two checks is kept in ``ctx.scratch``.
+Source: docs/execution.md#beacons
 """

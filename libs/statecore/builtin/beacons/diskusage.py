@@ -1,4 +1,4 @@
-"""File systems of the host that are fuller than a percentage."""
+"""Beacon diskusage: file systems whose used share reaches a percentage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from statecore.system.scheduling.beacon_config import listed, own, percent
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Mount point, or a regular expression that mount points match -> 63%, or a number."""
+    """Check the configuration: maps of mount point (or regular expression for mount points) to a percentage such as
+    63%.
+    """
     if fault := listed(config, "diskusage"):
         return False, fault
     for entry in own(config):
@@ -28,7 +30,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{"diskusage": percent, "mount": mount point}`` for each that is reached."""
+    """Return an event ``{"diskusage": percent, "mount": mount point}`` for each file system that reaches its limit."""
     found = []
     for entry in own(config):
         for pattern, limit in entry.items():
@@ -40,7 +42,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _mounts(ctx: Context) -> Iterator[tuple[str, Path]]:
-    """Mount points of the host, each by its own name and as we reach it."""
+    """Yield (mount point in the host's names, real path) of the host's file systems."""
     for mounted in mount_table.parse(ctx.host.mount_table()).values():
         yield mounted.point, ctx.host.path(mounted.point)
 
@@ -49,9 +51,9 @@ def _used(place: Path) -> float | None:
     try:
         info = file_system(place)
     except OSError:
-        # Unmounted meanwhile, or not for us to see.
+        # The file system was unmounted meanwhile, or must not be inspected.
         return None
     used = info.f_blocks - info.f_bfree
     whole = used + info.f_bavail
-    # One without blocks (proc) is not full.
+    # A file system without blocks, such as proc, is never full.
     return round(100 * used / whole, 1) if whole else 0.0

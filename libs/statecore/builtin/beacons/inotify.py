@@ -1,4 +1,4 @@
-"""Files and directories that change, told by the kernel."""
+"""Beacon inotify: changes of files and directories, reported by the kernel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from statecore.host.inotify import MASKS, Change, Watcher
 from statecore.model.context import Context
 from statecore.system.scheduling.beacon_config import listed, merged
 
-#: What is told where no mask says.
+#: Changes that are reported for a path without ``mask``.
 _DEFAULT = ("create", "delete", "modify")
 
 _PATH_OPTIONS = ("mask", "recurse", "auto_add")
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``files``: path -> ``mask``, ``recurse``, ``auto_add``, ``exclude``."""
+    """Check the configuration: ``files`` is a map of path to options ``mask``, ``recurse``, ``auto_add``,
+    ``exclude``.
+    """
     if fault := listed(config, "inotify"):
         return False, fault
     whole = merged(config)
@@ -56,10 +58,12 @@ def _fault_of(options: Any) -> str:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{"path": file, "change": "IN_CREATE"}`` with the watched path as tag; ``coalesce``: the same change once a look.
+    """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each change. The event's tag is the watched path.
 
-    A directory is watched alone, with ``recurse`` all below it, with ``auto_add`` directories that come later too. ``exclude``:
-    beginnings of paths, globs, or ``{regular expression: {regex: True}}``.
+    Option ``coalesce``: report equal changes of one check once. Options of a path: ``recurse`` watches all directories
+    below it,
+    ``auto_add`` also directories that are created later. ``exclude`` is a list of path prefixes, globs, or
+    ``{regular expression: {regex: True}}``.
     """
     whole = merged(config)
     key = f"{whole.get('_beacon_name', 'inotify')}.notifier"
@@ -85,7 +89,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def close(ctx: Context, config: list[dict[str, Any]]) -> None:
-    """Nothing is watched any more."""
+    """Stop watching all files."""
     watcher = ctx.scratch.pop(f"{merged(config).get('_beacon_name', 'inotify')}.notifier", None)
     if watcher is not None:
         watcher.close()

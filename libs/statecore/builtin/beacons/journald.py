@@ -1,4 +1,4 @@
-"""Entries of the systemd journal, read with the host's journalctl."""
+"""Beacon journald: new entries of the systemd journal, read with the host's journalctl."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.scheduling.beacon_config import listed, merged
 
-#: What journalctl ends its output with when asked for a cursor.
+#: Beginning of the last line of ``journalctl --show-cursor``.
 _CURSOR = "-- cursor: "
 
 #: Fields that are numbers in Salt's events, by the Python library that it reads the journal with; journalctl writes
@@ -41,12 +41,12 @@ _NUMBERS = frozenset(
 
 
 def available(ctx: Context) -> str | None:
-    """The reason why it cannot work here."""
+    """Return None if the host has journalctl, else a sentence with the reason."""
     return None if ctx.host.which("journalctl") else "journalctl is missing."
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``services``: name -> field -> value."""
+    """Check the configuration: ``services`` is a map of service name to a map of journal field to value."""
     if fault := listed(config, "journald"):
         return False, fault
     services = merged(config).get("services", {})
@@ -56,7 +56,9 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each new entry that has all fields of a service, with the service's name as tag."""
+    """Return an event for each new journal entry that has all fields of a service. The event's tag is the service
+    name.
+    """
     whole = merged(config)
     key = f"{whole.get('_beacon_name', 'journald')}.cursor"
     cursor = ctx.scratch.get(key)
@@ -64,7 +66,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     words += ["--lines=0"] if cursor is None else [f"--after-cursor={cursor}"] if cursor else []
     done = ctx.host.run(words)
     if done.retcode and not done.stderr.strip() and not cursor:
-        # A journal without an entry has no cursor: what comes is new from its beginning.
+        # An empty journal has no cursor. The next check then reads it from its beginning.
         ctx.scratch[key] = ""
         return []
     if done.retcode:
@@ -91,5 +93,7 @@ def _typed(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits(entry: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
-    """journalctl writes numbers as text."""
+    """Return whether an entry has all fields. Values are compared as text, because journalctl writes numbers as
+    text.
+    """
     return all(str(entry.get(name)) == str(value) for name, value in fields.items())

@@ -1,4 +1,4 @@
-"""Load averages outside of their thresholds."""
+"""Beacon load: load averages outside of their limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _VALID = (True, "Valid beacon configuration")
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``averages``: 1m, 5m or 15m -> [low, high]; ``emitatstartup`` and ``onchangeonly``: booleans."""
+    """Check the configuration: ``averages`` is a map of 1m, 5m or 15m to [low, high]; ``emitatstartup`` and
+    ``onchangeonly`` are booleans.
+    """
     if fault := listed(config, "load"):
         return False, fault
     whole = merged(config)
@@ -40,7 +42,10 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One event with all averages while one of them is outside; with ``onchangeonly`` when it leaves its bounds."""
+    """Return one event with all load averages if one of them is outside of its limits.
+
+    Option ``onchangeonly``: only when an average leaves its limits.
+    """
     whole = merged(config)
     now = dict(zip(_AVERAGES, os.getloadavg(), strict=True))
     bounds = {name: (float(low), float(high)) for name, (low, high) in whole["averages"].items() if name in now}
@@ -51,7 +56,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     last = ctx.scratch.get(key)
     ctx.scratch[key] = now
     if last is None:
-        # At the start nothing has changed; as in Salt, it then is only remembered.
+        # As in Salt, the first check only stores the averages.
         return []
     crossed = any(
         (now[name] > high > last[name]) or (now[name] < low < last[name]) for name, (low, high) in bounds.items()

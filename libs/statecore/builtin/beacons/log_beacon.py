@@ -1,4 +1,4 @@
-"""Lines that are added to a file and match."""
+"""Beacon log: new lines of a file that match a regular expression."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from statecore.system.scheduling.beacon_config import listed, merged
 
 VIRTUAL = "log"
 
-#: Bytes that are read at a look; what is more waits for the next one.
+#: Most bytes that one check reads. The next check reads the rest.
 _MOST = 4 * 1024 * 1024
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``file``: its path; ``tags``: tag -> ``regex``."""
+    """Check the configuration: ``file`` is a path, ``tags`` a map of tag to a map with ``regex``."""
     if fault := listed(config, "log"):
         return False, fault
     whole = merged(config)
@@ -36,7 +36,9 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{"match": "yes", "raw": line, "error": ""}`` for each new line that a regular expression matches from its start."""
+    """Return an event ``{"match": "yes", "raw": line, "error": ""}`` for each new line whose beginning matches. Its
+    tag is the configured tag.
+    """
     whole = merged(config)
     patterns = {
         tag: re.compile(options["regex"]) for tag, options in whole.get("tags", {}).items() if options.get("regex")
@@ -51,7 +53,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def close(ctx: Context, config: list[dict[str, Any]]) -> None:
-    """The file is let go."""
+    """Close the file."""
     tail = ctx.scratch.pop(_key(merged(config)), None)
     if tail is not None:
         tail.file.close()
@@ -62,7 +64,9 @@ def _key(whole: Mapping[str, Any]) -> str:
 
 
 def _new_lines(ctx: Context, whole: Mapping[str, Any]) -> list[str]:
-    """Whole lines that were added since the last look; of a file that was replaced, what the old one still had, too."""
+    """Return the complete lines that were added since the last check. If the file was replaced, also the remaining
+    lines of the old file.
+    """
     key, path = _key(whole), ctx.host.path(str(whole["file"]))
     tail: _Tail | None = ctx.scratch.get(key)
     if tail is None:
@@ -70,7 +74,7 @@ def _new_lines(ctx: Context, whole: Mapping[str, Any]) -> list[str]:
         return []
     lines = tail.read()
     now, held = path.stat(), os.fstat(tail.file.fileno())
-    # The old one is held open, so that its number is not given to the new one.
+    # The old file is still open, so the new file cannot have the same inode.
     if (now.st_dev, now.st_ino) != (held.st_dev, held.st_ino):
         tail.file.close()
         tail = ctx.scratch[key] = _Tail(path.open("rb"), 0)
@@ -80,13 +84,15 @@ def _new_lines(ctx: Context, whole: Mapping[str, Any]) -> list[str]:
 
 @dataclass
 class _Tail:
-    """An open file, and up to where it has been read."""
+    """An open file, and the offset in bytes up to which it has been read."""
 
     file: BinaryIO
     start: int
 
     def read(self) -> list[str]:
-        """Whole lines behind ``start``; from the beginning if the file was cut."""
+        """Return the complete lines after ``start`` and move ``start``. A file that became shorter is read from its
+        beginning.
+        """
         if os.fstat(self.file.fileno()).st_size < self.start:
             self.start = 0
         self.file.seek(self.start)

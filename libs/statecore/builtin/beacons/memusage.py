@@ -1,4 +1,4 @@
-"""More memory in use than a percentage."""
+"""Beacon memusage: used memory that reaches a percentage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statecore.system.scheduling.beacon_config import listed, merged, percent
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``percent``: 63%, or a number."""
+    """Check the configuration: ``percent`` is a limit such as 63%."""
     if fault := listed(config, "memusage"):
         return False, fault
     whole = merged(config)
@@ -23,7 +23,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{"memusage": percent}`` while it is reached: what is not available, of all there is."""
+    """Return an event ``{"memusage": percent}`` if the used memory (total minus available) reaches the limit."""
     info = ctx.call("status.meminfo")
     total, available = (int(info[name]["value"]) for name in ("MemTotal", "MemAvailable"))
     used = round(100 * (total - available) / total, 1)

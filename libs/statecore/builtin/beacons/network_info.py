@@ -1,4 +1,4 @@
-"""Counters of network interfaces that reach a value."""
+"""Beacon network_info: counters of network interfaces that reach a value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statecore.model.context import Context
 from statecore.system.hostfiles import processes
 from statecore.system.scheduling.beacon_config import listed, merged
 
-#: Name -> column of /proc/net/dev behind the interface.
+#: Counter -> its column in /proc/net/dev, counted from 0 after the interface.
 _COLUMNS: Mapping[str, int] = {
     "bytes_sent": 8,
     "bytes_recv": 0,
@@ -28,7 +28,7 @@ _REACHED: Mapping[str, Callable[[int, int], bool]] = {
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``interfaces``: name -> ``type`` (equal or greater) and counters."""
+    """Check the configuration: ``interfaces`` is a map of name to ``type`` (equal or greater) and limits by counter."""
     if fault := listed(config, "network_info"):
         return False, fault
     interfaces = merged(config).get("interfaces", {})
@@ -46,7 +46,9 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{"interface": name, "network_info": counters}`` for each of which one counter is reached."""
+    """Return an event ``{"interface": name, "network_info": counters}`` for each interface of which one counter
+    reaches its limit.
+    """
     counters = _counters(ctx)
     found = []
     for name, options in merged(config).get("interfaces", {}).items():

@@ -1,4 +1,4 @@
-"""Processes of the host that run, or do not."""
+"""Beacon ps: processes of the host that run, or do not run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.system.scheduling.beacon_config import listed, merged
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``processes``: name -> running or stopped."""
+    """Check the configuration: ``processes`` is a map of process name to ``running`` or ``stopped``."""
     if fault := listed(config, "ps"):
         return False, fault
     whole = merged(config)
@@ -23,7 +23,9 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{name: "Running"}`` of each that is to be told while it runs, ``{name: "Stopped"}`` while it does not."""
+    """Return an event ``{name: "Running"}`` or ``{name: "Stopped"}`` for each process that is in its configured
+    status.
+    """
     running = {each.name for each in processes.all_of(ctx.host)}
     found: list[dict[str, Any]] = []
     for name, wanted in merged(config)["processes"].items():

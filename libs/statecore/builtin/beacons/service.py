@@ -1,4 +1,4 @@
-"""Whether services run."""
+"""Beacon service: whether services run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.system.scheduling.beacon_config import listed, merged
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """``services``: name -> its options."""
+    """Check the configuration: ``services`` is a map of service name to a map of options."""
     if fault := listed(config, "service"):
         return False, fault
     services = merged(config).get("services")
@@ -29,10 +29,13 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{name: {"running": bool}, "service_name": name}`` with the name as tag.
+    """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the
+    service name.
 
-    Options of a service: ``onchangeonly`` (at the start too, unless ``emitatstartup`` is false; ``delay``: seconds that the change
-    has to last), ``is_running_state`` (only while it runs, or does not), ``uncleanshutdown`` (a pid file: is it left over?).
+    Options of a service: ``onchangeonly`` (only when the status changes, and at the minion's start unless
+    ``emitatstartup`` is false),
+    ``delay`` (seconds that a change has to last), ``is_running_state`` (only if the service runs, or if it does not),
+    ``uncleanshutdown`` (path of a pid file: report whether a stopped service has left it).
     """
     whole = merged(config)
     known = ctx.scratch.setdefault(f"{whole.get('_beacon_name', 'service')}.last", {})
@@ -49,7 +52,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _has_changed(known: dict[str, Any], name: str, status: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    """Whether the change is to be told now."""
+    """Return whether a change of the service's status is due to be reported."""
     delay, now = options.get("delay", 0), time.monotonic()
     last = known.get(name)
     if last is None or last["running"] != status["running"]:

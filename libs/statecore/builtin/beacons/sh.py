@@ -1,6 +1,6 @@
-"""Commands that are started in the host's interactive shells, seen by strace: one for each shell that is found.
+"""Beacon sh: commands that users start in interactive shells of the host. One strace process follows each shell.
 
-What strace tells goes into a directory of its own below the host's temporary one, and is read at each look.
+strace writes to a private temporary directory of the host, which each check reads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statecore.model.errors import CommandError
 from statecore.system.hostfiles import plain_text, processes
 from statecore.system.scheduling.beacon_config import listed, merged
 
-#: What strace says of a process that has ended.
+#: strace's error for a process that has ended.
 _GONE = "No such process"
 
 #: Starts strace apart from us, says where it writes, and its number; $1 is the shell. What it says of itself is kept,
@@ -31,7 +31,7 @@ place=$(mktemp -d) || exit 1
 echo "$place"
 """
 
-#: A call that was made: its words are C strings.
+#: An execve call in strace's output. The program and its arguments are C strings.
 _CALL = re.compile(r'execve\(("(?:[^"\\]|\\.)*"), \[(.*?)\](?:, |\.\.\.)')
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{2}|.)")
@@ -40,21 +40,22 @@ _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b
 
 @dataclass(slots=True)
 class _Traced:
-    """One shell that is looked at."""
+    """An interactive shell that strace follows."""
 
     user: str
-    #: The host's directory that strace writes into.
+    #: Directory of the host that strace writes to.
     place: str
+    #: Bytes of strace's output that have been read.
     read: int = 0
 
 
 def available(ctx: Context) -> str | None:
-    """The reason why it cannot work here."""
+    """Return None if the host has strace, else a sentence with the reason."""
     return None if ctx.host.which("strace") else "strace is missing."
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """It has no options of its own."""
+    """Check the configuration: the beacon has no options of its own."""
     if not isinstance(config, list):
         return False, "Configuration for sh beacon must be a list."
     if fault := listed(config, "sh"):
@@ -65,12 +66,14 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{"cmd": program, "args": its words, "user": who has the shell}`` of each command, with the shell's number as tag."""
+    """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command. The event's tag is the
+    shell's process id.
+    """
     traced, refused = _known(ctx, config)
     every = {each.pid: each for each in processes.all_of(ctx.host)}
     names = _names_of_shells(ctx)
     for pid, process in every.items():
-        # One below another is followed with it.
+        # strace -f also follows the child processes of a shell.
         followed = pid in traced or any(above in traced for above in _ancestors(pid, every))
         if not followed and pid not in refused and _is_shell(process, names):
             traced[pid] = _Traced(ctx.host.user_name(process.uids[1]), _started(ctx, pid))
@@ -82,10 +85,10 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for words in _new_calls(ctx, shell)
         ]
         if ended:
-            # One that ended before strace had it is no fault.
-            if pid in every and (said := _said(ctx, shell)) and _GONE not in said:
+            # A shell that ended before strace could follow it is not an error.
+            if pid in every and (reason := _stderr(ctx, shell)) and _GONE not in reason:
                 refused.add(pid)
-                faults.append(f"strace of {pid}: {said}")
+                faults.append(f"strace of {pid}: {reason}")
             remove_tree(ctx.host.path(traced.pop(pid).place))
     refused &= every.keys()
     if faults and not found:
@@ -94,7 +97,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def close(ctx: Context, config: list[dict[str, Any]]) -> None:
-    """No shell is looked into any more."""
+    """Stop all strace processes and remove their directories."""
     traced, _ = _known(ctx, config)
     for shell in traced.values():
         pid = plain_text.host_text(ctx.host, f"{shell.place}/pid").strip()
@@ -105,7 +108,9 @@ def close(ctx: Context, config: list[dict[str, Any]]) -> None:
 
 
 def _known(ctx: Context, config: list[dict[str, Any]]) -> tuple[dict[int, _Traced], set[int]]:
-    """Number of a shell -> how it is looked at; those that cannot be."""
+    """Return (map of process id to followed shell, process ids that strace could not follow), kept between two
+    checks.
+    """
     name = merged(config).get("_beacon_name", "sh")
     known: tuple[dict[int, _Traced], set[int]] = ctx.scratch.setdefault(f"{name}.shells", ({}, set()))
     return known
@@ -117,7 +122,7 @@ def _names_of_shells(ctx: Context) -> set[str]:
 
 
 def _is_shell(process: processes.Process, names: set[str]) -> bool:
-    """Whether it is one that somebody types into: without a script, and without a command of its own."""
+    """Return whether the process is an interactive shell: without a script and without a command in its arguments."""
     if not process.words:
         return False
     first, *options = process.words
@@ -142,11 +147,13 @@ def _started(ctx: Context, pid: int) -> str:
 
 
 def _new_calls(ctx: Context, shell: _Traced) -> Iterator[list[str]]:
-    """Words of the commands that were started since the last look; one that was not found was not."""
+    """Yield program and arguments of each command since the last check. Failed execve calls (program not found) are
+    left out.
+    """
     try:
-        with ctx.host.path(f"{shell.place}/out").open("rb") as told:
-            told.seek(shell.read)
-            data = told.read()
+        with ctx.host.path(f"{shell.place}/out").open("rb") as output:
+            output.seek(shell.read)
+            data = output.read()
     except FileNotFoundError:
         return
     whole, _, _ = data.rpartition(b"\n")
@@ -158,10 +165,10 @@ def _new_calls(ctx: Context, shell: _Traced) -> Iterator[list[str]]:
 
 
 def _plain(text: str) -> str:
-    """A C string without its escapes."""
+    """Decode the escapes of a C string."""
     raw = _ESCAPED.sub(_letter, text)
     try:
-        # Bytes that are no ASCII are escaped one by one.
+        # strace escapes the bytes of a non-ASCII character one by one.
         return raw.encode("latin-1").decode("utf-8", "replace")
     except UnicodeEncodeError:
         return raw
@@ -176,5 +183,5 @@ def _letter(match: re.Match[str]) -> str:
     return _LETTERS.get(what, what)
 
 
-def _said(ctx: Context, shell: _Traced) -> str:
+def _stderr(ctx: Context, shell: _Traced) -> str:
     return plain_text.host_text(ctx.host, f"{shell.place}/err").strip()

@@ -1,4 +1,4 @@
-"""Numbers of the module ``status``, all in one event."""
+"""Beacon status: values of the ``status`` execution module, all in one event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALL = {name: ["all"] for name in ("loadavg", "cpustats", "meminfo", "vmstats", 
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Function of the module -> the items that are wanted, or all."""
+    """Check the configuration: maps of a function of the ``status`` module to the wanted items, or ``all``."""
     if not isinstance(config, list):
         return False, "Configuration for status beacon must be a list."
     functions = [name for entry in own(config) for name in entry]
@@ -24,15 +24,15 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``{"data": {function: {item: value}}}`` with the time in UTC as tag."""
-    told: dict[str, Any] = {}
+    """Return one event ``{"data": {function: {item: value}}}``. The event's tag is the time in UTC."""
+    data: dict[str, Any] = {}
     for entry in own(config) or [_ALL]:
         for name, wanted in entry.items():
             try:
-                told[name] = _items(ctx.call(f"status.{name}"), wanted if isinstance(wanted, list) else [wanted])
+                data[name] = _items(ctx.call(f"status.{name}"), wanted if isinstance(wanted, list) else [wanted])
             except CommandError:
-                told[name] = {}
-    return [{"tag": datetime.now(UTC).replace(tzinfo=None).isoformat(), "data": told}]
+                data[name] = {}
+    return [{"tag": datetime.now(UTC).replace(tzinfo=None).isoformat(), "data": data}]
 
 
 def _items(data: Any, wanted: list[Any]) -> Any:

@@ -1,1 +1,3 @@
-"""Executors: ways to run a function of a job (``module_executors``). One that returns None leaves it to the next."""
+"""Executors, which run the function of a job (option ``module_executors``). If an executor returns None, the next
+one is called.
+"""

@@ -1,4 +1,4 @@
-"""The function is called."""
+"""Executor direct_call: call the function in the job's process."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from statecore.model.context import Context
 def execute(
     ctx: Context, data: Mapping[str, Any], func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """What the function returns."""
+    """Call the function and return its result."""
     return func(*args, **kwargs)

@@ -1,4 +1,6 @@
-"""Minions begin one after the other, spread over ``splaytime`` seconds; each always waits as long as its id says."""
+"""Executor splay: delay the job, so that minions start spread over ``splaytime`` seconds. A minion always has the
+same delay.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 
-#: Seconds, where neither the job (``executor_opts``) nor the option ``splaytime`` says otherwise.
+#: Seconds, if neither the job's ``executor_opts`` nor the option ``splaytime`` is set.
 _SPLAYTIME = 300
 
-#: How many places the ids are spread over.
-_PLACES = 8192
+#: Number of slots that the minion ids are hashed to.
+_SLOTS = 8192
 
 _WORD = 0xFFFFFFFF
 
@@ -21,7 +23,7 @@ _WORD = 0xFFFFFFFF
 def execute(
     ctx: Context, data: Mapping[str, Any], func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
-    """Waits; the next executor runs the function. Raises InvocationError for a time that is none."""
+    """Wait, and let the next executor run the function. Raises InvocationError for an invalid ``splaytime``."""
     asked = data.get("executor_opts")
     seconds = asked.get("splaytime") if isinstance(asked, Mapping) else None
     if seconds is None:
@@ -32,7 +34,7 @@ def execute(
 
 
 def delay(minion_id: str, seconds: float) -> int:
-    """Whole seconds that this minion waits: the place of its id among all, as Salt computes it (Jenkins one-at-a-time)."""
+    """Return the whole seconds that this minion waits, computed from its id as in Salt (Jenkins one-at-a-time hash)."""
     digest = 0
     for byte in minion_id.encode():
         digest = (digest + byte) & _WORD
@@ -41,4 +43,4 @@ def delay(minion_id: str, seconds: float) -> int:
     digest = (digest + (digest << 3)) & _WORD
     digest ^= digest >> 11
     digest = (digest + (digest << 15)) & _WORD
-    return int(seconds * (digest & (_PLACES - 1)) / _PLACES)
+    return int(seconds * (digest & (_SLOTS - 1)) / _SLOTS)

@@ -1,4 +1,4 @@
-"""The function runs in a ``salt-call`` of its own, as the user that the option ``sudo_user`` names."""
+"""Executor sudo: run the function in a ``salt-call`` process as the user of the option ``sudo_user``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.model.errors import CommandError
 
 
 def available(ctx: Context) -> str | None:
-    """Why not: no user is named, or the host has no sudo."""
+    """Return None if ``sudo_user`` is set and the host has sudo, else a sentence with the reason."""
     if not ctx.opts.get("sudo_user"):
         return "the option sudo_user names no user"
     return None if ctx.host.which("sudo") else "the host has no program sudo"
@@ -20,7 +20,9 @@ def available(ctx: Context) -> str | None:
 def execute(
     ctx: Context, data: Mapping[str, Any], func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """What the function returned there; its exit code is the job's. Raises CommandError for an answer that is none."""
+    """Return the function's result from ``salt-call``, and set its exit code as the job's. Raises CommandError for
+    output that is not a return.
+    """
     config = ctx.opts.get("conf_file")
     command = ["sudo", "-u", str(ctx.opts["sudo_user"]), "salt-call", "--out", "json", "--metadata"]
     command += ["-c", str(config).rpartition("/")[0]] if config else []
@@ -39,5 +41,5 @@ def execute(
 
 
 def _word(value: Any) -> str:
-    """An argument as the command line reads it back."""
+    """Write an argument so that salt-call's command line parses it to the same value."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""External pillar: what a command prints, read as JSON."""
+"""External pillar cmd_json: the output of a command, parsed as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from statecore.model.errors import CommandError
 
 
 def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: str) -> Any:
-    """The data of a command that runs without a shell; ``%s`` in it is the minion's id. Raises CommandError."""
+    """Run the command without a shell and return its JSON data. ``%s`` in it is replaced by the minion's id. Raises
+    CommandError.
+    """
     try:
         words = shlex.split(command)
     except ValueError as error:

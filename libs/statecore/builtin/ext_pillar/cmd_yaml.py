@@ -1,4 +1,4 @@
-"""External pillar: what a command prints, read as YAML."""
+"""External pillar cmd_yaml: the output of a command, parsed as YAML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from statecore.render import yaml
 
 
 def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: str) -> Any:
-    """The data of a command that runs through a shell; ``%s`` in it is the minion's id. Raises CommandError."""
+    """Run the command through a shell and return its YAML data. ``%s`` in it is replaced by the minion's id. Raises
+    CommandError.
+    """
     wanted = command.replace("%s", checked_id(minion_id)) if "%s" in command else command
     output = output_of(wanted, ctx.host, ctx.opts)
     try:

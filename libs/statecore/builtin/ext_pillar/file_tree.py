@@ -1,4 +1,6 @@
-"""External pillar: files below a directory of the minion's own, or of its nodegroups: name -> content."""
+"""External pillar file_tree: files below a minion's own directory, or below those of its nodegroups, as a map of
+name to content.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,24 @@ def ext_pillar(
     renderer_whitelist: list[str] | None = None,
     template: bool = False,
 ) -> dict[str, Any]:
-    """``<root_dir>/hosts/<id>`` over ``<root_dir>/nodegroups/<group>``; directories are maps, a last newline is dropped.
+    """Return the files of ``<root_dir>/nodegroups/<group>``, overridden by those of ``<root_dir>/hosts/<id>``.
+    Directories become maps.
 
-    ``root_dir`` relative: below every root of the pillarenv. ``keep_newline``: true, or globs of paths. ``template``: files
-    go through the renderers that they name, else through ``render_default``. ``debug`` tells the log where nothing is.
+    The last newline of a file is removed.
+
+    root_dir
+        absolute path, or a path relative to each pillar root of the pillarenv
+    follow_dir_links
+        True: follow symbolic links to directories
+    keep_newline
+        True, or a list of globs for paths: keep the last newline
+    template
+        True: render each file with the renderers in its first line, else with ``render_default``
+    renderer_blacklist, renderer_whitelist
+        renderers that files must not use; the only ones that they may use
+    debug
+        True: log directories that do not exist
+
     Raises CommandError.
     """
     if not isinstance(keep_newline, bool | list):
@@ -59,7 +75,7 @@ def ext_pillar(
 
 def _roots(ctx: Context, root_dir: str | None) -> list[Path]:
     if not root_dir:
-        raise CommandError("it needs root_dir, the directory that holds hosts/ and nodegroups/")
+        raise CommandError("set root_dir, the directory that contains hosts/ and nodegroups/")
     if Path(root_dir).is_absolute():
         return [Path(root_dir)]
     env = ctx.opts.get("pillarenv")
@@ -72,7 +88,7 @@ def _roots(ctx: Context, root_dir: str | None) -> list[Path]:
 
 
 def _directories(ctx: Context, minion_id: str, root: Path) -> Iterator[Path]:
-    """What the minion gets, later over earlier."""
+    """Yield the directories of the minion. A later directory overrides an earlier one."""
     nodegroups = ctx.opts.get("nodegroups") or {}
     subject = Subject(minion_id, ctx.grains, ctx.pillar)
     groups = sorted((root / "nodegroups").iterdir()) if nodegroups and (root / "nodegroups").is_dir() else []
@@ -83,13 +99,13 @@ def _directories(ctx: Context, minion_id: str, root: Path) -> Iterator[Path]:
         except TargetError as error:
             raise CommandError(f"nodegroup '{group.name}': {error}") from error
     if minion_id in ("", ".", "..") or "/" in minion_id:
-        raise CommandError(f"the minion's id '{minion_id}' is no name of a directory")
+        raise CommandError(f"the minion's id '{minion_id}' is not a valid name of a directory")
     yield root / "hosts" / minion_id
 
 
 @dataclass(frozen=True, slots=True)
 class _Render:
-    """How files become data."""
+    """Renders the text of a file to data with the configured renderers."""
 
     ctx: Context
     default: str | None
@@ -100,18 +116,18 @@ class _Render:
         first, _, rest = text.partition("\n")
         named = first.startswith("#!") and not first.startswith("#!/")
         pipe = first.removeprefix("#!") if named else self.default or ""
-        steps = [step.strip() for step in pipe.split("|") if self._may(step.split()[0] if step.strip() else "")]
-        if not steps or not text.strip():
+        renderers = [step.strip() for step in pipe.split("|") if self._may(step.split()[0] if step.strip() else "")]
+        if not renderers or not text.strip():
             return {}
         body, names = ("\n" + rest if named else text), {"sls": path.name}
         try:
-            data = self.ctx.templates.data(body, "|".join(steps), names, saltenv=self.ctx.saltenv, source=str(path))
+            data = self.ctx.templates.data(body, "|".join(renderers), names, saltenv=self.ctx.saltenv, source=str(path))
         except SlsError as error:
-            # Its words may quote what is secret.
+            # The error may quote secrets of the file, so that only the log shows it.
             log.error("file_tree: %s", error)
-            mark = error.faults[0].mark or path
-            raise CommandError(f"{mark} cannot be rendered; why is in the master's log") from error
-        # Of text the first line stays, as in Salt: that it is one for us makes it no other text.
+            position = error.faults[0].mark or path
+            raise CommandError(f"{position} cannot be rendered; the reason is in the master's log") from error
+        # As in Salt, rendered text keeps its first line with the renderers.
         return first + data if named and isinstance(data, str) else data
 
     def _may(self, name: str) -> bool:
@@ -120,21 +136,23 @@ class _Render:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads a directory into a map."""
+    """Reads a directory into a map of name to content."""
 
     follow: bool
     keep: bool | list[str]
     render: _Render | None
 
     def read(self, directory: Path) -> dict[str, Any]:
-        """Everything below a directory."""
+        """Return the content of all files below a directory."""
         return self._read(directory, Path(), frozenset())
 
     def _read(self, directory: Path, below: Path, inside: frozenset[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         real = os.path.realpath(directory)
         if real in inside:
-            raise CommandError(f"{directory} leads back to {real}: a link that would be followed without end")
+            raise CommandError(
+                f"{directory} leads back to {real}: a symbolic link that leads to a directory above itself"
+            )
         try:
             entries = sorted(directory.iterdir())
         except OSError as error:
@@ -167,6 +185,6 @@ class _Reader:
     def _keeps(self, below: Path, name: str) -> bool:
         if isinstance(self.keep, bool):
             return self.keep
-        # Salt knows what lies in the directory itself as ./name.
+        # Salt's path of a file in the minion's directory itself is ./name.
         paths = (os.path.join(str(below), name), str(below / name))
         return any(fnmatch(path, str(pattern)) for pattern in self.keep for path in paths)

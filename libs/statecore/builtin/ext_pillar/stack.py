@@ -1,4 +1,4 @@
-"""External pillar: layers of YAML files, listed in files, each saying how it goes over those before it (PillarStack)."""
+"""External pillar stack (PillarStack): YAML files that are merged in order. Each file may select how it is merged."""
 
 from __future__ import annotations
 
@@ -29,10 +29,16 @@ _MERGE_LAST = "merge-last"
 
 
 def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """The stack of the files that the configuration files ``args`` list, and those that ``kwargs`` choose.
+    """Return the merged data of the YAML files that the configuration files list.
 
-    ``kwargs``: ``grains:path``, ``pillar:path`` or ``opts:path`` -> value found there -> configuration file or files;
-    ``__env__`` stands for the pillarenv. Raises CommandError.
+    args
+        paths of configuration files
+    kwargs
+        ``grains:path``, ``pillar:path`` or ``opts:path``: a map of value to configuration file or files. The files of
+        the value at this
+        path are used. ``__env__`` is replaced by the pillarenv
+
+    Raises CommandError.
     """
     stack: dict[str, Any] = {}
     for path in [*args, *_chosen(ctx, pillar, kwargs)]:
@@ -44,7 +50,7 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], *args: Any,
 
 
 def _chosen(ctx: Context, pillar: Mapping[str, Any], choices: Mapping[str, Any]) -> list[str]:
-    """Configuration files by what is found in grains, pillar or options."""
+    """Return the configuration files that are selected by values of grains, pillar or options."""
     env = str(ctx.opts.get("pillarenv") or ctx.opts.get("saltenv") or "base")
     sources: Mapping[str, Mapping[str, Any]] = {"pillar": pillar, "grains": ctx.grains, "opts": ctx.opts}
     found: list[str] = []
@@ -58,14 +64,14 @@ def _chosen(ctx: Context, pillar: Mapping[str, Any], choices: Mapping[str, Any])
         try:
             named = chosen.get(traverse(sources[kind], path), [])
         except TypeError:
-            # A list or a map is the key of nothing.
+            # A list or a map cannot be a key.
             continue
         found += [str(file).replace("__env__", env) for file in (named if isinstance(named, list) else [named])]
     return found
 
 
 class _Layers:
-    """The files that one configuration file lists."""
+    """The YAML files that one configuration file lists."""
 
     def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, Any], path: str) -> None:
         self._path = path
@@ -89,11 +95,11 @@ class _Layers:
         )
 
     def over(self, stack: dict[str, Any]) -> dict[str, Any]:
-        """The stack with the layers over it. Raises CommandError."""
+        """Merge the YAML files over the stack and return the result. Raises CommandError."""
         for item in _listed(self._rendered(self._path, stack=stack)):
             if not item.strip():
                 continue
-            # A pattern may be absolute, or lead up: pathlib's globs may not.
+            # A pattern may be absolute or contain `..`, which pathlib's glob does not allow.
             paths = sorted(glob.glob(str(self._directory / item)))  # noqa: PTH207
             if not paths:
                 log.info('Ignoring pillar stack template "%s": nothing in "%s" has this name', item, self._directory)
@@ -125,7 +131,7 @@ class _Layers:
 
 
 def _line(error: BaseException) -> int:
-    """The innermost line of a template that an error passed through, 0 for none."""
+    """Return the innermost template line that an error passed through, 0 if there is none."""
     found = getattr(error, "lineno", 0) or 0
     traceback = error.__traceback__
     while traceback is not None:
@@ -136,7 +142,7 @@ def _line(error: BaseException) -> int:
 
 
 def _listed(text: str) -> list[str]:
-    """The items of a configuration file: a YAML list, else its lines."""
+    """Return the items of a configuration file: of a YAML list, else its lines."""
     try:
         data = yaml.load(text)
     except yaml.YamlFault:
@@ -145,7 +151,9 @@ def _listed(text: str) -> list[str]:
 
 
 def merged(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
-    """A map with a layer over it, by the layer's strategy. Neither is changed. Raises CommandError for an unknown one."""
+    """Merge a map over another with the strategy of the upper map, and return the result. Raises CommandError for an
+    unknown strategy.
+    """
     strategy = layer.get(_STRATEGY, _MERGE_LAST)
     own = {key: value for key, value in layer.items() if key != _STRATEGY}
     found: dict[str, Any] = _lookup(strategy, _MAPS)(stack, own)
@@ -162,7 +170,7 @@ def _map_last(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
 def _map_first(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
     found = dict(stack)
     for key, value in layer.items():
-        # The same as merge-last, the other way round.
+        # merge-last with the two values swapped.
         found[key] = _over(_clean(value), stack[key]) if key in stack else _clean(value)
     return found
 
@@ -193,7 +201,7 @@ _LISTS: Mapping[str, Callable[[list[Any], list[Any]], list[Any]]] = {
 
 
 def _over(under: Any, value: Any) -> Any:
-    """One value over another; values of different types replace each other."""
+    """Merge a value over another one. A value of a different type replaces the lower value."""
     if type(under) is not type(value):
         return _clean(value)
     if isinstance(value, dict):
@@ -206,7 +214,7 @@ def _over(under: Any, value: Any) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """A copy of a value without the strategies in it."""
+    """Return a copy of a value without merge strategies."""
     if isinstance(value, dict):
         return {key: _clean(each) for key, each in value.items() if key != _STRATEGY}
     if isinstance(value, list) and value and isinstance(value[0], dict) and _STRATEGY in value[0]:

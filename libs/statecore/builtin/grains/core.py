@@ -1,6 +1,8 @@
-"""The system and this process, under Salt's names. What describes the host is read from its own files.
+"""Grains of the operating system, the machine and the minion's process, with Salt's names and values.
 
-Nothing here runs a program or asks a name server: all grains together take a few milliseconds.
+Facts about the host are read from the host's own files. No program is run and no name server is asked, so that all
+grains together
+take a few milliseconds.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles.plain_text import first_line, host_text, text, there
 
-#: The version of Salt whose wire protocol and state semantics this is; trees compare it (``grains.saltversioninfo``).
+#: Version of Salt whose protocol and states Saltern implements. State trees compare it (``grains.saltversioninfo``).
 SALT_VERSION = "3008.3"
 
-#: os-release's ID -> what Salt calls the system, where that is not the file's NAME without "GNU/Linux" or "Linux".
+#: ID of os-release -> grain os, if it differs from NAME without "GNU/Linux" or "Linux".
 _SYSTEMS: Mapping[str, str] = {
     "rhel": "RedHat",
     "linuxmint": "Mint",
@@ -33,7 +35,7 @@ _SYSTEMS: Mapping[str, str] = {
     "sled": "SUSE",
 }
 
-#: os-release's ID, or an ID of its ID_LIKE, -> the family; what is not here is a family of its own.
+#: ID or ID_LIKE of os-release -> grain os_family. A system that is not listed is a family of its own.
 _FAMILIES: Mapping[str, str] = {
     "alpine": "Alpine",
     "arch": "Arch",
@@ -48,20 +50,22 @@ _FAMILIES: Mapping[str, str] = {
     "ubuntu": "Debian",
 }
 
-#: Systems whose osfinger has all of the release; of others it has the first number.
+#: Systems whose osfinger contains the whole release; that of others contains its first number.
 _WHOLE_RELEASE = ("Ubuntu", "Pop")
 
-#: Systems whose osfinger has the short name.
+#: Systems whose osfinger starts with the grain os; that of others starts with osfullname.
 _SHORT_FINGER = ("Debian", "Raspbian", "AlmaLinux")
 
-#: dpkg's and others' names of architectures, by the kernel's.
+#: os_family -> kernel's name of an architecture -> the package manager's name.
 _ARCHITECTURES: Mapping[str, Mapping[str, str]] = {
     "Debian": {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "i686": "i386", "ppc64le": "ppc64el"},
 }
 
 
 def operating_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """os, os_family, osrelease and their kin, from the host's os-release; "Unknown" where it has none."""
+    """Return os, os_family, osrelease and related grains from the host's os-release file. Without the file, names
+    are "Unknown".
+    """
     release = _os_release(host)
     kernel = os.uname()
     grains: dict[str, Any] = {
@@ -95,8 +99,14 @@ def operating_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, An
 
 
 def init_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """init: systemd where it runs; else of this machine what process 1 is, of a mounted host sysvinit where it has init scripts;
-    else unknown. systemd: its version, where the host has it. SELinux where the host has its programs."""
+    """Return the grains init, systemd and selinux.
+
+    ``init`` is "systemd" if systemd runs. Otherwise it is derived from process 1 of this machine; for a mounted host it
+    is "sysvinit" if
+    /etc/init.d exists, else "unknown". ``systemd`` has its version and exists if the host has systemd's programs.
+    ``selinux`` exists if
+    the host has SELinux's programs.
+    """
     grains: dict[str, Any] = {"init": _init(host)}
     if host.which("systemctl") and host.which("localectl"):
         grains["systemd"] = {"version": _systemd_version(host), "features": ""}
@@ -106,7 +116,7 @@ def init_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def machine(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """machine_id, server_id, host_root, path, shell, cwd, transactional, and the master's name."""
+    """Return machine_id, server_id, host_root, path, shell, cwd, transactional, master and related grains."""
     machine_id = first_line(host, "/etc/machine-id") or first_line(host, "/var/lib/dbus/machine-id")
     path = os.environ.get("PATH", "")
     found: dict[str, Any] = {
@@ -125,7 +135,7 @@ def machine(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def process(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """What runs: Python, Saltern, the user."""
+    """Return the grains of the minion's process: Python, Salt version, user and locale."""
     uid, gid = os.geteuid(), os.getegid()
     return {
         "pythonversion": [*sys.version_info[:3], sys.version_info.releaselevel, sys.version_info.serial],
@@ -159,20 +169,20 @@ def _system(release: Mapping[str, str]) -> str:
 
 
 def _family(release: Mapping[str, str]) -> str:
-    """The oldest ancestor that is known: ID_LIKE goes from the nearest to the farthest."""
+    """Return the os_family. ID_LIKE lists parents from near to far; the farthest known one is the family."""
     ids = [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
     known = [_FAMILIES[each] for each in reversed(ids) if each in _FAMILIES]
     return known[0] if known else ids[-1].capitalize() or "Unknown"
 
 
 def _codename(release: Mapping[str, str]) -> str:
-    """The name in the parentheses of VERSION, of those that say it nowhere else."""
+    """Return the codename in parentheses in VERSION, for distributions that have no VERSION_CODENAME."""
     found = re.match(r"\d[\d.+\-a-z]* \((.+)\)", release.get("VERSION", ""))
     return found[1] if found and release.get("ID") in ("almalinux", "rocky") else ""
 
 
 def _userland(host: ManagedHost, release: Mapping[str, str]) -> str:
-    """The system's family in lower case, "none" for a plain directory tree in which nothing can run."""
+    """Return the os_family in lower case; "none" for a plain directory tree without /bin/sh."""
     return _family(release).lower() if there(host, "/bin/sh") else "none"
 
 
@@ -184,7 +194,7 @@ def _init(host: ManagedHost) -> str:
     words = text(Path("/proc/1/cmdline")).replace("\0", " ").split()
     program = host.which(words[0]) if words else None
     if program is not None and program.endswith("bin/init"):
-        # As Salt tells them apart: each has its own name somewhere in its file.
+        # As in Salt: each init program contains its own name.
         image = Path(program).read_bytes().lower()
         return next((name for name in ("upstart", "sysvinit", "systemd") if name.encode() in image), "unknown")
     if words == ["runit"] or "/sbin/my_init" in words:
@@ -193,7 +203,9 @@ def _init(host: ManagedHost) -> str:
 
 
 def _systemd_version(host: ManagedHost) -> str:
-    """From the name of systemd's own library (libsystemd-shared-252.so), which every systemd since 231 has."""
+    """Return systemd's version from the name of its library (libsystemd-shared-252.so), which exists since version
+    231; else "".
+    """
     for folder in ("/usr/lib/systemd", "/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd"):
         try:
             names = [path.name for path in host.path(folder).glob("libsystemd-shared-*.so")]
@@ -207,7 +219,7 @@ def _systemd_version(host: ManagedHost) -> str:
 
 
 def _selinux() -> dict[str, Any]:
-    """Of the kernel: enabled, and whether it enforces, in the words of getenforce."""
+    """Return whether SELinux is enabled in the kernel, and its mode in the words of getenforce."""
     state = text(Path("/sys/fs/selinux/enforce")).strip()
     return {"enabled": bool(state), "enforced": {"1": "Enforcing", "0": "Permissive"}.get(state, "Disabled")}
 
@@ -216,11 +228,11 @@ def _cwd() -> str:
     try:
         return str(Path.cwd())
     except OSError:
-        # It was removed under us.
+        # The directory was removed.
         return "unknown"
 
 
 def _language() -> str:
-    """As Python tells it: C.UTF-8 is en_US."""
+    """Return the language as Python's locale module does: C.UTF-8 is en_US."""
     name = (os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C").partition(".")
     return "en_US" if name[0] == "C" and name[2] else name[0]

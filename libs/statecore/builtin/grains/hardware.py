@@ -1,6 +1,8 @@
-"""What the machine is made of: processors, memory, disks, firmware, and whether it is one at all. Of its kernel: no host is asked.
+"""Grains of the hardware: processors, memory, disks, firmware and virtualization, read from the kernel that the minion
+runs on.
 
-Nothing here runs a program; what Salt asks systemd-detect-virt, dmidecode and lspci for is read where they read it.
+No program is run. Where Salt runs systemd-detect-virt, dmidecode or lspci, the files that these programs read are read
+directly.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _DMI: Mapping[str, str] = {
     "serialnumber": "product_serial",
 }
 
-#: What product, vendor or BIOS say -> (virtual, virtual_subtype), the first that fits.
+#: (text in product, vendor or BIOS name, virtual, virtual_subtype). The first match counts.
 _PRODUCTS: tuple[tuple[str, str, str], ...] = (
     ("amazon ec2", "Nitro", "Amazon EC2"),
     ("google", "gce", ""),
@@ -59,10 +61,10 @@ _CONTAINERS: Mapping[str, str] = {
     "oci": "Podman",
 }
 
-#: What container engines leave -> the engine.
-_MARKS: Mapping[str, str] = {"/run/.containerenv": "Podman", "/.dockerenv": "Docker"}
+#: Marker file of a container engine -> the engine.
+_MARKER_FILES: Mapping[str, str] = {"/run/.containerenv": "Podman", "/.dockerenv": "Docker"}
 
-#: Number of a PCI vendor -> what Salt calls it.
+#: PCI vendor id -> Salt's name of the vendor.
 _GPU_VENDORS: Mapping[str, str] = {
     "0x1002": "amd",
     "0x1013": "cirrus logic",
@@ -73,12 +75,12 @@ _GPU_VENDORS: Mapping[str, str] = {
     "0x8086": "intel",
 }
 
-#: Where distributions keep the names of PCI devices.
+#: Paths of the list of PCI device names.
 _PCI_IDS = ("/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
 
 
 def processors(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """num_cpus, cpu_model, cpu_flags, mem_total and swap_total (MiB)."""
+    """Return num_cpus, cpu_model, cpu_flags, mem_total and swap_total (MiB)."""
     cpuinfo = text(_PROC / "cpuinfo")
     memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", text(_PROC / "meminfo"), re.MULTILINE))
     model = re.search(r"^(?:model name|Processor|cpu)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
@@ -86,7 +88,7 @@ def processors(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     if model:
         model_name = model[1].strip()
     else:
-        # Here: nearly every kernel says it, and all would load it.
+        # Imported here to save memory: nearly every kernel has the name in cpuinfo.
         import platform
 
         model_name = platform.processor()
@@ -100,8 +102,11 @@ def processors(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def firmware(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """What the firmware says of the machine (biosversion, manufacturer, productname, serialnumber, uuid, ...), as far as this
-    user may read it; efi and efi-secure-boot."""
+    """Return the grains from the firmware that this user may read: biosversion, manufacturer, productname,
+    serialnumber, uuid and others.
+
+    Also return efi and efi-secure-boot.
+    """
     found = {grain: text(_SYS / "class/dmi/id" / name).strip() for grain, name in _DMI.items()}
     found = {grain: value for grain, value in found.items() if (_SYS / "class/dmi/id" / _DMI[grain]).exists() and value}
     if "uuid" in found:
@@ -110,7 +115,9 @@ def firmware(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kernel_parameters(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """kernelparams: (name, value) of each word of the kernel's command line, None for a name alone."""
+    """Return kernelparams: a list of (name, value) for each word of the kernel's command line. The value is None for
+    a word without "=".
+    """
     line = text(_PROC / "cmdline")
     try:
         words = shlex.split(line)
@@ -121,7 +128,7 @@ def kernel_parameters(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, A
 
 
 def disks(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """disks: those that turn; ssds: those that do not. mdadm: software RAIDs, where the kernel knows any."""
+    """Return disks (rotating), ssds (not rotating), and mdadm (names of software RAIDs) if the kernel supports them."""
     found: dict[str, Any] = {"disks": [], "ssds": []}
     for name in _names(_SYS / "block"):
         place = _SYS / "block" / name
@@ -137,13 +144,15 @@ def disks(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def graphics(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """gpus (vendor, model) and num_gpus, of the PCI bus; nothing with ``enable_gpu_grains: False``."""
+    """Return num_gpus and gpus (a list of vendor and model) of the PCI bus. Return {} if the option
+    ``enable_gpu_grains`` is False.
+    """
     if opts.get("enable_gpu_grains", True) is False:
         return {}
     found = []
     for name in _names(_SYS / "bus/pci/devices"):
         place = _SYS / "bus/pci/devices" / name
-        # Display controllers, and processing accelerators.
+        # PCI classes: display controllers, processing accelerators.
         if text(place / "class").startswith(("0x03", "0x12")):
             vendor, device = text(place / "vendor").strip(), text(place / "device").strip()
             found.append({"vendor": _GPU_VENDORS.get(vendor, "unknown"), "model": _model(host, vendor, device)})
@@ -151,7 +160,7 @@ def graphics(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def virtual(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """virtual: physical, kvm, VMware, container, ...; virtual_subtype where there is more to say."""
+    """Return virtual (physical, kvm, VMware, container, ...) and virtual_subtype if it is known."""
     product = _dmi_words()
     kind, subtype = next(((kind, more) for word, kind, more in _PRODUCTS if word in product), ("", ""))
     if not kind:
@@ -162,27 +171,30 @@ def virtual(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _container() -> tuple[str, str] | None:
-    """(virtual, or "" where Salt leaves it, and virtual_subtype) of the container that this process is in."""
+    """Return (virtual, virtual_subtype) of the container that the minion runs in, None outside of containers.
+
+    ``virtual`` is "" where Salt does not change it.
+    """
     environment = text(_PROC / "1/environ").replace("\0", "\n")
     declared = re.search(r"^container=(\S+)", environment, re.MULTILINE)
     word = declared[1] if declared else ""
-    mark = next((engine for path, engine in _MARKS.items() if Path(path).exists()), "")
+    engine = next((name for path, name in _MARKER_FILES.items() if Path(path).exists()), "")
     groups = text(_PROC / "1/cgroup")
     if word in _CONTAINERS:
         return "container", _CONTAINERS[word]
     if ":/lxc/" in groups:
         return "container", "LXC"
     if "/kubepods" in groups:
-        return "container" if mark else "", "kubernetes"
+        return "container" if engine else "", "kubernetes"
     if ":/libpod_parent/" in groups:
         return "", "libpod"
-    if mark or re.search(r":/(?:system\.slice/docker|docker(?:-ce)?/)", groups):
-        return "container", mark or "Docker"
+    if engine or re.search(r":/(?:system\.slice/docker|docker(?:-ce)?/)", groups):
+        return "container", engine or "Docker"
     return None
 
 
 def _dmi_words() -> str:
-    """What product, vendor and BIOS call themselves, in lower case; "" where the kernel shows no such thing."""
+    """Return the names of product, vendor and BIOS in lower case, "" if the kernel has no DMI data."""
     names = ("product_name", "sys_vendor", "bios_vendor", "board_vendor")
     return "\n".join(text(_SYS / "class/dmi/id" / name) for name in names).lower()
 
@@ -200,7 +212,7 @@ def _efi(place: Path) -> dict[str, bool]:
 
 
 def _model(host: ManagedHost, vendor: str, device: str) -> str:
-    """The name of a PCI device in the host's list, its numbers where that has none."""
+    """Return the name of a PCI device from the host's pci.ids file, or its numbers if the file does not have it."""
     numbers = f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}"
     for path in _PCI_IDS:
         own = re.search(rf"^{vendor.removeprefix('0x')}  .*\n((?:[\t#].*\n)*)", host_text(host, path), re.MULTILINE)

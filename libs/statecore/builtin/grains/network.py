@@ -1,6 +1,8 @@
-"""Interfaces, addresses, gateways as the kernel has them for the managed host; names and name servers as the host's files say.
+"""Grains of the network: interfaces, addresses and gateways from the kernel, names and name servers from the host's
+files.
 
-Nothing here asks a name server: Salt's fqdn_ip4, fqdn_ip6 and fqdns are what the host's own hosts file says.
+No name server is asked: fqdn_ip4, fqdn_ip6 and fqdns, which Salt asks a resolver for, are read from the host's
+/etc/hosts.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ _GATEWAY = 0x2
 
 
 def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """host, fqdn, domain, nodename, localhost: the host's own /etc/hostname where it is mounted. fqdn_ip4 and fqdn_ip6: the
-    addresses of that name in its hosts file; fqdns: further names there of addresses that the machine has, none with
-    ``enable_fqdns_grains: False``."""
+    """Return host, fqdn, domain, nodename, localhost, fqdn_ip4, fqdn_ip6 and fqdns.
+
+    The name of a mounted host is read from its /etc/hostname. fqdn_ip4 and fqdn_ip6 are the addresses of the fqdn in
+    /etc/hosts. fqdns
+    are the other names there of the host's addresses; [] if the option ``enable_fqdns_grains`` is False.
+    """
     own = first_line(host, "/etc/hostname") if host.mounted else ""
     node = own or socket.gethostname()
     fqdn = node if "." in node or host.mounted else _fqdn(host, node)
@@ -39,7 +44,9 @@ def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def addresses(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """Addresses by interface: ip_interfaces, ip4_interfaces, ip6_interfaces, hwaddr_interfaces; all of them: ipv4, ipv6."""
+    """Return the addresses by interface (ip_interfaces, ip4_interfaces, ip6_interfaces, hwaddr_interfaces), and all
+    of them (ipv4, ipv6).
+    """
     found = kernel_network.interfaces(host)
     four = {name: [one.address for one in each.four] for name, each in found.items() if each.four}
     six = {name: [one.address for one in each.six] for name, each in found.items() if each.six}
@@ -56,14 +63,20 @@ def addresses(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def gateways(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """ip4_gw and ip6_gw: the address of the default gateway, True where the route needs none, False without a route;
-    ip_gw: whether there is any."""
+    """Return ip4_gw, ip6_gw and ip_gw.
+
+    ip4_gw and ip6_gw are the address of the default gateway, True for a default route without a gateway, False without
+    a default route.
+    ip_gw is whether one of them is set.
+    """
     four, six = _gateway4(host), _gateway6(host)
     return {"ip_gw": bool(four or six), "ip4_gw": four, "ip6_gw": six}
 
 
 def name_servers(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
-    """dns: what the host's resolv.conf says (systemd-resolved's own where it has one); nothing where there is none."""
+    """Return dns, the settings of the host's resolv.conf. systemd-resolved's own file is preferred. Return {} if
+    there is no file.
+    """
     paths = ("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")
     path = next((path for path in paths if there(host, path)), None)
     if path is None:
@@ -79,7 +92,7 @@ def name_servers(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resolve(found: dict[str, Any], directive: str, arguments: list[str]) -> None:
-    """One line of resolv.conf."""
+    """Add one directive of resolv.conf to ``found``."""
     if directive == "nameserver":
         try:
             address = ipaddress.ip_address(arguments[0])
@@ -99,7 +112,9 @@ def _resolve(found: dict[str, Any], directive: str, arguments: list[str]) -> Non
 
 
 def _netmask(network: str) -> str:
-    """``10.0.0.0/255.0.0.0``; a bare IPv4 address is a network of its class. "" for what is none."""
+    """Return a network as ``10.0.0.0/255.0.0.0``, "" for invalid text. A bare IPv4 address is a network of its
+    class.
+    """
     try:
         if "/" not in network and ":" not in network:
             first = int(network.split(".")[0])
@@ -111,7 +126,7 @@ def _netmask(network: str) -> str:
 
 
 def _hosts(host: ManagedHost) -> Iterator[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, list[str]]]:
-    """Address and names of each line of /etc/hosts."""
+    """Yield (address, names) of each line of /etc/hosts."""
     for line in host_text(host, "/etc/hosts").splitlines():
         first, *known = line.partition("#")[0].split() or [""]
         try:
@@ -121,7 +136,9 @@ def _hosts(host: ManagedHost) -> Iterator[tuple[ipaddress.IPv4Address | ipaddres
 
 
 def _fqdn(host: ManagedHost, node: str) -> str:
-    """The first name of /etc/hosts that begins with ours; a resolver could hang."""
+    """Return the first name in /etc/hosts that starts with the node name and a dot. No resolver is asked, because it
+    could hang.
+    """
     for _, known in _hosts(host):
         if node in known:
             return next((name for name in known if name.startswith(f"{node}.")), node)
@@ -129,7 +146,7 @@ def _fqdn(host: ManagedHost, node: str) -> str:
 
 
 def _global_addresses(host: ManagedHost) -> Iterator[str]:
-    """The addresses that others can reach."""
+    """Yield the host's addresses without loopback addresses."""
     for each in kernel_network.interfaces(host).values():
         for address in (*(one.address for one in each.four), *(one.address for one in each.six)):
             if not ipaddress.ip_address(address).is_loopback:
@@ -142,7 +159,7 @@ def _in_order(found: Mapping[str, list[str]]) -> list[str]:
 
 
 def _gateway4(host: ManagedHost) -> str | bool:
-    """Of the default route with the smallest metric, as ``ip route`` shows it first."""
+    """Return the gateway of the IPv4 default route with the smallest metric, the one that ``ip route`` lists first."""
     routes = [line.split() for line in _table(host, "route").splitlines()[1:]]
     default = [row for row in routes if len(row) > 7 and row[1] == row[7] == "00000000"]
     if not default:
@@ -153,7 +170,7 @@ def _gateway4(host: ManagedHost) -> str | bool:
 
 def _gateway6(host: ManagedHost) -> str | bool:
     routes = [line.split() for line in _table(host, "ipv6_route").splitlines()]
-    # What rejects packets ("unreachable default") is no way out: its flag is RTF_REJECT.
+    # A route that rejects packets ("unreachable default", flag RTF_REJECT) is not a gateway.
     default = [row for row in routes if len(row) > 9 and row[1] == "00" and set(row[0]) == {"0"} and not _rejects(row)]
     if not default:
         return False

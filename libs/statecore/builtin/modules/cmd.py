@@ -171,8 +171,7 @@ def script(
             if kwargs.get("runas"):
                 os.fchown(file.fileno(), ctx.host.uid(kwargs["runas"]), -1)
         words = list(map(str, args)) if isinstance(args, list | tuple) else _words(str(args or ""))
-        # Through a shell, which also runs a script without a first line; the words are quoted, so nothing in them
-        # expands.
+        # A shell also runs a script without a `#!` line. The words are quoted, so that the shell expands nothing.
         return run_all(ctx, shlex.join([name, *words]), cwd=cwd, **(kwargs | {"python_shell": True}))
     finally:
         place.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Facts about the minion: reading them, and setting those of the static grains file (Salt's ``grains`` module).
+"""Reading grains, and setting those of the static grains file: Salt's ``grains`` execution module.
 
-What was set in a run is seen by every later call of it; the next job sees it in its grains.
+A grain that is set during a state run is seen by all later calls of this run. The next job sees it in its grains.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from statecore.system import static_grains
 ALIASES = {"set": "set_", "get": "get", "fetch": "get"}
 OUTPUTTERS = {"items": "nested", "item": "nested", "setval": "nested"}
 
-#: Key of ctx.scratch: grains set in this run, None for deleted ones.
+#: Key of ctx.scratch: grains set in this run; _ABSENT for deleted grains.
 _SET = "grains.set"
 
 _ABSENT = object()
@@ -35,7 +35,7 @@ _SANITIZERS: Mapping[str, Callable[[str], str]] = {
 
 
 def _current(ctx: Context) -> dict[str, Any]:
-    """The run's grains with what was set since it began."""
+    """Return the run's grains, with the changes that this run has made."""
     grains = dict(ctx.grains)
     for key, value in ctx.scratch.get(_SET, {}).items():
         if value is _ABSENT:
@@ -46,7 +46,7 @@ def _current(ctx: Context) -> dict[str, Any]:
 
 
 def get(ctx: Context, key: str, default: Any = "", delimiter: str = DELIMITER, ordered: bool = True) -> Any:
-    """The grain at a path (``pkg:apache``), ``default`` when there is none.
+    """Return the grain at a path (``pkg:apache``), or ``default`` if it does not exist.
 
     CLI Example:
 
@@ -56,12 +56,12 @@ def get(ctx: Context, key: str, default: Any = "", delimiter: str = DELIMITER, o
 
 
 def has_value(ctx: Context, key: str) -> bool:
-    """Whether there is a grain at the path."""
+    """Return whether a grain exists at the path."""
     return traverse(_current(ctx), key, _ABSENT) is not _ABSENT
 
 
 def items(ctx: Context, sanitize: bool = False) -> dict[str, Any]:
-    """All grains; ``sanitize`` hides names and serial numbers.
+    """Return all grains. With ``sanitize``, names of the host and serial numbers are replaced.
 
     CLI Example:
 
@@ -73,7 +73,7 @@ def items(ctx: Context, sanitize: bool = False) -> dict[str, Any]:
 def item(
     ctx: Context, *args: str, default: Any = "", delimiter: str = DELIMITER, sanitize: bool = False, **kwargs: Any
 ) -> dict[str, Any]:
-    """The grains at these paths.
+    """Return a map of path to grain for the given paths. A grain that does not exist has the value ``default``.
 
     CLI Example:
 
@@ -89,12 +89,12 @@ def _sanitized(grains: dict[str, Any]) -> dict[str, Any]:
 
 
 def ls(ctx: Context) -> list[str]:
-    """The names of all grains, sorted."""
+    """Return the names of all grains, sorted."""
     return sorted(_current(ctx))
 
 
 def equals(ctx: Context, key: str, value: Any) -> bool:
-    """Whether the grain reads the same as ``value``."""
+    """Return whether the grain, converted to text, equals ``value``."""
     return str(value) == str(get(ctx, key))
 
 
@@ -106,16 +106,33 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> Any:
-    """The entry of a table for this minion: its keys are globs for a grain's value; ``merge`` goes over it, ``base`` under."""
+    """Return the entry of a table that fits this minion.
+
+    lookup_dict
+        map whose keys are globs for the grain's value
+    grain
+        name of the grain to compare
+    merge
+        map to merge over the entry
+    default
+        key of the entry for minions that no other key matches
+    base
+        key of an entry that the found entry is merged over
+    """
     return _filter_by(lookup_dict, grain, _current(ctx), merge, default, base)
 
 
 def setvals(
     ctx: Context, grains: Mapping[str, Any], destructive: bool = False, refresh_pillar: bool = True
 ) -> dict[str, Any]:
-    """Writes grains to the static grains file; with ``destructive`` a None removes its key. Returns what was set.
+    """Write grains to the static grains file. Return the grains that were set.
 
-    Raises CommandError when the file cannot be read or written, or no place for it is configured.
+    destructive
+        True: a value of None removes the grain
+    refresh_pillar
+        True: refresh the minion's pillar afterwards
+
+    Raises CommandError if the file cannot be read or written, or if no path for it is configured.
     """
     if not isinstance(grains, Mapping):
         raise InvocationError("setvals grains must be a dictionary.")
@@ -138,7 +155,7 @@ def setvals(
 
 
 def setval(ctx: Context, key: str, val: Any, destructive: bool = False, refresh_pillar: bool = True) -> dict[str, Any]:
-    """Sets one grain, whole.
+    """Set one top-level grain. Return as ``grains.setvals``.
 
     CLI Example:
 
@@ -148,7 +165,13 @@ def setval(ctx: Context, key: str, val: Any, destructive: bool = False, refresh_
 
 
 def append(ctx: Context, key: str, val: Any, convert: bool = False, delimiter: str = DELIMITER) -> Any:
-    """Appends to a list grain, made if needed; ``convert`` makes a list of another value first. A sentence when it cannot."""
+    """Append a value, or all values of a list, to a list grain. The grain is created if it does not exist.
+
+    convert
+        True: turn a grain that is not a list into a list first
+
+    Return the grains that were set, or a sentence with the reason if nothing was appended.
+    """
     values = copy.deepcopy(get(ctx, key, [], delimiter))
     if convert and not isinstance(values, list):
         values = [] if values is None else [values]
@@ -161,7 +184,7 @@ def append(ctx: Context, key: str, val: Any, convert: bool = False, delimiter: s
 
 
 def remove(ctx: Context, key: str, val: Any, delimiter: str = DELIMITER) -> Any:
-    """Removes a value from a list grain. A sentence when it is not there."""
+    """Remove a value from a list grain. Return the grains that were set, or a sentence with the reason."""
     values = copy.deepcopy(get(ctx, key, [], delimiter))
     if not isinstance(values, list):
         return f"The key {key} is not a valid list"
@@ -172,7 +195,7 @@ def remove(ctx: Context, key: str, val: Any, delimiter: str = DELIMITER) -> Any:
 
 
 def _set_nested(ctx: Context, key: str, value: Any, delimiter: str) -> dict[str, Any]:
-    """Sets the whole top grain that holds the path."""
+    """Set the whole top-level grain that contains the path."""
     while delimiter in key:
         key, last = key.rsplit(delimiter, 1)
         around = copy.deepcopy(get(ctx, key, {}, delimiter))
@@ -183,9 +206,12 @@ def _set_nested(ctx: Context, key: str, value: Any, delimiter: str) -> dict[str,
 def set_(
     ctx: Context, key: str, val: Any = "", force: bool = False, destructive: bool = False, delimiter: str = DELIMITER
 ) -> dict[str, Any]:
-    """Sets a grain at a path. Lists and dicts are overwritten, or put in the place of another value, only with ``force``.
+    """Set a grain at a path. Return a map with ``comment``, ``changes`` and ``result``.
 
-    Returns comment, changes, result.
+    force
+        True: allow a list or map to be overwritten, or another value to be replaced by a list or map
+    destructive
+        True: a value of None removes the grain
     """
     existing = get(ctx, key, _ABSENT, delimiter)
     if existing is not _ABSENT and existing == val and not (val is None and destructive):
@@ -212,7 +238,9 @@ def set_(
 
 
 def _placed(around: Any, key: str, value: Any, *, force: bool, drop: bool) -> Any:
-    """What surrounds a path's last key, with that key set; _ABSENT when another value is in the way."""
+    """Return the surrounding value with ``key`` set to ``value``, or with ``drop`` removed. Return _ABSENT if
+    another value is in the way.
+    """
     if isinstance(around, dict):
         if drop:
             return {each: kept for each, kept in around.items() if each != key}
@@ -232,10 +260,10 @@ def _refused(comment: str) -> dict[str, Any]:
 
 
 def delval(ctx: Context, key: str, destructive: bool = False, force: bool = False) -> dict[str, Any]:
-    """Sets a grain to None; with ``destructive`` removes the key too."""
+    """Set a grain to None, or with ``destructive`` remove it. Return as ``grains.set``."""
     return set_(ctx, key, None, destructive=destructive, force=force)
 
 
 def delkey(ctx: Context, key: str, force: bool = False) -> dict[str, Any]:
-    """Removes a grain, key and value."""
+    """Remove a grain. Return as ``grains.set``."""
     return delval(ctx, key, destructive=True, force=force)

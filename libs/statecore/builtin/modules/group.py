@@ -1,4 +1,4 @@
-"""Groups of the managed host (Salt's ``group`` module): read from its own files, changed by its own programs."""
+"""Groups of the managed host: Salt's ``group`` execution module. The host's own programs change them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _FILE = "/etc/group"
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host can change its groups."""
+    """Return None if the host has groupadd, groupmod and groupdel, else a sentence with the reason."""
     missing = [program for program in ("groupadd", "groupmod", "groupdel") if ctx.host.which(program) is None]
     return f"the host has no {', '.join(missing)}" if missing else None
 
 
 def info(ctx: Context, name: str) -> dict[str, Any]:
-    """name, passwd, gid and members of a group, {} when there is none.
+    """Return a map with name, passwd, gid and members of a group, {} if it does not exist.
 
     CLI Example:
 
@@ -29,7 +29,7 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
 
 
 def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
-    """What ``info`` tells, of all groups."""
+    """Return the maps of ``group.info`` for all groups."""
     if not ctx.host.mounted:
         rows: list[tuple[str, str, int, list[str]]] = [
             (each.gr_name, each.gr_passwd or "", each.gr_gid, list(each.gr_mem)) for each in grp.getgrall()
@@ -42,7 +42,14 @@ def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
 def add(
     ctx: Context, name: str, gid: Any = None, system: bool = False, non_unique: bool = False, local: bool = False
 ) -> bool:
-    """Makes a group. Raises CommandError with the reason why not.
+    """Create a group. Return True. Raises CommandError with groupadd's error.
+
+    gid
+        number of the group; default: the next free one
+    system
+        True: create a system group
+    non_unique
+        True: allow a number that another group has
 
     CLI Example:
 
@@ -56,13 +63,15 @@ def add(
 
 
 def delete(ctx: Context, name: str, local: bool = False) -> bool:
-    """Removes a group. Raises CommandError with the reason why not."""
+    """Delete a group. Return True. Raises CommandError with groupdel's error."""
     _not_local(local)
     return _do(ctx, ["groupdel", str(name)])
 
 
 def chgid(ctx: Context, name: str, gid: Any, non_unique: bool = False) -> bool:
-    """Gives a group another number; the files it owns keep the old one."""
+    """Change the number of a group. Files of the group keep the old number. Return whether the group has the new
+    number.
+    """
     group = info(ctx, name)
     if not group:
         return False
@@ -72,19 +81,19 @@ def chgid(ctx: Context, name: str, gid: Any, non_unique: bool = False) -> bool:
 
 
 def adduser(ctx: Context, name: str, username: str) -> bool:
-    """Makes a user a member of a group."""
+    """Add a user to a group. Return True. Raises CommandError."""
     return _do(ctx, ["gpasswd", "--add", str(username), str(name)])
 
 
 def deluser(ctx: Context, name: str, username: str) -> bool:
-    """Takes a user out of a group."""
+    """Remove a user from a group. Return True. Raises CommandError."""
     if username not in info(ctx, name).get("members", ()):
         return True
     return _do(ctx, ["gpasswd", "--delete", str(username), str(name)])
 
 
 def members(ctx: Context, name: str, members_list: str | Sequence[str]) -> bool:
-    """Makes these users (a list, or names with commas between) the members of a group, and nobody else."""
+    """Replace all members of a group by these users (a list, or text with commas). Return True. Raises CommandError."""
     listed = members_list if isinstance(members_list, str) else ",".join(map(str, members_list))
     return _do(ctx, ["gpasswd", "--members", listed, str(name)])
 

@@ -1,4 +1,4 @@
-"""Digests and base64 (Salt's ``hashutil`` module)."""
+"""Digests, signatures and base64: Salt's ``hashutil`` execution module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIGESTS = ("md5", "sha256", "sha512")
 
 
 def digest(ctx: Context, instr: str | bytes, checksum: str = "md5") -> str:
-    """Hexadecimal digest of a text: md5, sha256 or sha512.
+    """Return the hexadecimal digest of a text. ``checksum`` is md5, sha256 or sha512.
 
     CLI Example:
 
@@ -26,69 +26,69 @@ def digest(ctx: Context, instr: str | bytes, checksum: str = "md5") -> str:
 
 
 def digest_file(ctx: Context, infile: str, checksum: str = "md5") -> str:
-    """The same of a file of the host."""
+    """Return the hexadecimal digest of a file of the host. ``checksum`` is md5, sha256 or sha512."""
     return digest(ctx, _file(ctx, infile), checksum)
 
 
 def md5_digest(ctx: Context, instr: str) -> str:
-    """Hexadecimal MD5 digest of a text."""
+    """Return the hexadecimal MD5 digest of a text."""
     return digest(ctx, instr, "md5")
 
 
 def sha256_digest(ctx: Context, instr: str) -> str:
-    """Hexadecimal SHA-256 digest of a text."""
+    """Return the hexadecimal SHA-256 digest of a text."""
     return digest(ctx, instr, "sha256")
 
 
 def sha512_digest(ctx: Context, instr: str) -> str:
-    """Hexadecimal SHA-512 digest of a text."""
+    """Return the hexadecimal SHA-512 digest of a text."""
     return digest(ctx, instr, "sha512")
 
 
 def base64_b64encode(ctx: Context, instr: str) -> str:
-    """A text in base64, in one line."""
+    """Encode a text as base64 in one line."""
     return base64.b64encode(_bytes(instr)).decode()
 
 
 def base64_b64decode(ctx: Context, instr: str) -> str:
-    """What a base64 text says."""
+    """Decode base64 to text."""
     return base64.b64decode(_bytes(instr)).decode("utf-8", "surrogateescape")
 
 
 def base64_encodestring(ctx: Context, instr: str) -> str:
-    """A text in base64, in lines of 76."""
+    """Encode a text as base64 in lines of 76 characters."""
     return base64.encodebytes(_bytes(instr)).decode()
 
 
 def base64_decodestring(ctx: Context, instr: str) -> str:
-    """What a base64 text of several lines says."""
+    """Decode base64 of several lines to text."""
     return base64.decodebytes(_bytes(instr)).decode("utf-8", "surrogateescape")
 
 
 def base64_encodefile(ctx: Context, fname: str) -> str:
-    """A file of the host in base64, in lines of 76."""
+    """Encode a file of the host as base64 in lines of 76 characters."""
     return base64.encodebytes(_file(ctx, fname)).decode()
 
 
 def base64_decodefile(ctx: Context, instr: str, outfile: str) -> bool:
-    """Writes what a base64 text says into a file of the host."""
+    """Decode base64 and write the bytes to a file of the host. Return True."""
     managed_file.replace(ctx.host, ctx.host.path(outfile), base64.decodebytes(_bytes(instr)), managed_file.Attributes())
     return True
 
 
 def hmac_signature(ctx: Context, string: str, shared_secret: str, challenge_hmac: str) -> bool:
-    """Whether a text was signed (HMAC-SHA256, base64) with this secret."""
+    """Return whether ``challenge_hmac`` is the HMAC-SHA256 (as base64) of a text with this secret."""
     made = base64.b64encode(hmac.new(_bytes(shared_secret), _bytes(string), "sha256").digest())
     return hmac.compare_digest(made, _bytes(challenge_hmac))
 
 
 def hmac_compute(ctx: Context, string: str, shared_secret: str) -> str:
-    """HMAC-SHA256 of a text, hexadecimal."""
+    """Return the HMAC-SHA256 of a text as hexadecimal digits."""
     return hmac.new(_bytes(shared_secret), _bytes(string), "sha256").hexdigest()
 
 
 def github_signature(ctx: Context, string: str, shared_secret: str, challenge_hmac: str) -> bool:
-    """Whether a text was signed (``sha1=...``) with this secret."""
+    """Return whether a GitHub signature such as ``sha1=...`` fits a text and this secret."""
     kind, _, wanted = challenge_hmac.partition("=")
     return hmac.compare_digest(hmac.new(_bytes(shared_secret), _bytes(string), kind).hexdigest(), wanted)
 

@@ -1,6 +1,7 @@
-"""The hosts file of the managed host (Salt's ``hosts`` module): addresses and the names they have.
+"""The hosts file of the managed host, which maps addresses to names: Salt's ``hosts`` execution module.
 
-The file is the option ``hosts.file``. A line is ``address names... # comment``; lines of one address are taken together.
+The option ``hosts.file`` is the path of the file. A line is ``address names... # comment``. Lines with the same address
+are joined.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from statecore.model.errors import CommandError
 
 
 def list_hosts(ctx: Context) -> dict[str, Any]:
-    """Address -> ``{"aliases": [...], "comment": text}`` (no comment, no key); ``comment-N`` -> a line that is one.
+    """Return a map of address to ``{"aliases": [...], "comment": text}``. A comment line has the key ``comment-N``.
+
+    The key ``comment`` is missing if the line has no comment.
 
     CLI Example:
 
@@ -25,17 +28,17 @@ def list_hosts(ctx: Context) -> dict[str, Any]:
 
 
 def get_ip(ctx: Context, host: str) -> str:
-    """The first address of a name, "" when it has none."""
+    """Return the first address of a name, "" if it has none."""
     return next((address for address, names in _addresses(ctx).items() if host in names), "")
 
 
 def get_alias(ctx: Context, ip: str) -> list[str]:
-    """The names of an address, in the file's order."""
+    """Return the names of an address, in the order of the file."""
     return list(_addresses(ctx).get(ip, ()))
 
 
 def has_pair(ctx: Context, ip: str, alias: str | list[str]) -> bool:
-    """Whether the address has this name, or all of these."""
+    """Return whether the address has this name, or all names of a list."""
     names = _addresses(ctx).get(ip)
     if names is None:
         return False
@@ -43,7 +46,7 @@ def has_pair(ctx: Context, ip: str, alias: str | list[str]) -> bool:
 
 
 def set_host(ctx: Context, ip: str, alias: str, comment: str | None = None) -> bool:
-    """Makes ``alias`` (names with blanks between) all the names of an address; none removes it. Other lines stay as they are.
+    """Replace all names of an address by ``alias`` (names separated by blanks). An empty ``alias`` removes the address.
 
     CLI Example:
 
@@ -68,14 +71,14 @@ def set_host(ctx: Context, ip: str, alias: str, comment: str | None = None) -> b
 
 
 def rm_host(ctx: Context, ip: str, alias: str) -> bool:
-    """Takes a name from an address; an address without names goes."""
+    """Remove a name from an address. An address without names is removed."""
     if not has_pair(ctx, ip, alias):
         return True
     return _write(ctx, "".join(_without(line, ip, alias) for line in _text(ctx).splitlines(keepends=True)))
 
 
 def add_host(ctx: Context, ip: str, alias: str) -> bool:
-    """Gives an address one more name.
+    """Add a name to an address.
 
     CLI Example:
 
@@ -89,7 +92,7 @@ def add_host(ctx: Context, ip: str, alias: str) -> bool:
 
 
 def set_comment(ctx: Context, ip: str, comment: str) -> bool:
-    """Puts a comment behind the line of an address; False when there is no such address."""
+    """Set the comment of an address. Return False if the address is not in the file."""
     hosts = list_hosts(ctx)
     if not isinstance(hosts.get(ip), dict):
         return False

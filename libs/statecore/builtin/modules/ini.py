@@ -1,4 +1,8 @@
-"""INI files of the managed host (Salt's ``ini`` module)."""
+"""INI files of the managed host: Salt's ``ini`` execution module.
+
+Arguments of all functions: ``separator`` stands between an option and its value, ``encoding`` is the file's (default
+UTF-8).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ from statecore.system.hostfiles import ini
 
 
 def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | None = None) -> dict[str, Any]:
-    """Options and sections of a file; {} when there is none.
+    """Return the content of a file: a map of option to value, and of section to such a map. Return {} if the file does
+    not exist.
 
     CLI Example:
 
@@ -25,7 +30,7 @@ def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | 
 def get_section(
     ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
 ) -> dict[str, Any]:
-    """The options of a section; {} when there is none."""
+    """Return a map of option to value of one section, {} if the section does not exist."""
     found = get_ini(ctx, file_name, separator, encoding).get(section)
     return found if isinstance(found, dict) else {}
 
@@ -33,7 +38,9 @@ def get_section(
 def get_option(
     ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
 ) -> Any:
-    """The value of an option, of a section or of the top; None when there is none."""
+    """Return the value of an option in a section (or, with ``section=None``, outside of sections). Return None if it
+    does not exist.
+    """
     top = get_ini(ctx, file_name, separator, encoding)
     holder = top.get(section) if section else top
     return holder.get(option) if isinstance(holder, dict) else None
@@ -47,7 +54,12 @@ def set_option(
     encoding: str | None = None,
     no_spaces: bool = False,
 ) -> dict[str, Any]:
-    """Sets options: ``{section: {option: value}, option: value}``. What has changed; without a change nothing is written.
+    """Set options. Return a map of the changes. Without a change the file is not written.
+
+    sections
+        ``{section: {option: value}, option: value}``
+    no_spaces
+        True: write no blanks around the separator
 
     CLI Example:
 
@@ -63,7 +75,7 @@ def set_option(
 def remove_option(
     ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
 ) -> Any:
-    """Removes an option; the value that it had, None when there was none."""
+    """Remove an option. Return its old value, None if it did not exist."""
     top = _read(ctx, file_name, separator, encoding)
     holder = top.get(section) if section else None
     value = (holder if isinstance(holder, dict) else top).pop(option, None)
@@ -75,7 +87,7 @@ def remove_option(
 def remove_section(
     ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
 ) -> dict[str, Any] | None:
-    """Removes a section; the options that it had, None when there was none."""
+    """Remove a section. Return its options, None if it did not exist."""
     top = _read(ctx, file_name, separator, encoding)
     if not isinstance(top.get(section), dict):
         return None

@@ -1,4 +1,6 @@
-"""Network interfaces of RedHat and its kin in /etc/sysconfig/network-scripts (Salt's ``ip`` module, provider ``rh_ip``)."""
+"""Network interfaces in /etc/sysconfig/network-scripts: the ``ip`` execution module on hosts of the RedHat family
+(Salt's rh_ip).
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ VIRTUAL = "ip"
 _SCRIPTS = "/etc/sysconfig/network-scripts"
 _NETWORK = "/etc/sysconfig/network"
 
-#: What lets packets of bridges through the packet filter.
+#: Kernel parameters that make a bridge's packets pass the packet filter.
 _BRIDGE_FILTERS = tuple(f"net.bridge.bridge-nf-call-{each}" for each in ("ip6tables", "iptables", "arptables"))
 
 
 def available(ctx: Context) -> str | None:
-    """None on RedHat and its kin."""
+    """Return None on hosts of the RedHat family, else a sentence with the reason."""
     return None if ctx.grains.get("os_family") == "RedHat" else "the host is not of the family RedHat"
 
 
 def get_interface(ctx: Context, iface: str) -> list[str]:
-    """The lines of an interface's file, [] when there is none.
+    """Return the lines of an interface's file, [] if there is none.
 
     CLI Example:
 
@@ -33,16 +35,17 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
 
 
 def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: Any) -> list[str]:
-    """Writes an interface's file, unless ``test``: its lines. ``settings`` are those of ``network.managed``.
+    """Write an interface's file and return its lines. With ``test`` nothing is written. ``settings`` are those of
+    ``network.managed``.
 
     iface_type
         eth, bond, team, teamport, bridge, slave, vlan, alias, ipip or ib
     """
     type_ = iface_type.lower()
-    kernels = ctx.call("network.interfaces").get(iface, {}).get("hwaddr")
+    hardware_address = ctx.call("network.interfaces").get(iface, {}).get("hwaddr")
     release = _release(ctx)
     cpus = int(ctx.grains.get("num_cpus") or 1)
-    text = ifcfg.interface(iface, type_, enabled, settings, hwaddr=kernels, release=release, cpus=cpus)
+    text = ifcfg.interface(iface, type_, enabled, settings, hwaddr=hardware_address, release=release, cpus=cpus)
     passes = options.switch(iface, settings, "bypassfirewall", "0", "1") or "0"
     if not settings.get("test") and not ctx.test:
         package = {"team": "teamd", "bridge": "bridge-utils" if release < 8 else None}.get(type_)
@@ -56,7 +59,7 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
 
 
 def get_routes(ctx: Context, iface: str) -> list[str]:
-    """The lines of an interface's routes, those of IPv6 last."""
+    """Return the lines of an interface's route files, first IPv4, then IPv6."""
     return [
         line
         for name in ("route", "route6")
@@ -65,10 +68,10 @@ def get_routes(ctx: Context, iface: str) -> list[str]:
 
 
 def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
-    """Writes an interface's routes, unless ``test``: their lines.
+    """Write an interface's route files and return their lines. With ``test`` nothing is written.
 
     routes
-        a list of maps: ipaddr, netmask, gateway, metric, and a name, which becomes a comment
+        list of maps with ipaddr, netmask, gateway, metric, and name (written as a comment)
     """
     texts = ifcfg.routes(iface, options.routes(iface, settings))
     if not settings.get("test") and not ctx.test:
@@ -78,27 +81,29 @@ def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Brings an interface up. Raises CommandError that says what ifup complained of. A slave is its bond's business."""
+    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave or teamport: its
+    bond or team brings it up.
+    """
     return None if iface_type.lower() in ("slave", "teamport") else network_files.run(ctx.host, ["ifup", iface])
 
 
 def down(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Takes an interface down. As ``up``."""
+    """Take an interface down. Raises CommandError with ifdown's error. Nothing is done for a slave or teamport."""
     return None if iface_type.lower() in ("slave", "teamport") else network_files.run(ctx.host, ["ifdown", iface])
 
 
 def get_network_settings(ctx: Context) -> list[str]:
-    """The lines of /etc/sysconfig/network."""
+    """Return the lines of /etc/sysconfig/network."""
     return _lines(network_files.text(ctx.host, _NETWORK))
 
 
 def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
-    """Writes /etc/sysconfig/network, unless ``test``: its lines.
+    """Write /etc/sysconfig/network and return its lines. With ``test`` nothing is written.
 
     enabled, hostname, gateway, gatewaydev, nisdomain, nozeroconf, networking_ipv6, networkdelay, devtimeout
-        its values
+        values of the file
     retain_settings
-        what is not named stays as it is; else it goes
+        True: keep the values that are not given; else they are removed
     """
     text = ifcfg.system(settings, ifcfg.parse(network_files.text(ctx.host, _NETWORK)))
     if not settings.get("test") and not ctx.test:
@@ -107,7 +112,9 @@ def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
 
 
 def apply_network_settings(ctx: Context, **settings: Any) -> bool:
-    """Starts networking again, unless ``require_reboot``; sets the host's name where ``apply_hostname`` says so."""
+    """Restart the network service, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's
+    name. Return whether all succeeded.
+    """
     named = True
     if settings.get("apply_hostname") in options.TRUE:
         named = bool(settings.get("hostname")) and bool(ctx.call("network.mod_hostname", settings["hostname"]))
@@ -117,7 +124,7 @@ def apply_network_settings(ctx: Context, **settings: Any) -> bool:
 
 
 def _release(ctx: Context) -> int:
-    """The release of RedHat that the host's files are those of."""
+    """Return the RedHat release whose file format the host uses."""
     given = str(ctx.grains.get("osmajorrelease") or ctx.grains.get("osrelease") or "9").partition(".")[0]
     number = int(given) if given.isdecimal() else 9
     if ctx.grains.get("os") == "Fedora":

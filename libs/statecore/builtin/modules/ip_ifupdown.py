@@ -1,7 +1,7 @@
-"""Network interfaces of Debian in /etc/network/interfaces (Salt's ``ip`` module, provider ``debian_ip``).
+"""Network interfaces in /etc/network/interfaces: the ``ip`` execution module on Debian hosts without netplan (Salt's
+debian_ip).
 
-Serves hosts of the family Debian that have no netplan. Of the file, the stanzas of the interface at hand are written; all else in
-it stays.
+Only the stanzas of the given interface are written. The rest of the file stays unchanged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PACKAGES = {"vlan": "vlan", "bridge": "bridge-utils", "bond": "ifenslave"}
 
 
 def available(ctx: Context) -> str | None:
-    """None on Debian and its kin, where netplan is not there."""
+    """Return None on hosts of the Debian family without netplan, else a sentence with the reason."""
     if ctx.grains.get("os_family") != "Debian":
         return "the host is not of the family Debian"
     if ctx.host.which("netplan") and ctx.host.path("/etc/netplan").is_dir():
@@ -51,7 +51,8 @@ def available(ctx: Context) -> str | None:
 
 
 def get_interface(ctx: Context, iface: str) -> list[str]:
-    """The lines of an interface, [] when it has none. Those of ``source`` are the files that are read besides.
+    """Return the lines of an interface, [] if it is not configured. For ``source``, return the lines that include other
+    files.
 
     CLI Example:
 
@@ -64,12 +65,14 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
 
 
 def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: Any) -> list[str]:
-    """Writes an interface, unless ``test``: its lines. ``settings`` are those of ``network.managed``.
+    """Write an interface's stanzas and return their lines. With ``test`` nothing is written. ``settings`` are those of
+    ``network.managed``.
 
     iface_type
         eth, bond, bridge, slave, vlan or source
     filename
-        the file that it goes to: a path, or a name in interfaces.d; else where it is, or /etc/network/interfaces
+        file to write: a path, or a name in /etc/network/interfaces.d; default: the file that has the interface, else
+        /etc/network/interfaces
     """
     type_ = iface_type.lower()
     if type_ == "source":
@@ -82,26 +85,27 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
         target = str(settings.get("filename") or place or _FILE)
         target = target if target.startswith("/") else f"{_DIRECTORY}/{target}"
         if place is not None and place != target:
-            # Two definitions would both count.
+            # The interface must be defined in one file only.
             network_files.write(ctx.host, place, ifupdown.put(network_files.text(ctx.host, place), iface, ""))
         network_files.write(ctx.host, target, ifupdown.put(network_files.text(ctx.host, target), iface, stanzas))
     return _as_lines(stanzas)
 
 
 def get_bond(ctx: Context, iface: str) -> list[str]:
-    """The lines of a bond's modprobe file, [] when there is none."""
+    """Return the lines of a bond's modprobe file, [] if there is none."""
     return network_files.text(ctx.host, f"{_MODPROBE}/{iface}.conf").splitlines(keepends=True)
 
 
 def build_bond(ctx: Context, iface: str, **settings: Any) -> list[str]:
-    """Writes a bond's modprobe file and loads the kernel's module, unless ``test``: its lines.
+    """Write a bond's modprobe file, load the kernel module ``bonding``, and return the file's lines. With ``test``
+    nothing is done.
 
     CLI Example:
 
         salt '*' ip.build_bond bond0 mode=balance-alb miimon=100
     """
     bond = ifupdown_arguments.bond_options(iface, settings, carrier=_has_carrier(ctx))
-    # What ifupdown may call on, the kernel's module takes as a number.
+    # ifupdown accepts "on"; the kernel module needs a number.
     bond |= {"use_carrier": "1"} if bond.get("use_carrier") == "on" else {}
     text = f"alias {iface} bonding\noptions {iface} " + "".join(f"{key}={value} " for key, value in bond.items())
     if not settings.get("test") and not ctx.test:
@@ -112,7 +116,7 @@ def build_bond(ctx: Context, iface: str, **settings: Any) -> list[str]:
 
 
 def get_routes(ctx: Context, iface: str) -> list[str]:
-    """The lines of the scripts that make and remove an interface's routes."""
+    """Return the lines of the scripts that add and delete an interface's routes."""
     return [
         line
         for place in _ROUTES.values()
@@ -121,10 +125,11 @@ def get_routes(ctx: Context, iface: str) -> list[str]:
 
 
 def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
-    """Writes the scripts that make and remove an interface's routes, unless ``test``: their lines.
+    """Write the scripts that add and delete an interface's routes, and return their lines. With ``test`` nothing is
+    written.
 
     routes
-        a list of maps: ipaddr, netmask, gateway, metric, and a name, which becomes a comment
+        list of maps with ipaddr, netmask, gateway, metric, and name (written as a comment)
     """
     wanted = options.routes(iface, settings)
     made = []
@@ -144,29 +149,33 @@ def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Brings an interface up. Raises CommandError that says what ifup complained of. A slave is its bond's business."""
+    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave: its bond brings it
+    up.
+    """
     return None if iface_type in ("slave", "source") else network_files.run(ctx.host, ["ifup", iface])
 
 
 def down(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Takes an interface down. As ``up``."""
+    """Take an interface down. Raises CommandError with ifdown's error. Nothing is done for a slave."""
     return None if iface_type in ("slave", "source") else network_files.run(ctx.host, ["ifdown", iface])
 
 
 def get_network_settings(ctx: Context) -> list[str]:
-    """NETWORKING, HOSTNAME, DOMAIN and SEARCH as the host has them."""
+    """Return the lines NETWORKING, HOSTNAME, DOMAIN and SEARCH, as ``key=value``."""
     return _shown(_current(ctx))
 
 
 def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
-    """Writes /etc/default/networking, and domain and search of /etc/resolv.conf, unless ``test``: as ``get_network_settings``.
+    """Write /etc/default/networking, and domain and search of /etc/resolv.conf. Return as ``ip.get_network_settings``.
+
+    With ``test`` nothing is written.
 
     enabled
-        whether interfaces are set up at boot
+        whether interfaces are configured at boot
     hostname
-        its part behind the first dot is the domain; the name itself is set by ``apply_network_settings``
+        the part after the first dot becomes the domain; ``ip.apply_network_settings`` sets the name itself
     search
-        domains in which names are looked for
+        search domains of the resolver
     """
     current = _current(ctx)
     wanted = dict(current)
@@ -191,7 +200,9 @@ def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
 
 
 def apply_network_settings(ctx: Context, **settings: Any) -> bool:
-    """Starts networking again, unless ``require_reboot``; sets the host's name where ``apply_hostname`` says so."""
+    """Restart networking, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's name.
+    Return whether all succeeded.
+    """
     named = True
     if settings.get("apply_hostname") in options.TRUE:
         named = bool(settings.get("hostname")) and bool(ctx.call("network.mod_hostname", settings["hostname"]))
@@ -204,7 +215,7 @@ def apply_network_settings(ctx: Context, **settings: Any) -> bool:
 
 
 def _has_carrier(ctx: Context) -> bool:
-    """Whether bonds are told how to look for a carrier: Ubuntu's are not since 16.04."""
+    """Return whether bonds get the option ``use_carrier``. Ubuntu's do not since 16.04."""
     return not (ctx.grains.get("os") == "Ubuntu" and int(str(ctx.grains.get("osrelease") or "0").split(".")[0]) >= 16)
 
 
@@ -240,7 +251,7 @@ def _build_source(ctx: Context, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _script(place: str, iface: str) -> str:
-    # What run-parts runs has no dot in its name.
+    # run-parts ignores scripts with a dot in their names.
     return f"{place}/route-{iface.replace('.', '_')}"
 
 
@@ -280,11 +291,11 @@ def _write_resolver(ctx: Context, current: Mapping[str, str], wanted: Mapping[st
 
 
 def _install(ctx: Context, package: str | None) -> None:
-    # Without a package manager nobody but the host's keeper can install anything.
+    # Without a package manager, the administrator has to install the package.
     if package and "pkg.version" in ctx.functions and not ctx.call("pkg.version", package):
         ctx.call("pkg.install", package)
 
 
 def _as_lines(text: str) -> list[str]:
-    # Salt's form, an empty line at the end included: diffs of it are shown to users.
+    # Salt's form, with an empty line at the end. Users see it in diffs.
     return [f"{line}\n" for line in text.split("\n")] if text else []

@@ -1,7 +1,8 @@
-"""Network interfaces in netplan's YAML (Salt's ``ip`` module, provider ``netplan_ip``).
+"""Network interfaces in netplan's YAML files: the ``ip`` execution module on Debian hosts with netplan (Salt's
+netplan_ip).
 
-Serves hosts of the family Debian that have the program ``netplan`` and /etc/netplan. Each interface has a file of its own,
-``90-salt-NAME.yaml``, which counts before the installer's; its routes have another.
+Each interface has its own file ``90-salt-NAME.yaml``, which overrides the installer's file. Its routes have another
+file.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ VIRTUAL = "ip"
 
 _DIRECTORY = "/etc/netplan"
 
-#: Netplan warns of files that others may read: they may hold passwords.
+#: Mode of the files. Netplan warns about files that others can read, because they may contain passwords.
 _MODE = 0o600
 
 
 def available(ctx: Context) -> str | None:
-    """None on Debian and its kin, where netplan is there."""
+    """Return None on hosts of the Debian family with netplan, else a sentence with the reason."""
     if ctx.grains.get("os_family") != "Debian":
         return "the host is not of the family Debian"
     return None if netplan_active(ctx) else "the host has no netplan, or no /etc/netplan"
 
 
 def netplan_active(ctx: Context) -> bool:
-    """Whether the host's network is netplan's."""
+    """Return whether the host has the program ``netplan`` and the directory /etc/netplan."""
     return ctx.host.which("netplan") is not None and ctx.host.path(_DIRECTORY).is_dir()
 
 
 def get_interface(ctx: Context, iface: str) -> list[str]:
-    """The lines of an interface's file, [] when there is none.
+    """Return the lines of an interface's file, [] if there is none.
 
     CLI Example:
 
@@ -43,12 +44,13 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
 
 
 def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: Any) -> list[str]:
-    """Writes an interface's file, unless ``test``: its lines. ``settings`` are those of ``network.managed``.
+    """Write an interface's file and return its lines. With ``test`` nothing is written. ``settings`` are those of
+    ``network.managed``.
 
     iface_type
         eth, bond, bridge, slave or vlan
     enabled
-        has no word in netplan: an interface that is named is brought up
+        accepted, without effect: netplan brings up every configured interface
     """
     text = netplan.document(iface, iface_type.lower(), settings, netplan.renderer_of(_texts(ctx)))
     if not settings.get("test") and not ctx.test:
@@ -57,15 +59,15 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
 
 
 def get_routes(ctx: Context, iface: str) -> list[str]:
-    """The lines of the file of an interface's routes."""
+    """Return the lines of the file with an interface's routes."""
     return network_files.text(ctx.host, _file(f"{iface}-routes")).splitlines(keepends=True)
 
 
 def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
-    """Writes the file of an interface's routes, unless ``test``: its lines.
+    """Write the file with an interface's routes and return its lines. With ``test`` nothing is written.
 
     routes
-        a list of maps: ipaddr, netmask, gateway and metric
+        list of maps with ipaddr, netmask, gateway and metric
     """
     text = netplan.routes_document(iface, netplan.section_of(iface, _texts(ctx)), options.routes(iface, settings))
     if not settings.get("test") and not ctx.test:
@@ -74,27 +76,27 @@ def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> bool:
-    """Applies what the files say, which brings interfaces up."""
+    """Apply all netplan files, which brings the interfaces up."""
     return apply_network_settings(ctx)
 
 
 def down(ctx: Context, iface: str, iface_type: str = "eth") -> str:
-    """Takes an interface down until it is brought up again."""
+    """Take an interface down until it is brought up again."""
     return network_files.run(ctx.host, ["ip", "link", "set", "dev", iface, "down"])
 
 
 def get_network_settings(ctx: Context) -> list[str]:
-    """Nothing: what netplan knows is said of each interface."""
+    """Return []: netplan has only settings of interfaces."""
     return []
 
 
 def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
-    """Nothing: what netplan knows is said of each interface."""
+    """Return []: netplan has only settings of interfaces."""
     return []
 
 
 def apply_network_settings(ctx: Context, **settings: Any) -> bool:
-    """Checks all files, then applies them. Raises CommandError with what netplan complained of."""
+    """Check all netplan files, then apply them. Raises CommandError with netplan's error."""
     network_files.run(ctx.host, ["netplan", "generate"])
     network_files.run(ctx.host, ["netplan", "apply"])
     return True

@@ -1,6 +1,6 @@
-"""Rules of the kernel's packet filter, through the host's iptables and ip6tables (Salt's ``iptables`` module).
+"""Rules of the kernel's packet filter, through the host's iptables and ip6tables: Salt's ``iptables`` execution module.
 
-The filter is that of the network namespace that the minion is in: the host's own, where the minion shares it.
+The functions act on the network namespace of the minion. That is the host's own, if the minion shares it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from statecore.system.hostfiles import iptables_rules, network_files
 
 _PROGRAMS = {"ipv4": "iptables", "ipv6": "ip6tables"}
 
-#: Exit codes of a program that could not do its work, whatever the rule: no right to it, or none such.
+#: Exit codes that do not depend on the rule: resource problem, no permission to run the program, program not found.
 _CANNOT = (4, 126, 127)
 
-#: Grain, its value -> where rules are kept for the next start, of IPv4 and of IPv6 (Salt: modules/iptables.py).
+#: (grain, value, IPv4 file, IPv6 file) of the rules that are loaded at boot. Salt: salt/modules/iptables.py.
 _PLACES = (
     ("os_family", "RedHat", "/etc/sysconfig/iptables", "/etc/sysconfig/ip6tables"),
     ("os_family", "Arch", "/etc/iptables/iptables.rules", "/etc/iptables/ip6tables.rules"),
@@ -35,12 +35,12 @@ _PLACES = (
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has iptables."""
+    """Return None if the host has ``iptables``, else a sentence with the reason."""
     return None if ctx.host.which("iptables") else "the host has no iptables"
 
 
 def version(ctx: Context, family: str = "ipv4") -> str:
-    """The version of the program.
+    """Return the version of the host's iptables or ip6tables.
 
     CLI Example:
 
@@ -60,11 +60,13 @@ def build_rule(
     family: str = "ipv4",
     **kwargs: Any,
 ) -> str:
-    """The text of a rule; with ``full``, the whole command.
+    """Return the text of a rule, or with ``full`` the whole command.
 
-    Arguments are the long options of iptables. ``if`` and ``of`` are interfaces, ``connstate`` is ``--state``, ``match`` and
-    ``match-set`` may be lists, ``dports`` and ``sports`` bring their match along, ``target`` is ``jump``; a value that begins with
-    ``!`` or ``not`` is inverted; an option without a value has an empty one.
+    The keyword arguments are long options of iptables. Special names: ``if`` and ``of`` are interfaces, ``connstate``
+    is ``--state``,
+    ``target`` is ``jump``, ``dports`` and ``sports`` add their match, ``match`` and ``match-set`` may be lists. A value
+    that begins with
+    ``!`` or ``not`` is inverted. An option without a value has an empty value.
 
     CLI Example:
 
@@ -81,12 +83,12 @@ def build_rule(
 
 
 def get_saved_rules(ctx: Context, conf_file: str | None = None, family: str = "ipv4") -> dict[str, Any]:
-    """table -> chain -> policy, counters and rules of the file that is read at the start."""
+    """Return the rules of the file that is loaded at boot: a map of table to chain to policy, counters and rules."""
     return iptables_rules.parse(network_files.text(ctx.host, conf_file or _place(ctx, family)))
 
 
 def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, Any]:
-    """table -> chain -> policy, counters and rules of the kernel.
+    """Return the kernel's rules: a map of table to chain to policy, counters and rules.
 
     CLI Example:
 
@@ -98,12 +100,12 @@ def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, Any]:
 def get_saved_policy(
     ctx: Context, table: str = "filter", chain: str | None = None, conf_file: str | None = None, family: str = "ipv4"
 ) -> str | None:
-    """The policy of a chain in the file that is read at the start, None for a chain that is not there."""
+    """Return the policy of a chain in the file that is loaded at boot, None if the chain does not exist."""
     return _policy(get_saved_rules(ctx, conf_file, family), table, chain)
 
 
 def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> str | None:
-    """The kernel's policy of a chain, None for a chain that is not there.
+    """Return the kernel's policy of a chain, None if the chain does not exist.
 
     CLI Example:
 
@@ -115,14 +117,15 @@ def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, fa
 def set_policy(
     ctx: Context, table: str = "filter", chain: str | None = None, policy: str | None = None, family: str = "ipv4"
 ) -> str:
-    """Sets the policy of a chain: what iptables complained of, "" for nothing."""
+    """Set the policy of a chain. Return the error of iptables, "" on success."""
     _need(chain=chain, policy=policy)
     return _complaint(_do(ctx, family, table, ["-P", str(chain), str(policy)]))
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
-    """Writes the kernel's rules to the file that is read at the start, or to another; those that ``iptables.save_filters`` of the
-    configuration matches are left out.
+    """Write the kernel's rules to the file that is loaded at boot, or to ``filename``. Return a sentence.
+
+    Rules that match a regular expression of the option ``iptables.save_filters`` are left out.
 
     CLI Example:
 
@@ -136,14 +139,16 @@ def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str
 
 
 def is_saved(ctx: Context, filename: str | None = None, family: str = "ipv4") -> bool:
-    """Whether the file that is read at the start (or another) holds the kernel's rules. Not in Salt."""
+    """Return whether the file that is loaded at boot (or ``filename``) has the kernel's rules. Salt does not have
+    this function.
+    """
     return iptables_rules.same(network_files.text(ctx.host, filename or _place(ctx, family)), _kept(ctx, family))
 
 
 def check(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> bool:
-    """Whether a chain has a rule, which is written as for iptables.
+    """Return whether a chain has a rule, written as arguments of iptables.
 
     CLI Example:
 
@@ -154,19 +159,19 @@ def check(
 
 
 def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> bool:
-    """Whether a table has a chain."""
+    """Return whether a table has a chain."""
     _need(chain=chain)
     return str(chain) in iptables_rules.parse(_saved(ctx, family, table)).get(table, {})
 
 
 def new_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Any:
-    """Makes a chain: True, or what iptables complained of."""
+    """Create a chain. Return True, or the error of iptables."""
     _need(chain=chain)
     return _complaint(_do(ctx, family, table, ["-N", str(chain)])) or True
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Any:
-    """Removes a chain that is empty: True, or what iptables complained of."""
+    """Delete an empty chain. Return True, or the error of iptables."""
     _need(chain=chain)
     return _complaint(_do(ctx, family, table, ["-X", str(chain)])) or True
 
@@ -174,7 +179,7 @@ def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, 
 def append(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> bool:
-    """Puts a rule at the end of a chain; False when the chain has it, or iptables does not take it.
+    """Append a rule to a chain. Return False if the chain has the rule already, or iptables refuses it.
 
     CLI Example:
 
@@ -193,9 +198,11 @@ def insert(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> Any:
-    """Puts a rule at a place of a chain: False when the chain has it, else what iptables complained of, "" for nothing.
+    """Insert a rule at a position of a chain. Return "" on success, the error of iptables, or False if the chain has
+    the rule already.
 
-    A negative position counts from the end: -1 is the place before the last rule.
+    position
+        number from 1; a negative number counts from the end: -1 is before the last rule
 
     CLI Example:
 
@@ -221,7 +228,7 @@ def delete(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> str:
-    """Takes a rule out of a chain, by its place or its text: what iptables complained of, "" for nothing."""
+    """Delete a rule, given by its position or its text. Return the error of iptables, "" on success."""
     _need(chain=chain)
     if position and rule:
         raise InvocationError("Only specify a position or a rule, not both")
@@ -230,7 +237,7 @@ def delete(
 
 
 def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "ipv4") -> str:
-    """Empties a chain, or all chains of a table: what iptables complained of, "" for nothing."""
+    """Delete all rules of a chain, or without ``chain`` of a table. Return the error of iptables, "" on success."""
     return _complaint(_do(ctx, family, table, ["-F", *([chain] if chain else [])]))
 
 
@@ -247,7 +254,9 @@ def _program(ctx: Context, family: str) -> str:
 
 
 def _wait(ctx: Context, family: str) -> str:
-    """What makes a program wait for others, where it can: since 1.4.20."""
+    """Return the option that makes the program wait for the lock of other instances, "" if it has none (before
+    1.4.20).
+    """
     program = _program(ctx, family)
     key = f"iptables.wait.{program}"
     if key not in ctx.scratch:
@@ -270,7 +279,7 @@ def _saved(ctx: Context, family: str, table: str | None = None) -> str:
 
 
 def _kept(ctx: Context, family: str) -> str:
-    """The kernel's rules, without those that are never to be saved."""
+    """Return the kernel's rules without those that ``iptables.save_filters`` matches."""
     try:
         filters = [re.compile(pattern) for pattern in ctx.call("config.option", "iptables.save_filters") or []]
     except re.error as error:

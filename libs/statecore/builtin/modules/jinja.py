@@ -1,4 +1,4 @@
-"""What a formula's maps and files come to (Salt's ``jinja`` module): imported as its SLS files import them."""
+"""Values that a formula's SLS files import: Salt's ``jinja`` execution module, to inspect maps and data files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def load_map(ctx: Context, path: str, value: str) -> Any:
-    """The value of a name in a template of the state tree, such as a formula's map.jinja.
+    """Return the value of a variable in a template of the state tree, such as a formula's map.jinja.
 
     CLI Example:
 
@@ -21,30 +21,30 @@ def load_map(ctx: Context, path: str, value: str) -> Any:
     """
     if _NAME.fullmatch(str(value)) is None:
         raise InvocationError(f"'{value}' is no name that a template can import")
-    return _told(ctx, f"{{% from {_quoted(path)} import {value} with context %}}", str(value))
+    return _value(ctx, f"{{% from {_quoted(path)} import {value} with context %}}", str(value))
 
 
 def import_yaml(ctx: Context, path: str) -> Any:
-    """The data of a YAML file of the state tree.
+    """Return the data of a YAML file of the state tree.
 
     CLI Example:
 
         salt '*' jinja.import_yaml myformula/defaults.yaml
     """
-    return _told(ctx, f"{{% import_yaml {_quoted(path)} as imported %}}", "imported")
+    return _value(ctx, f"{{% import_yaml {_quoted(path)} as imported %}}", "imported")
 
 
 def import_json(ctx: Context, path: str) -> Any:
-    """The data of a JSON file of the state tree.
+    """Return the data of a JSON file of the state tree.
 
     CLI Example:
 
         salt '*' jinja.import_json myformula/defaults.json
     """
-    return _told(ctx, f"{{% import_json {_quoted(path)} as imported %}}", "imported")
+    return _value(ctx, f"{{% import_json {_quoted(path)} as imported %}}", "imported")
 
 
-def _told(ctx: Context, importing: str, name: str) -> Any:
+def _value(ctx: Context, importing: str, name: str) -> Any:
     text = ctx.templates.render(f"{importing}{{{{ {name} | tojson }}}}", "jinja", {}, saltenv=ctx.saltenv)
     return json.loads(text)
 

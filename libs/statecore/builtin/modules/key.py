@@ -1,4 +1,4 @@
-"""Fingerprints of the keys that this minion has (Salt's ``key`` module): its own, and its master's."""
+"""Fingerprints of the minion's own public key and of its master's: Salt's ``key`` execution module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from statecore.model.errors import CommandError, InvocationError
 
 
 def finger(ctx: Context, hash_type: str | None = None) -> str:
-    """The fingerprint of the minion's public key, "" where it has none yet; ``hash_type`` as configured where none is named.
+    """Return the fingerprint of the minion's public key, "" if it has no key yet.
+
+    hash_type
+        digest algorithm; default: the option ``hash_type``
 
     CLI Example:
 
@@ -20,7 +23,10 @@ def finger(ctx: Context, hash_type: str | None = None) -> str:
 
 
 def finger_master(ctx: Context, hash_type: str | None = None) -> str:
-    """The fingerprint of the master's public key that the minion trusts, "" where it trusts none yet.
+    """Return the fingerprint of the master's public key that the minion trusts, "" if it trusts none yet.
+
+    hash_type
+        digest algorithm; default: the option ``hash_type``
 
     CLI Example:
 
@@ -31,7 +37,7 @@ def finger_master(ctx: Context, hash_type: str | None = None) -> str:
 
 def _fingerprint(ctx: Context, name: str, hash_type: str | None) -> str:
     wanted = str(hash_type or ctx.opts.get("hash_type") or "sha256")
-    # Those of variable length give no digest by themselves.
+    # SHAKE digests need a length, which Salt's function does not have.
     if wanted not in hashlib.algorithms_guaranteed or wanted.startswith("shake"):
         raise InvocationError(
             f"there is no hash_type {wanted!r}; there are {', '.join(sorted(hashlib.algorithms_guaranteed))}"

@@ -1,4 +1,4 @@
-"""Kernel modules (Salt's ``kmod`` module), and which of them are loaded at the next start."""
+"""Kernel modules, and the list of modules that are loaded at boot: Salt's ``kmod`` execution module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALIASES = {"available": "available_"}
 
 
 def available_(ctx: Context) -> list[str]:
-    """Names of all modules that the host has for the kernel that runs."""
+    """Return the names of all modules that the host has for the running kernel, sorted."""
     top = ctx.host.path(f"/lib/modules/{os.uname().release}")
     names = [path.name.partition(".ko")[0].replace("-", "_") for path in top.rglob("*.ko*")]
     builtin = top / "modules.builtin"
@@ -24,12 +24,12 @@ def available_(ctx: Context) -> list[str]:
 
 
 def check_available(ctx: Context, mod: str) -> bool:
-    """Whether the host has a module."""
+    """Return whether the host has a module for the running kernel."""
     return mod in available_(ctx)
 
 
 def lsmod(ctx: Context) -> list[dict[str, Any]]:
-    """module, size, depcount and deps of those that are loaded.
+    """Return a list of maps, one for each loaded module: module, size (bytes), depcount, deps.
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def lsmod(ctx: Context) -> list[dict[str, Any]]:
 
 
 def mod_list(ctx: Context, only_persist: bool = False) -> list[str]:
-    """Names of those that are loaded, or that are at the next start."""
+    """Return the names of the loaded modules, or with ``only_persist`` of those that are loaded at boot."""
     if not only_persist:
         return sorted(each["module"] for each in lsmod(ctx))
     lines = (line.split() for line in _text(ctx).splitlines() if not line.strip().startswith("#"))
@@ -52,12 +52,16 @@ def mod_list(ctx: Context, only_persist: bool = False) -> list[str]:
 
 
 def is_loaded(ctx: Context, mod: str) -> bool:
-    """Whether a module is loaded."""
+    """Return whether a module is loaded."""
     return mod in mod_list(ctx)
 
 
 def load(ctx: Context, mod: str, persist: bool = False) -> Any:
-    """Loads a module: the names of what was loaded with it, or what modprobe complained of."""
+    """Load a module. Return the names of all modules that were loaded, or an error text.
+
+    persist
+        True: also load the module at boot
+    """
     before = set(mod_list(ctx))
     result = ctx.host.run(["modprobe", *mod.split()])
     if result.retcode:
@@ -72,7 +76,13 @@ def load(ctx: Context, mod: str, persist: bool = False) -> Any:
 
 
 def remove(ctx: Context, mod: str, persist: bool = False, comment: bool = True) -> Any:
-    """Unloads a module; ``persist``: at the next start, too, its line a comment or gone. As ``load``."""
+    """Unload a module. Return the names of all modules that were unloaded, or an error text.
+
+    persist
+        True: also remove the module from the list for the boot
+    comment
+        False: delete the line from this list, instead of commenting it out
+    """
     before = set(mod_list(ctx))
     result = ctx.host.run(["rmmod", mod])
     if result.retcode:

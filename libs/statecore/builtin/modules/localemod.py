@@ -1,7 +1,8 @@
-"""Locales of the managed host (Salt's ``locale`` module).
+"""Locales of the managed host: Salt's ``locale`` execution module.
 
-Where systemd runs, ``localectl`` sets the system's locale; elsewhere, and on a mounted host, the file that the distribution
-reads at the start does.
+Where systemd runs, ``localectl`` sets the system's locale. Elsewhere, and on a mounted host, the distribution's
+configuration file is
+written.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ VIRTUAL = "locale"
 
 _CONF = "/etc/locale.conf"
 
-#: Family -> older file and variable of the system's locale; Debian's is the one that counts.
+#: os_family -> (older file, variable) of the system's locale. Debian still uses its file; others only if it exists.
 _FILES = {
     "Debian": ("/etc/default/locale", "LANG"),
     "RedHat": ("/etc/sysconfig/i18n", "LANG"),
@@ -35,12 +36,12 @@ _PARTS = re.compile(
 
 
 def list_avail(ctx: Context) -> list[str]:
-    """Names of the locales that programs can use."""
+    """Return the names of the locales that programs can use."""
     return ctx.host.run(["locale", "-a"]).stdout.splitlines()
 
 
 def get_locale(ctx: Context) -> str:
-    """The system's locale, "" where none is set.
+    """Return the system's locale, "" if none is set.
 
     CLI Example:
 
@@ -55,7 +56,7 @@ def get_locale(ctx: Context) -> str:
 
 
 def set_locale(ctx: Context, locale: str) -> bool:
-    """Makes this the system's locale."""
+    """Set the system's locale."""
     if _localectl(ctx) and ctx.host.run(["localectl", "set-locale", f"LANG={locale}"]).retcode == 0:
         return True
     name, key = _file(ctx)
@@ -70,12 +71,15 @@ def set_locale(ctx: Context, locale: str) -> bool:
 
 
 def avail(ctx: Context, locale: str) -> bool:
-    """Whether programs can use a locale, however its codeset is spelled."""
+    """Return whether programs can use a locale. Spellings of the codeset such as utf8 and UTF-8 are equal."""
     return _normal(locale) in {_normal(each) for each in list_avail(ctx)}
 
 
 def gen_locale(ctx: Context, locale: str, **kwargs: Any) -> Any:
-    """Makes a locale that programs can use; False for one that the host cannot make. ``verbose`` gives what was said.
+    """Generate a locale. Return whether this succeeded; False if the host does not know the locale.
+
+    verbose
+        True: return a map with retcode, stdout, stderr and pid of the program
 
     CLI Example:
 
@@ -90,7 +94,7 @@ def gen_locale(ctx: Context, locale: str, **kwargs: Any) -> Any:
     if full not in supported if supported else not ctx.host.path(f"{_SOURCES}/{source}").is_file():
         return False
     if ctx.host.path(_GENERATED).is_file():
-        _list(ctx, full)
+        _enable(ctx, full)
     if ctx.host.which("locale-gen"):
         words = ["locale-gen", full]
     elif ctx.host.which("localedef"):
@@ -116,8 +120,8 @@ def _file(ctx: Context) -> tuple[str, str]:
     return name, key
 
 
-def _list(ctx: Context, full: str) -> None:
-    """Has a locale in the list of those that are made."""
+def _enable(ctx: Context, full: str) -> None:
+    """Enable a locale in /etc/locale.gen, the list of locales to generate."""
     text = _text(ctx, _GENERATED)
     if full in (line.strip() for line in text.splitlines()):
         return

@@ -1,4 +1,4 @@
-"""Whether a target expression matches this minion (Salt's ``match`` module)."""
+"""Tests whether a target matches this minion: Salt's ``match`` execution module."""
 
 from __future__ import annotations
 
@@ -27,47 +27,47 @@ def _matches(
 
 
 def glob(ctx: Context, tgt: str, minion_id: str | None = None) -> bool:
-    """Whether the minion's id matches a glob."""
+    """Return whether the minion's id matches a glob."""
     return _matches(ctx, tgt, "glob", minion_id)
 
 
 def pcre(ctx: Context, tgt: str, minion_id: str | None = None) -> bool:
-    """Whether the minion's id matches a regular expression."""
+    """Return whether the minion's id matches a regular expression."""
     return _matches(ctx, tgt, "pcre", minion_id)
 
 
 def list_(ctx: Context, tgt: str | Sequence[str], minion_id: str | None = None) -> bool:
-    """Whether the minion's id is in a list."""
+    """Return whether the minion's id is in a list."""
     return _matches(ctx, tgt, "list", minion_id)
 
 
 def grain(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Whether a grain matches a glob: ``os:Debian``."""
+    """Return whether a grain matches a glob: ``os:Debian``."""
     return _matches(ctx, tgt, "grain", delimiter=delimiter)
 
 
 def grain_pcre(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Whether a grain matches a regular expression."""
+    """Return whether a grain matches a regular expression."""
     return _matches(ctx, tgt, "grain_pcre", delimiter=delimiter)
 
 
 def pillar(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Whether a pillar value matches a glob."""
+    """Return whether a pillar value matches a glob."""
     return _matches(ctx, tgt, "pillar", delimiter=delimiter)
 
 
 def pillar_pcre(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Whether a pillar value matches a regular expression."""
+    """Return whether a pillar value matches a regular expression."""
     return _matches(ctx, tgt, "pillar_pcre", delimiter=delimiter)
 
 
 def ipcidr(ctx: Context, tgt: str) -> bool:
-    """Whether the minion has an address in a network."""
+    """Return whether the minion has this address, or an address in this network."""
     return _matches(ctx, tgt, "ipcidr")
 
 
 def compound(ctx: Context, tgt: str, minion_id: str | None = None) -> bool:
-    """Whether a compound expression matches: ``G@os:Debian and not web*``."""
+    """Return whether a compound target matches: ``G@os:Debian and not web*``."""
     return _matches(ctx, tgt, "compound", minion_id)
 
 
@@ -80,7 +80,12 @@ def filter_by(
     merge_lists: bool = False,
     default: str = "default",
 ) -> Any:
-    """The first entry of a table whose key, a target, matches; ``merge`` is merged over it. None when none does."""
+    """Return the first entry of a table whose key, a target, matches the minion. If none matches, return the entry
+    ``default``, or None.
+
+    merge
+        map to merge over the entry
+    """
     found = next((value for tgt, value in lookup.items() if _matches(ctx, tgt, tgt_type, minion_id)), None)
     if found is None:
         found = lookup.get(default)
@@ -92,7 +97,9 @@ def filter_by(
 def search_by(
     ctx: Context, lookup: Mapping[str, Sequence[str]], tgt_type: str = "compound", minion_id: str | None = None
 ) -> list[str] | None:
-    """The names in a table of lists of targets of which one matches; None when none does."""
+    """Return the names of a table of name to list of targets, of which at least one target matches. Return None if
+    there is none.
+    """
     found = [
         name for name, targets in lookup.items() if any(_matches(ctx, tgt, tgt_type, minion_id) for tgt in targets)
     ]
@@ -100,8 +107,11 @@ def search_by(
 
 
 def ifelse(ctx: Context, *foo_bar: Any, minion_id: str | None = None, tgt_type: str = "compound", **kwargs: Any) -> Any:
-    """Pairs of target and value, and a last value: that of the first target that matches, else the last. Targets may be
-    true and false. Raises InvocationError without the last value."""
+    """Return the value that belongs to the first matching target. The arguments are pairs of target and value, then a
+    default value.
+
+    A target may also be True or False. Raises InvocationError if the default value is missing.
+    """
     if len(foo_bar) % 2 == 0:
         raise InvocationError("The ifelse function must have an odd number of arguments!")
     pairs, last = foo_bar[: len(foo_bar) // 2 * 2], foo_bar[len(foo_bar) // 2 * 2 :]

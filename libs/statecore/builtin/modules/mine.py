@@ -1,6 +1,7 @@
-"""The mine: values that this minion offers, and those that others offer (Salt's ``mine`` module).
+"""The mine, in which minions publish values for other minions: Salt's ``mine`` execution module.
 
-The master keeps them; without a master (``file_client: local``) they are this minion's own.
+The master stores the values. Without a master (``file_client: local``) they are stored in a file of this minion.
+Source: docs/execution.md#mine
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from statecore.model.errors import InvocationError, NotAvailable
 
 log = logging.getLogger(__name__)
 
-#: Marks a value that not everybody may have (Salt: utils/mine.py).
+#: Keys and version of a map that wraps a value with an access list. Salt: salt/utils/mine.py.
 _GUARD, _GUARD_VERSION, _VALUE = "__saltmine_acl__", 1, "__data__"
 
 
 @dataclass(frozen=True, slots=True)
 class MineFunction:
-    """One entry of ``mine_functions``."""
+    """One entry of the option ``mine_functions``."""
 
-    #: Empty: the entry's name is the function's.
+    #: Name of the function; empty if the entry's name is the function's name.
     function: str = ""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class MineFunction:
 
     @classmethod
     def of(cls, definition: Any) -> MineFunction:
-        """A map of keyword arguments, or a list of arguments and such maps. Raises InvocationError."""
+        """Parse an entry: a map of keyword arguments, or a list of arguments and such maps. Raises InvocationError."""
         entries = [definition] if isinstance(definition, Mapping) else definition
         if entries is None or entries == "":
             return cls()
@@ -54,7 +55,9 @@ class MineFunction:
         )
 
     def guarded(self, value: Any) -> Any:
-        """The value as it is kept."""
+        """Return the value as it is stored: with ``allow_tgt``, wrapped in a map that names the minions that may
+        read it.
+        """
         if not self.allow_tgt:
             return value
         guard = {_VALUE: value, _GUARD: _GUARD_VERSION, "allow_tgt": self.allow_tgt}
@@ -62,8 +65,14 @@ class MineFunction:
 
 
 def update(ctx: Context, clear: bool = False, mine_functions: Any = None) -> bool | None:
-    """Calls the functions that are offered (``mine_functions`` of configuration and pillar, or those given) and tells the master
-    what they return. None where nothing is offered. One that fails is left out, and in the log. ``clear``: others are forgotten.
+    """Call all mine functions and send their results to the master. Return None if there are none.
+
+    A function that fails is logged and left out.
+
+    clear
+        True: delete this minion's other values from the mine
+    mine_functions
+        functions to call; default: the option ``mine_functions`` of configuration and pillar
 
     CLI Example:
 
@@ -79,14 +88,18 @@ def update(ctx: Context, clear: bool = False, mine_functions: Any = None) -> boo
             data[name] = offer.guarded(ctx.call(function, *offer.args, **offer.kwargs))
         except NotAvailable as missing:
             log.error("Function %s in mine_functions not available: %s", function, missing)
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the others go on
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything, and must not stop the others
             log.error("Function %s in mine.update failed to execute: %s", function, error)
     return _store(ctx, data, clear=clear)
 
 
 def send(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
-    """Offers what a function returns, as ``name``: that is the function's, or ``mine_function`` is. ``allow_tgt`` and
-    ``allow_tgt_type`` say which minions may have it.
+    """Call a function and store its result in the mine under ``name``. Return False if the function fails.
+
+    mine_function
+        function to call, if ``name`` is not the function's name
+    allow_tgt, allow_tgt_type
+        target of the minions that may read the value
 
     CLI Example:
 
@@ -98,16 +111,20 @@ def send(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
     function = offer.function or name
     try:
         value = ctx.call(function, *offer.args, **offer.kwargs)
-    except Exception as error:  # noqa: BLE001 - as above; the answer is Salt's
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything; as in Salt, the result is False
         log.error("Function %s in mine.send failed to execute: %s", function, error)
         return False
     return _store(ctx, {name: offer.guarded(value)})
 
 
 def get(ctx: Context, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
-    """minion -> what it offers as ``fun``; of several (a list, or with commas) function -> minion -> value.
+    """Return a map of minion id to its mine value. For several functions (a list, or text with commas): function to
+    minion id to value.
 
-    Pillar of others is not matched: who asks may not find out what it holds.
+    Minions cannot be targeted by pillar, because the caller could find out what other minions' pillar holds.
+
+    exclude_minion
+        True: leave out this minion
 
     CLI Example:
 
@@ -126,7 +143,7 @@ def get(ctx: Context, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion
 
 
 def delete(ctx: Context, fun: str) -> bool:
-    """No longer offers a function.
+    """Delete one function's value of this minion from the mine.
 
     CLI Example:
 
@@ -140,7 +157,7 @@ def delete(ctx: Context, fun: str) -> bool:
 
 
 def flush(ctx: Context) -> bool:
-    """No longer offers anything.
+    """Delete all values of this minion from the mine.
 
     CLI Example:
 
@@ -152,7 +169,8 @@ def flush(ctx: Context) -> bool:
 
 
 def valid(ctx: Context) -> dict[str, Any] | None:
-    """The entries of ``mine_functions`` whose functions there are; None where nothing is offered.
+    """Return the entries of ``mine_functions`` whose functions exist on this minion. Return None if there are no
+    entries.
 
     CLI Example:
 
@@ -181,7 +199,7 @@ def _configured(ctx: Context) -> Mapping[str, Any]:
 
 
 def _by_name(functions: Any) -> Mapping[str, Any]:
-    """A list names functions that take no arguments. Raises InvocationError."""
+    """Return the mine functions as a map. A list names functions without arguments. Raises InvocationError."""
     if isinstance(functions, Mapping):
         return functions
     if isinstance(functions, list) and all(isinstance(name, str) for name in functions):
@@ -201,7 +219,7 @@ def _store(ctx: Context, data: Mapping[str, Any], *, clear: bool = False) -> boo
 
 
 def _own(ctx: Context, tgt: Any, fun: Any, tgt_type: str) -> dict[str, Any]:
-    """What ``get`` finds where there is nobody else."""
+    """Return the result of ``mine.get`` without a master: only this minion's own values exist."""
     functions: Sequence[str] = fun.split(",") if isinstance(fun, str) else fun
     if not isinstance(functions, list):
         raise InvocationError(f"fun is a name, names with commas, or a list of names, not {fun!r}")

@@ -1,4 +1,4 @@
-"""Chance (Salt's ``random`` module)."""
+"""Random values: Salt's ``random`` execution module."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ALIASES = {"hash": "hash_"}
 
 
 def hash_(ctx: Context, value: Any, algorithm: str = "sha512") -> str:
-    """Hexadecimal digest of a value's text. Raises InvocationError for an algorithm that there is not."""
+    """Return the hexadecimal digest of a value's text. Raises InvocationError for an unknown algorithm."""
     if algorithm not in hashlib.algorithms_guaranteed:
         raise InvocationError(f"there is no digest '{algorithm}'")
     return hashlib.new(algorithm, value if isinstance(value, bytes) else str(value).encode()).hexdigest()
 
 
 def str_encode(ctx: Context, value: str, encoder: str = "base64") -> str:
-    """A text in base64."""
+    """Encode a text as base64."""
     if encoder != "base64":
         raise InvocationError("You must specify a valid encoder: base64")
     return base64.b64encode(value.encode()).decode()
@@ -42,7 +42,10 @@ def get_str(
     whitespace: bool = False,
     printable: bool = False,
 ) -> str:
-    """A random text, fit for a password; ``chars`` are all that may be in it.
+    """Return a random text that is safe as a password.
+
+    chars
+        all characters that may appear; default: those of the kinds that are True
 
     CLI Example:
 
@@ -63,30 +66,33 @@ def get_str(
 
 
 def rand_int(ctx: Context, start: int = 1, end: int = 10, seed: Any = None) -> int:
-    """A number from start to end, the same for the same seed."""
-    return _chance(seed).randint(int(start), int(end))
+    """Return a random integer from ``start`` to ``end``. The same ``seed`` gives the same number."""
+    return _generator(seed).randint(int(start), int(end))
 
 
 def seed(ctx: Context, range: int = 10, hash: Any = None) -> int:
-    """A number below ``range`` that is always the same on a minion.
+    """Return an integer from 0 to below ``range`` that is always the same on one minion.
+
+    hash
+        value to derive the number from; default: the minion's id
 
     CLI Example:
 
         salt '*' random.seed 60
     """
-    return _chance(ctx.grains["id"] if hash is None else hash).randrange(int(range))
+    return _generator(ctx.grains["id"] if hash is None else hash).randrange(int(range))
 
 
 def sample(ctx: Context, value: Sequence[Any], size: int, seed: Any = None) -> list[Any]:
-    """So many of a list, the same for the same seed."""
-    # A digest, as Salt has it: the same choice there and here.
-    return _chance(None if seed is None else hash_(ctx, seed)).sample(list(value), int(size))
+    """Return ``size`` random elements of a list. The same ``seed`` gives the same elements."""
+    # Seed with a digest, as Salt does, so that both choose the same elements.
+    return _generator(None if seed is None else hash_(ctx, seed)).sample(list(value), int(size))
 
 
 def shuffle(ctx: Context, value: Sequence[Any], seed: Any = None) -> list[Any]:
-    """A list in another order."""
+    """Return the elements of a list in random order. The same ``seed`` gives the same order."""
     return sample(ctx, value, len(value), seed)
 
 
-def _chance(seed: Any) -> random.Random:
+def _generator(seed: Any) -> random.Random:
     return random.Random() if seed is None else random.Random(seed)

@@ -1,6 +1,6 @@
-"""File systems and swap: what is mounted, fstab, and the programs that mount (Salt's ``mount`` module).
+"""Mounted file systems, fstab, swap, and the mount programs: Salt's ``mount`` execution module.
 
-The mount table is the managed host's: of a mounted host, what is mounted in its root, told by its own paths.
+For a mounted host, only file systems mounted below its root are listed, with the host's own paths.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.system.hostfiles import fstab as fstab_form
 from statecore.system.hostfiles import mount_table
 
-#: Where the table of block devices of this run is kept; blkid may have to wake discs.
+#: Key of ctx.scratch: the result of disk.blkid for this run. blkid may have to wake up disks.
 _BLKID = "disk.blkid"
 
 
 def active(ctx: Context, extended: bool = False) -> dict[str, dict[str, Any]]:
-    """mount point -> device, alt_device, fstype, opts; ``extended``: root, superopts, device_uuid, device_label and ids, too.
+    """Return a map of mount point to device, alt_device, fstype and opts.
+
+    extended
+        True: also return mountid, parentid, major, minor, root, superopts, device_uuid and device_label
 
     CLI Example:
 
@@ -63,7 +66,7 @@ def active(ctx: Context, extended: bool = False) -> dict[str, dict[str, Any]]:
 
 
 def is_mounted(ctx: Context, name: str) -> bool:
-    """Whether something is mounted at a place.
+    """Return whether a file system is mounted at the path.
 
     CLI Example:
 
@@ -73,13 +76,13 @@ def is_mounted(ctx: Context, name: str) -> bool:
 
 
 def get_mount_from_path(ctx: Context, path: str) -> str:
-    """The mount point that holds a path."""
+    """Return the mount point of the file system that holds the path."""
     found = _holder(ctx, path)
     return found.point if found else "/"
 
 
 def get_device_from_path(ctx: Context, path: str) -> str | None:
-    """What is mounted where a path is, None where the host does not tell it."""
+    """Return the device of the file system that holds the path, None if the host does not list it."""
     found = _holder(ctx, path)
     return found.device if found else None
 
@@ -88,7 +91,9 @@ def get_device_from_path(ctx: Context, path: str) -> str | None:
 
 
 def fstab(ctx: Context, config: str = "/etc/fstab") -> dict[str, dict[str, Any]]:
-    """mount point -> device, fstype, opts, dump, pass; more entries of one mount point get ``_`` behind it. {} without a file.
+    """Return a map of mount point to device, fstype, opts, dump and pass. Return {} if the file does not exist.
+
+    A second entry for the same mount point has the key with ``_`` appended.
 
     CLI Example:
 
@@ -122,13 +127,16 @@ def set_fstab(
     match_on: str | Sequence[str] = "auto",
     not_change: bool = False,
 ) -> str:
-    """Puts an entry into a file: "new", "change" or "present". ``test`` writes nothing.
+    """Add or change an entry of fstab. Return "new", "change" or "present".
 
     match_on
-        fields by which an entry is known: device, name, fstype, opts, dump, pass_num; ``auto``: by name for what is no
-        device's, else by device
+        fields that identify the existing entry: device, name, fstype, opts, dump, pass_num. ``auto``: the name for file
+        systems
+        without a block device, else the device
     not_change
-        an entry that is there stays as it is
+        True: leave an existing entry unchanged
+    test
+        True: write nothing
 
     CLI Example:
 
@@ -150,7 +158,8 @@ def set_fstab(
 
 
 def rm_fstab(ctx: Context, name: str, device: str | None = None, config: str = "/etc/fstab") -> bool:
-    """Takes the entries of a mount point (with ``device``, of that device) out of a file; True, were there any or not.
+    """Remove the entries of a mount point, or with ``device`` only those of this device. Return True, even if there
+    were none.
 
     CLI Example:
 
@@ -178,12 +187,12 @@ def mount(
     user: str | None = None,
     util: str = "mount",
 ) -> Any:
-    """Mounts: True, or what ``mount`` complained of. Without a device, what fstab says of the place.
+    """Mount a file system. Return True, or the error of ``mount``. Without a device, the entry of fstab is used.
 
     mkmnt
-        makes the place where it is not there
+        True: create the mount point if it does not exist
     user
-        who mounts
+        user that runs ``mount``
 
     CLI Example:
 
@@ -195,8 +204,8 @@ def mount(
         owner = Attributes(user, None if user is None else ctx.host.login_group(user))
         managed_file.make_directories(ctx.host, ctx.host.path(name), owner, ctx.host.root)
     if not device or device is True:
-        return _told(ctx, ["mount", name], user)
-    return _told(ctx, ["mount", *_options(opts), *_type(fstype), str(device), name], user)
+        return _run(ctx, ["mount", name], user)
+    return _run(ctx, ["mount", *_options(opts), *_type(fstype), str(device), name], user)
 
 
 def remount(
@@ -208,12 +217,14 @@ def remount(
     opts: str | Sequence[str] = "defaults",
     user: str | None = None,
 ) -> Any:
-    """Mounts again, with these options; for the first time where nothing is mounted. As ``mount``."""
+    """Mount a file system again with other options, or for the first time if it is not mounted. Return as
+    ``mount.mount``.
+    """
     if not is_mounted(ctx, name):
         return mount(ctx, name, device, mkmnt, fstype, opts, user)
     words = opts.split(",") if isinstance(opts, str) else [str(each) for each in opts]
     again = words if "remount" in words else [*words, "remount"]
-    return _told(ctx, ["mount", *_options(again), *_type(fstype), device, name], user)
+    return _run(ctx, ["mount", *_options(again), *_type(fstype), device, name], user)
 
 
 def umount(
@@ -224,7 +235,10 @@ def umount(
     util: str = "mount",
     lazy: bool = False,
 ) -> Any:
-    """Unmounts a place (or a ``device``, wherever it is): True, or what umount complained of. ``lazy``: when it is free.
+    """Unmount a path, or with ``device`` this device. Return True, or the error of ``umount``.
+
+    lazy
+        True: unmount as soon as no process uses the file system
 
     CLI Example:
 
@@ -234,11 +248,11 @@ def umount(
         raise InvocationError(f"not supported: util={util}; there is mount")
     if not is_mounted(ctx, name):
         return f"{name} does not have anything mounted"
-    return _told(ctx, ["umount", *(["-l"] if lazy else []), device or name], user)
+    return _run(ctx, ["umount", *(["-l"] if lazy else []), device or name], user)
 
 
 def is_fuse_exec(ctx: Context, cmd: str) -> bool:
-    """Whether a program of the host mounts by FUSE. Raises CommandError where the host has no ldd.
+    """Return whether a program of the host is linked with libfuse. Raises CommandError if the host has no ldd.
 
     CLI Example:
 
@@ -256,13 +270,13 @@ def is_fuse_exec(ctx: Context, cmd: str) -> bool:
 
 
 def swaps(ctx: Context) -> dict[str, dict[str, str]]:
-    """device or file -> type, size, used, priority of what is swapped to.
+    """Return a map of swap device or file to type, size, used and priority.
 
     CLI Example:
 
         salt '*' mount.swaps
     """
-    # The kernel's, and so the same for a mounted host; a host with a table of its own has it in its /proc.
+    # The kernel's table also counts for a mounted host, unless the host has its own /proc.
     own = ctx.host.path("/proc/swaps")
     text = (own if own.is_file() else Path("/proc/swaps")).read_text("utf-8", "replace")
     rows = (line.split() for line in text.splitlines()[1:])
@@ -273,7 +287,7 @@ def swaps(ctx: Context) -> dict[str, dict[str, str]]:
 
 
 def swapon(ctx: Context, name: str, priority: Any = None) -> dict[str, Any]:
-    """Swaps to a device or file: ``stats`` and ``new``; {} when it does not.
+    """Start to use a swap device or file. Return a map with ``stats`` and ``new``, {} on failure.
 
     CLI Example:
 
@@ -288,7 +302,7 @@ def swapon(ctx: Context, name: str, priority: Any = None) -> dict[str, Any]:
 
 
 def swapoff(ctx: Context, name: str) -> bool | None:
-    """No longer swaps to a device or file; None when it was not swapped to.
+    """Stop the use of a swap device or file. Return whether this succeeded; None if it was not in use.
 
     CLI Example:
 
@@ -304,7 +318,7 @@ def swapoff(ctx: Context, name: str) -> bool | None:
 
 
 def read_mount_cache(ctx: Context, name: str) -> dict[str, Any]:
-    """What a state last mounted at a place: device, fstype, mkmnt, opts; {} when none did."""
+    """Return the data of the last mount by a state at a path: device, fstype, mkmnt, opts; {} if there is none."""
     found = _cache(ctx).get(name)
     return dict(found) if isinstance(found, Mapping) else {}
 
@@ -312,14 +326,14 @@ def read_mount_cache(ctx: Context, name: str) -> dict[str, Any]:
 def write_mount_cache(
     ctx: Context, real_name: str, device: str, mkmnt: bool, fstype: str, mount_opts: str | Sequence[str]
 ) -> bool:
-    """Keeps what a state has mounted."""
+    """Store the data of a mount by a state. Return True."""
     options = mount_opts if isinstance(mount_opts, str) else [str(each) for each in mount_opts]
     entry = {"device": device, "fstype": fstype, "mkmnt": mkmnt, "opts": options}
     return _keep(ctx, {**_cache(ctx), real_name: entry})
 
 
 def delete_mount_cache(ctx: Context, real_name: str) -> bool:
-    """Forgets what a state has mounted at a place."""
+    """Delete the stored data of the mount at a path. Return True."""
     known = _cache(ctx)
     return (
         _keep(ctx, {name: entry for name, entry in known.items() if name != real_name}) if real_name in known else True
@@ -327,7 +341,7 @@ def delete_mount_cache(ctx: Context, real_name: str) -> bool:
 
 
 def _cache(ctx: Context) -> dict[str, Any]:
-    # The form and the place are Salt's: a minion that changes over keeps what it knew.
+    # Salt's format and path, so that a minion that replaces Salt's keeps its cache.
     try:
         data = yaml.safe_load(_cache_file(ctx).read_text("utf-8"))
     except FileNotFoundError:
@@ -361,7 +375,7 @@ def _holder(ctx: Context, path: str) -> mount_table.Mounted | None:
 
 
 def _alternative(ctx: Context, device: str) -> str:
-    """The file behind a loop device, as ``mount -l`` tells it; else the device."""
+    """Return the file behind a loop device, as ``mount -l`` shows it. Return other devices unchanged."""
     name = device.removeprefix("/dev/")
     if not name.startswith("loop") or "/" in name:
         return device
@@ -389,6 +403,6 @@ def _type(fstype: str) -> list[str]:
     return ["-t", fstype] if fstype else []
 
 
-def _told(ctx: Context, words: list[str], user: str | None) -> Any:
+def _run(ctx: Context, words: list[str], user: str | None) -> Any:
     done = ctx.host.run(words, runas=user)
     return True if done.retcode == 0 else done.stderr.strip() or f"{words[0]} failed with exit code {done.retcode}"

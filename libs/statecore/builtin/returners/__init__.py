@@ -1,4 +1,7 @@
-"""Built-in returners: each has ``returner(ctx, ret)``, which puts the return of a job somewhere besides the master.
+"""Built-in returners. Each has ``returner(ctx, ret)``, which stores a job's return in an additional place besides the
+master.
 
-``ret`` is the return as the master gets it, with ``id``. Settings are read with ``settings.settings_of``.
+``ret`` is the return that the master receives, with the key ``id``. Settings are read with
+``returner_settings.settings_of``.
+Source: docs/execution.md#returns
 """

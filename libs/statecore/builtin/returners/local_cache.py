@@ -1,4 +1,4 @@
-"""Returns in files below the minion's cache directory, as Salt's local job cache lays them out."""
+"""Returner local_cache: files below the minion's cache directory, laid out like Salt's local job cache."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ _KEPT = ("return", "retcode", "success")
 
 
 def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
-    """``jobs/<2 digits>/<digest of the jid>/<minion>/return.p``, and ``out.p`` where the return names an outputter."""
+    """Write ``jobs/<2 digits>/<digest of the JID>/<minion>/return.p``, and ``out.p`` if the return names an
+    outputter. Keep an existing return.
+    """
     jid = str(ret["jid"])
     digest = hashlib.new(str(ctx.opts.get("hash_type") or "sha256"), jid.encode()).hexdigest()
     job = Path(str(ctx.opts["cachedir"])) / "jobs" / digest[:2] / digest[2:]
     place = job / str(ret["id"])
     if (place / "return.p").exists():
-        # The first counts, as in Salt.
+        # As in Salt, a second return of the same job is ignored.
         return
     kept_files.store(place / "return.p", {name: ret[name] for name in _KEPT if name in ret})
     if "out" in ret:

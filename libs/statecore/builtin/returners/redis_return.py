@@ -1,7 +1,11 @@
-"""Returns in Redis, under the keys of Salt's returner: ``ret:<jid>``, ``<minion>:<function>``, ``minions``.
+"""Returner redis: returns in Redis, with the keys of Salt's returner: ``ret:<jid>``, ``<minion>:<function>``,
+``minions``.
 
-Settings: ``redis.host`` (salt), ``port`` (6379), ``db`` (0), ``password``, ``unix_socket_path``, ``keep_jobs_seconds`` (a day).
-Source: saltext-redis 1.0.2; what JSON has no form for is its text, and ``<minion>:<function>`` ends with the job.
+Settings: ``redis.host`` (default salt), ``port`` (6379), ``db`` (0), ``password``, ``unix_socket_path``,
+``keep_jobs_seconds`` (86400).
+The layout is that of saltext-redis 1.0.2, with two differences: values that JSON does not support are stored as text,
+and
+``<minion>:<function>`` expires together with the job.
 """
 
 from __future__ import annotations
@@ -27,12 +31,12 @@ _DEFAULTS: Mapping[str, Any] = {
     "keep_jobs_seconds": 86400,
 }
 
-#: A server that does not answer must not hold the job for ever.
+#: Seconds to wait for the Redis server, so that a job does not wait forever.
 _TIMEOUT = 10.0
 
 
 def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
-    """Stores one return. Raises CommandError that names the server."""
+    """Store one return. Raises CommandError, which names the Redis server."""
     settings = settings_of(ctx.functions["config.option"], "redis", ret, _DEFAULTS)
     keep = int(settings["keep_jobs_seconds"])
     jid, minion = str(ret["jid"]), str(ret["id"])

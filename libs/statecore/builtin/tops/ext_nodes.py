@@ -1,4 +1,4 @@
-"""Master tops: an external node classifier, a command that is given a minion's id and prints its classes as YAML."""
+"""Master tops ext_nodes: a command that is called with a minion's id and prints its classes (SLS names) as YAML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from statecore.render import yaml
 
 
 def available(ctx: Context) -> str | None:
-    """Needs its command."""
+    """Return None if the option ``master_tops`` has a command for ext_nodes, else a sentence with the reason."""
     configured = ctx.opts.get("master_tops")
     if not isinstance(configured, Mapping) or not configured.get("ext_nodes"):
         return "the option master_tops has no command for ext_nodes"
@@ -21,9 +21,9 @@ def available(ctx: Context) -> str | None:
 
 
 def top(ctx: Context, **kwargs: Any) -> dict[str, list[str]]:
-    """``{environment: classes}`` of what the command prints: ``classes``, a list or a map, and ``environment``, else base.
+    """Return ``{saltenv: classes}`` from the command's output.
 
-    Raises CommandError.
+    The output is a map with ``classes`` (a list or a map) and ``environment`` (default base). Raises CommandError.
     """
     minion_id = kwargs["opts"].get("id")
     if not minion_id:

@@ -41,7 +41,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(hardware, "_SYS", tmp_path / "sys")
     monkeypatch.setattr(hardware, "_PROC", tmp_path / "proc")
     # What this process is in must not be what the table says.
-    monkeypatch.setattr(hardware, "_MARKS", {})
+    monkeypatch.setattr(hardware, "_MARKER_FILES", {})
     return tmp_path
 
 
