@@ -198,7 +198,7 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> No
     else:
         source = archive.extractfile(member)
         if source is None:
-            raise tarfile.ExtractError(f"'{member.name}' is no file")
+            raise tarfile.ExtractError(f"'{member.name}' is not a regular file")
         with source, atomic_file.replacement(place) as aside:
             with aside.open("xb") as made:
                 shutil.copyfileobj(source, made)
