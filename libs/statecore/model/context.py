@@ -1,7 +1,9 @@
-"""``ctx``, the first parameter of every native module, state and grain function: all it may reach, by name.
+"""``Context``, the first parameter ``ctx`` of every native module, state and grain function: everything the function
+may use.
 
-There are no ambient names. The loader builds one Context for a run and binds functions to it; the engine derives one
-for each low chunk with ``for_chunk``. Salt's dunders exist only behind ``loader/dunders.py``, for users' own modules.
+A function finds nothing through global names. The loader makes one Context for a run and binds functions to it. The
+engine derives one Context for each low chunk with ``for_chunk``. Salt's dunders (``__salt__``, ``__grains__``) exist
+only for users' own modules; see ``loader/dunders.py``.
 """
 
 from __future__ import annotations
@@ -27,13 +29,15 @@ from statecore.model.ports import (
 
 @dataclass(frozen=True)
 class Context:
-    """What one call sees. Shared mappings are read only but for ``scratch``, ``functions`` and ``states`` (lazy tables)."""
+    """The data and services of one call. The maps are read-only, except ``scratch``; ``functions`` and ``states``
+    load on first use.
+    """
 
-    #: The managed system; nothing may touch paths, users or programs but through it.
+    #: The managed host. Functions reach paths, users and programs only through it.
     host: ManagedHost
     grains: Mapping[str, Any]
     pillar: Mapping[str, Any]
-    #: Options by Salt's names ("id", "file_roots", "state_output", ...), defaults already applied.
+    #: Options by Salt's names ("id", "file_roots", "state_output", ...), with defaults.
     opts: Mapping[str, Any]
     files: Files
     templates: Templates
@@ -42,25 +46,25 @@ class Context:
     minion: MinionControl
     catalog: Catalog
     state_system: StateSystem
-    #: "cmd.run" -> bound callable. A missing name raises NotAvailable with its reason.
+    #: "cmd.run" -> callable, bound to this Context. A missing name raises NotAvailable with the reason.
     functions: Mapping[str, Function]
-    #: "file.managed" -> bound callable that returns Salt's state dict (plan applied, or reported in test mode).
+    #: "file.managed" -> callable that returns Salt's state return: of the applied plan, or of the plan in test mode.
     states: Mapping[str, Function]
-    #: Kind of modules ("utils", "matchers", ...) -> its table.
+    #: Kind of modules ("utils", "matchers", ...) -> {"module.function": callable}.
     tables: Mapping[str, Mapping[str, Function]] = field(default_factory=dict)
-    #: Lives as long as the run; Salt's __context__. Key it by module: ``ctx.scratch["pkg.refreshed"]``.
+    #: Salt's __context__: data that functions keep during the run. Keys begin with the module: "pkg.refreshed".
     scratch: dict[str, Any] = field(default_factory=dict)
     saltenv: str = "base"
     test: bool = False
-    #: The low chunk in hand (state functions), else empty.
+    #: The low chunk that a state function runs for; {} for other functions.
     low: Mapping[str, Any] = field(default_factory=dict)
     running: Mapping[str, Any] = field(default_factory=dict)
     lowstate: tuple[Mapping[str, Any], ...] = ()
-    #: The master that runs this orchestration; None on minions.
+    #: The master that runs this orchestration; None on a minion.
     master: Master | None = None
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """Calls an execution module function. Raises NotAvailable, or whatever the function raises."""
+        """Call an execution module function. Raises NotAvailable, and every error that the function raises."""
         try:
             function = self.functions[name]
         except KeyError:
@@ -68,19 +72,23 @@ class Context:
         return function(*args, **kwargs)
 
     def may(self, name: str) -> bool:
-        """Whether jobs, and who writes an SLS, may call the function: the option ``whitelist_modules``. Modules may call any."""
+        """Return whether the option ``whitelist_modules`` lets jobs and SLS files call the function. Modules may
+        call every function.
+        """
         named = self.opts.get("whitelist_modules")
         return not named or name.partition(".")[0] in named
 
     def asked(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """``call``, of a function that who wrote an SLS names. Raises NotAvailable where it may not be called, too."""
+        """Call a function that an SLS file names. Raises NotAvailable when it does not exist, or
+        ``whitelist_modules`` excludes it.
+        """
         if not self.may(name):
             raise NotAvailable(name)
         return self.call(name, *args, **kwargs)
 
     def for_chunk(self, low: Mapping[str, Any], *, test: bool, running: Mapping[str, Any]) -> Context:
-        """The same run seen from one low chunk."""
-        # Made once for every state, so all that stays is taken over at once: dataclasses.replace looks at every field again.
+        """Return a copy of this Context for one low chunk: with its ``low``, ``test``, ``running`` and ``saltenv``."""
+        # Runs once for every state. Copying the fields in one step is faster than dataclasses.replace.
         own = object.__new__(Context)
         vars(own).update(vars(self), low=low, test=test, running=running, saltenv=low.get("__env__", self.saltenv))
         return own

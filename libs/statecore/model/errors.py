@@ -1,7 +1,8 @@
-"""Every error statecore raises: what, where, why, and what to do next.
+"""Every error that statecore raises.
 
-A fault of the user's tree is an ``SlsError`` with a place; a fault of a call is an ``InvocationError`` or a
-``CommandError``; a state that cannot go on raises ``StateFailure``. Anything else escaping is a bug of ours.
+``SlsError`` is a fault in the user's state tree and has a place. ``InvocationError`` and ``CommandError`` are faults of
+a call. ``StateFailure`` ends a state function. Any other exception is a bug in statecore. Each message says what
+failed, where, why, and what to do next.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from statecore.model.named_tuple import NamedTuple
 
 
 class StatecoreError(Exception):
-    """Base of all errors below."""
+    """Base class of all errors of statecore."""
 
     @property
     def strerror(self) -> str:
-        """The sentence; users' modules ask Salt's exceptions for it by this name, and by ``message``."""
+        """The message, under the name that users' modules read from Salt's exceptions."""
         return str(self)
 
     @property
     def message(self) -> str:
-        """The sentence."""
+        """The message, under the second name that users' modules read from Salt's exceptions."""
         return str(self)
 
 
@@ -44,16 +45,16 @@ class Mark(NamedTuple):
 
 
 class SlsFault(NamedTuple):
-    """One thing wrong with a state tree, as shown under "Data failed to compile:".
+    """One fault of a state tree, as shown under "Data failed to compile:".
 
-    ``message`` keeps the wording users of Salt grep for; mark, excerpt and hint are what Salt does not say.
+    ``message`` is Salt's own text, which users search for. Salt has no ``mark``, ``excerpt`` and ``hint``.
     """
 
     message: str
     mark: Mark | None = None
     sls: str = ""
     id: str = ""
-    #: Source lines around the mark, the faulty one ending in Salt's arrow ``    <======================``.
+    #: Source lines around the mark. The faulty line ends in Salt's arrow ``    <======================``.
     excerpt: str = ""
     hint: str = ""
 
@@ -69,24 +70,27 @@ class SlsFault(NamedTuple):
 
 
 class SlsError(StatecoreError):
-    """A tree that does not render or compile. Carries every fault found, not the first."""
+    """A state tree does not render or compile. ``faults`` has every fault that was found, not only the first."""
 
     def __init__(self, faults: Sequence[SlsFault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
         self.faults: tuple[SlsFault, ...] = tuple(faults)
 
     def lines(self) -> list[str]:
-        """The list that Salt returns in place of a running dictionary."""
+        """The faults as texts: the list that Salt returns in place of a running dictionary."""
         return [str(fault) for fault in self.faults]
 
 
 class InvocationError(StatecoreError, TypeError):
-    """A function was called with arguments it does not take (Salt: SaltInvocationError)."""
+    """A function was called with arguments that it does not accept (Salt: SaltInvocationError)."""
 
 
 class CommandError(StatecoreError):
-    """An execution module could not do what it was asked (Salt: CommandExecutionError). ``info`` may carry structured detail, which
-    is told behind the sentence (``error``), as Salt tells it."""
+    """An execution module failed to do its work (Salt: CommandExecutionError).
+
+    ``error`` is the message. ``info`` may be structured detail; ``str()`` shows the detail below the message, as Salt
+    does.
+    """
 
     def __init__(self, message: object = "", info: Any = None) -> None:
         super().__init__(str(message))
@@ -98,7 +102,9 @@ class CommandError(StatecoreError):
 
     @property
     def strerror_without_changes(self) -> str:
-        """The same without the key ``changes`` of the detail: a state has that beside its comment."""
+        """The message with the detail but without the detail's key ``changes``: a state returns its changes beside
+        the comment.
+        """
         if not isinstance(self.info, Mapping):
             return str(self)
         return self._with({key: value for key, value in self.info.items() if key != "changes"})
@@ -111,11 +117,13 @@ class CommandError(StatecoreError):
 
 
 class TargetError(StatecoreError):
-    """A target expression that cannot be understood."""
+    """A target expression has a syntax error, or names an unknown target type or node group."""
 
 
 class NotAvailable(StatecoreError):
-    """No such function, or its module says why it cannot work here. str() is Salt's "'x.y' is not available." plus reason."""
+    """A function does not exist, or its module refused to load. ``str()`` is Salt's "'x.y' is not available." plus
+    the reason.
+    """
 
     def __init__(self, name: str, reason: str = "", hint: str = "") -> None:
         text = f"'{name}' is not available."
@@ -129,12 +137,16 @@ class NotAvailable(StatecoreError):
 
 
 class HostError(CommandError):
-    """The managed host refused: permission, missing program, no such user. Names the path or program."""
+    """The managed host refused an operation: no permission, a missing program, an unknown user. The message names
+    the object.
+    """
 
 
 @dataclass
 class StateFailure(StatecoreError):
-    """Raised inside a plan's step: the state fails with this comment, keeping the changes already made."""
+    """Ends a step of a plan: the state fails with this comment, and keeps the changes of this error and of the
+    earlier steps.
+    """
 
     comment: str
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -144,7 +156,7 @@ class StateFailure(StatecoreError):
 
 
 def _lines(data: Any, indent: int, prefix: str) -> Iterator[str]:
-    """Data in the look of the outputter ``nested``, without colours."""
+    """Yield lines of the data in the layout of the outputter ``nested``, without colours."""
     margin = " " * indent
     if isinstance(data, Mapping):
         if indent:

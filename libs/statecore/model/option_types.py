@@ -1,4 +1,4 @@
-"""What the options of a minion must be, for those who read them from a file that nobody has looked at yet."""
+"""Types of a minion's options, for commands that read a configuration file which no minion has checked yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statecore.model.named_tuple import NamedTuple
 
 
 class Kind(NamedTuple):
-    """What a value must be: in words, and asked."""
+    """A type of option values: its name in words, and a function that returns whether a value has the type."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -37,7 +37,7 @@ ROOTS = Kind(
 )
 LIST_OR_MAP = Kind("a list or a map", lambda value: isinstance(value, list | Mapping))
 
-#: Option -> what it must be; null is as if it was not set. Flags are not here: whatever they are, it is true or false.
+#: Option -> type of its value. null means: not set. Flags are not listed: any value is true or false.
 OPTIONS: Mapping[str, Kind] = {
     **dict.fromkeys(
         (
@@ -67,7 +67,7 @@ OPTIONS: Mapping[str, Kind] = {
 
 
 def wrong(options: Mapping[str, Any]) -> list[str]:
-    """A sentence for each option that is not what it must be."""
+    """Return one sentence for each option whose value has the wrong type."""
     found = {name: (kind, options[name]) for name, kind in OPTIONS.items() if options.get(name) is not None}
     return [
         f"'{name}' must be {kind.words}, not the {type(value).__name__} {value!r}"

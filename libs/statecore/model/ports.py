@@ -1,6 +1,6 @@
-"""What statecore needs from outside, as protocols. The minion, salt-call and tests each bring their own.
+"""Protocols of the services that statecore needs: files, templates, events, jobs, minion, master, loader, host.
 
-Nothing here does I/O. Implementations that need no network live beside this file (``host.py``, ``files.py``).
+The minion, ``salt-call`` and the tests each bring their own implementations. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 
 class CommandResult(NamedTuple):
-    """A finished command on the managed host."""
+    """Exit code and output of a command that ran on the managed host."""
 
     retcode: int
     stdout: str
@@ -26,97 +26,105 @@ class CommandResult(NamedTuple):
 
 
 class FileHash(NamedTuple):
-    """Digest of a file's bytes, hex; the wire's ``{"hash_type", "hsum"}``."""
+    """Hexadecimal digest of a file's content; Salt's map ``{"hash_type", "hsum"}``."""
 
     hash_type: str
     hsum: str
 
 
 class Files(Protocol):
-    """The state tree behind ``salt://``: local roots, or the master's file server through a cache."""
+    """The state tree behind ``salt://``: local directories, or a cache of the master's fileserver."""
 
     def envs(self) -> list[str]:
-        """Environments that exist, "base" first when present."""
+        """Names of the existing saltenvs, with "base" first when it exists."""
         ...
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Relative paths of all files, sorted, that start with ``prefix`` (a string prefix)."""
+        """Sorted relative paths of all files whose path starts with the text ``prefix``."""
         ...
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Relative paths of all directories, sorted; empty ones too."""
+        """Sorted relative paths of all directories that start with the text ``prefix``, including empty directories."""
         ...
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Relative paths of the directories that hold nothing."""
+        """Sorted relative paths of the directories without files."""
         ...
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Relative path -> link target, for links inside the tree."""
+        """Map of the relative path of each symbolic link in the tree to its target."""
         ...
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of ``path`` (no ``salt://``), None when there is no such file."""
+        """Digest of the file ``path`` (relative, without ``salt://``); None when there is no such file."""
         ...
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of the source file (for ``mode: keep``), None when unknown."""
+        """Permission bits of the source file (for ``mode: keep``); None when they are unknown."""
         ...
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """A local path that holds the file's bytes right now; None when there is no such file. Never to be written to."""
+        """Local path of the file's current content; None when there is no such file. The caller must not write to
+        that path.
+        """
         ...
 
     def shown(self, fetched: Path) -> str:
-        """How people are told of a file that was fetched: its path, or its URL where that path is only a copy."""
+        """Text for messages about a fetched file: its path, or its ``salt://`` URL when the path is only a cached
+        copy.
+        """
         ...
 
 
 class Templates(Protocol):
-    """Template engines for file contents (``template: jinja``)."""
+    """Template engines for the content of files (``template: jinja``)."""
 
     def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
-        """Rendered text. ``source`` is the salt:// or local path for errors and relative imports. Raises SlsError, located."""
+        """Rendered text. ``source`` is the salt:// URL or local path, for messages and relative imports. Raises
+        SlsError with a place.
+        """
         ...
 
     def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
-        """What comes out of the renderers that the text's first line names, else of ``pipe`` ("jinja|yaml"). Raises SlsError."""
+        """Data that the renderers make of a text: those of its ``#!`` line, else those of ``pipe`` ("jinja|yaml").
+        Raises SlsError.
+        """
         ...
 
 
 class Events(Protocol):
-    """Where events go: the master's bus, or nowhere."""
+    """Receiver of events: the master's event bus, or nothing."""
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """True when the event was handed over."""
+        """Send an event. Return True when it was accepted."""
         ...
 
 
 class Jobs(Protocol):
-    """Jobs that run on this minion now (saltutil.running and its kin)."""
+    """The jobs that run on this minion now; ``saltutil.running``, ``find_job`` and ``signal_job`` use them."""
 
     def running(self) -> list[dict[str, Any]]:
-        """Loads of running jobs, each with ``jid``, ``fun``, ``pid``."""
+        """List of the loads of running jobs, each with ``jid``, ``fun`` and ``pid``."""
         ...
 
     def signal(self, jid: str, number: int) -> str:
-        """Sends the signal to the job's process; Salt's sentence about what was done."""
+        """Send a signal to the process of a job. Return Salt's sentence about the result."""
         ...
 
 
 class MinionControl(Protocol):
-    """What a function may ask of the minion that runs it. In salt-call --local each is done in this process."""
+    """Requests of a function to the minion that runs it. ``salt-call --local`` serves them in its own process."""
 
     def refresh_pillar(self) -> bool:
-        """The next job sees freshly compiled pillar."""
+        """Compile pillar anew for the next job."""
         ...
 
     def refresh_modules(self) -> bool:
-        """The next job sees the modules that are on disk now."""
+        """Load the modules anew from the disk for the next job."""
         ...
 
     def refresh_grains(self) -> bool:
-        """The next job sees freshly gathered grains."""
+        """Gather grains anew for the next job."""
         ...
 
     def compile_pillar(
@@ -126,57 +134,62 @@ class MinionControl(Protocol):
         override: Mapping[str, Any] | None,
         on_demand: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Pillar as the master (or the local roots) gives it now. Errors come under the key ``_errors``.
+        """Return pillar as the master (or the local pillar roots) compiles it now. Errors are a list under the key
+        ``_errors``.
 
-        ``on_demand``: one more external pillar, ``{name: arguments}``, of those that the master grants.
+        ``on_demand`` is one more external pillar as ``{name: arguments}``; the master's option ``on_demand_ext_pillar``
+        must allow it.
         """
         ...
 
     def master_tops(self) -> dict[str, list[str]]:
-        """saltenv -> SLS references from the master's tops interface; {} where there is none."""
+        """Map of saltenv to SLS references, from the master's option ``master_tops``; {} without the option."""
         ...
 
     def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
-        """The master's answer to a command of a minion (protocol section 7.1). Raises CommandError.
+        """Send a command of a minion to the master and return the reply. Raises CommandError.
 
-        ``once``: it is not sent again while no answer comes. ``master``: of several, the one with this address.
+        ``once``: the request is not repeated when no reply arrives. ``master``: the address of one master of several.
+
+        Source: docs/protocol.md#command-table
         """
         ...
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Changes or shows what the running minion does by itself (``area``: schedule). The answer is a map by the area's verb.
+        """Change or show a service of the running minion (``area``: "schedule", "beacons"). The reply's keys depend
+        on the area.
 
-        Raises CommandError where no minion runs, or it refuses.
+        Raises CommandError when no minion runs, or when the minion refuses the request.
         """
         ...
 
 
 class MinionJob(NamedTuple):
-    """A job for minions, as an orchestration asks for it."""
+    """A job that an orchestration publishes to minions."""
 
     tgt: Any
     fun: str
     tgt_type: str = "glob"
     arg: Sequence[Any] = ()
     kwarg: Mapping[str, Any] = MappingProxyType({})
-    #: Returners, with commas.
+    #: Names of returners, separated by commas.
     ret: str = ""
-    #: What else travels with the publication: ret_config, ret_kwargs.
+    #: Further keys of the publication: ret_config, ret_kwargs.
     passed_on: Mapping[str, Any] = MappingProxyType({})
-    #: Seconds before minions are asked whether they still work; None: the master's own.
+    #: Seconds until minions are asked whether the job still runs; None: the master's option ``timeout``.
     timeout: float | None = None
-    #: So many at a time, or a share of them ("25%").
+    #: Number of minions that run the job at the same time, or a percentage ("25%"); None: all.
     batch: str | None = None
-    #: Only so many of those that answer, drawn at random.
+    #: Number of randomly chosen minions, of those that answer a ping; None: all.
     subset: int | None = None
-    #: A batch ends with the first failure.
+    #: True: a batch ends at the first failure.
     failhard: bool = False
-    #: Whether minions that do not return are told.
+    #: False: minions that do not return are not reported.
     expected: bool = True
 
 
 class MasterCall(NamedTuple):
-    """A runner or a wheel function."""
+    """A call of a runner function or of a wheel function."""
 
     fun: str
     arg: Sequence[Any] = ()
@@ -184,133 +197,155 @@ class MasterCall(NamedTuple):
 
 
 class Master(Protocol):
-    """What the states of an orchestration ask of the master that runs it."""
+    """The services that the master gives to the states of an orchestration."""
 
     @property
     def jid(self) -> str:
-        """The id of the orchestration."""
+        """JID of the orchestration."""
         ...
 
     def ask(self, job: MinionJob, told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Minion -> ``ret``, ``retcode``, ``jid``, ``out`` of its return; ``failed`` for one that was expected and is silent.
+        """Publish a job and wait. Return a map of minion id to ``ret``, ``retcode``, ``jid`` and ``out`` of its
+        return.
 
-        ``told``: what the event ``salt/run/<jid>/args`` says besides the arguments. Raises CommandError where the master refuses.
+        A minion that did not return has the key ``failed``. ``told`` is further data of the event
+        ``salt/run/<jid>/args``. Raises CommandError when the master refuses the job.
         """
         ...
 
     def publish(self, job: MinionJob) -> dict[str, Any]:
-        """``jid`` and ``minions`` of a job that nobody waits for; empty where no minion is meant. Raises as ``ask``."""
+        """Publish a job without waiting. Return its ``jid`` and ``minions``; {} when no minion matches. Raises
+        CommandError as ``ask``.
+        """
         ...
 
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
-        """Runs runners, all at once: ``return``, ``success`` and ``jid`` of each, in order. A refusal is a return."""
+        """Run several runners in parallel. Return ``return``, ``success`` and ``jid`` of each, in order. A refusal
+        is a return.
+        """
         ...
 
     def wheel(self, call: MasterCall) -> dict[str, Any]:
-        """Runs a wheel function: ``return`` and ``success``. A refusal is a return."""
+        """Run a wheel function. Return its ``return`` and ``success``. A refusal is a return."""
         ...
 
     def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Tag and data of events whose tags begin so, as they come, until the time is over."""
+        """Yield (tag, data) of events whose tag starts with ``prefix``, as they arrive, for so many seconds."""
         ...
 
     def orders(self) -> dict[str, dict[str, Any]]:
-        """Return the orders given to this orchestration, as ``state_runs.pauses`` reads them: id -> order. Raises CommandError."""
+        """Map of state id to the order given to this orchestration, in the format of ``state_runs.pauses``. Raises
+        CommandError.
+        """
         ...
 
     def end_orders(self) -> None:
-        """The orchestration is over: what it was told is forgotten."""
+        """Delete the orders of this orchestration, which has ended."""
         ...
 
 
 class Catalog(Protocol):
-    """What the loader knows, for sys.* and for error hints."""
+    """The loader's knowledge about modules, for ``sys.*`` and for hints in messages."""
 
     def names(self, kind: str = "modules") -> list[str]:
-        """All "module.function" names of the kind (modules, states, grains, returners); of renderers their names."""
+        """All names "module.function" of a kind (modules, states, grains, returners); for renderers, the names of
+        the renderers.
+        """
         ...
 
     def doc(self, name: str, kind: str = "modules") -> str | None:
-        """The docstring, dedented."""
+        """Docstring of a function without indentation; None when it has no docstring or does not exist."""
         ...
 
     def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
-        """Salt's argspec dict: args, varargs, kwargs, defaults (ctx left out)."""
+        """Salt's argspec map of a function: args, varargs, kwargs and defaults, without ``ctx``. None for an unknown
+        function.
+        """
         ...
 
     def function(self, name: str, kind: str) -> Function:
-        """The function of a module of the kind, bound to a context outside of any run. Raises NotAvailable."""
+        """Return a function of a module, bound to a Context outside of any run. Raises NotAvailable."""
         ...
 
 
 class StateSystem(Protocol):
-    """Render, compile, run: the verbs behind the ``state`` execution module."""
+    """The operations behind the execution module ``state``: render, compile and run states."""
 
     def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of the whole top file, or the list of errors."""
+        """Run the states of the top file. Return the running dictionary, or the list of errors."""
         ...
 
     def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of these SLS references."""
+        """Run the given SLS references. Return the running dictionary, or the list of errors."""
         ...
 
     def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of an SLS file of the minion's own."""
+        """Run one SLS file of the minion's own disk. Return the running dictionary, or the list of errors."""
         ...
 
     def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of a template that is given as text."""
+        """Run SLS content that is given as text. Return the running dictionary, or the list of errors."""
         ...
 
     def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of literal high data."""
+        """Run the given high data. Return the running dictionary, or the list of errors."""
         ...
 
     def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """The running entry of one low chunk."""
+        """Run one low chunk. Return its entry of the running dictionary, or the list of errors."""
         ...
 
     def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
-        """saltenv -> SLS references for this minion."""
+        """Map of saltenv to the SLS references that the top file assigns to this minion, or the list of errors."""
         ...
 
     def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """High data of the top file (None) or of SLS references; with ``verify`` its faults of shape in place of it."""
+        """High data of the top file (``mods`` is None) or of SLS references, or the list of errors.
+
+        With the option ``verify``, faults in the structure of the high data are returned instead.
+        """
         ...
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
-        """Low chunks in order of evaluation, or the list of errors (strings)."""
+        """List of low chunks in the order of their run, or the list of errors (texts)."""
         ...
 
     def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """saltenv -> SLS references that this minion uses, and those that it does not."""
+        """Map of saltenv to the SLS references that the top file uses for this minion, and to the unused ones; or
+        the list of errors.
+        """
         ...
 
     def clear_cache(self) -> list[str]:
-        """Forgets what was kept of earlier runs; names of the files."""
+        """Delete cached data of earlier runs. Return the names of the deleted files."""
         ...
 
     def bench(self, options: Mapping[str, Any]) -> Any:
-        """The parts of a run that has not begun (``statecore.runtime.state_runs.Bench``), for who looks at them more closely."""
+        """Parts of a run that has not started (``statecore.runtime.state_runs``), for commands that analyse the run."""
         ...
 
 
 class ManagedHost(Protocol):
-    """The system that is managed: this machine (``/``) or a root mounted somewhere. Every path is the host's own."""
+    """The managed host: this machine (root ``/``), or a system mounted in a directory. Its paths are the host's own
+    paths.
+    """
 
     @property
     def root(self) -> Path:
-        """Where the host's ``/`` is in our own name space."""
+        """Path of the host's ``/`` in this process's own file system view."""
         ...
 
     @property
     def mounted(self) -> bool:
-        """True when root is not ``/``."""
+        """True when the host's root is not ``/``."""
         ...
 
     def path(self, path: str, *, follow: bool = True) -> Path:
-        """Our path for the host's absolute ``path``. Symlinks (absolute, or with ``..``) are resolved inside the root and
-        never leave it; the last component is followed only if ``follow``. Raises HostError on a loop or a relative path."""
+        """Convert the host's absolute ``path`` to a path for this process.
+
+        Symbolic links are resolved inside the host's root and cannot leave it. The last component is resolved only if
+        ``follow``. Raises HostError for a relative path and for links in a loop.
+        """
         ...
 
     def run(
@@ -328,40 +363,48 @@ class ManagedHost(Protocol):
         timeout: float | None = None,
         merge_stderr: bool = False,
     ) -> CommandResult:
-        """Runs on the host: plainly for ``/``, by chroot for a mounted root. A str runs through ``shell`` (default
-        /bin/sh), a sequence as argv. Raises HostError when it cannot be started, saying why (no such program in the
-        root, chroot needs root, no such user)."""
+        """Run a command on the host and wait for its end. For a mounted host, the command runs in a chroot.
+
+        A text runs through ``shell`` (default /bin/sh); a list is an argv. ``timeout`` is in seconds. Raises HostError
+        when the command cannot be started: no such program, no such user, or chroot without root.
+        """
         ...
 
     def set_variable(self, name: str, value: str | None) -> None:
-        """Commands of a mounted host get this variable from now on; None: no more. Those of this machine see the variables of
-        this process."""
+        """Set an environment variable for later commands of a mounted host; None removes it.
+
+        On this machine commands inherit the environment variables of this process instead.
+        """
         ...
 
     def mount_table(self) -> str:
-        """mountinfo(5) as a program of the host reads it: its own paths. Raises HostError."""
+        """Mount table in the format of proc(5) mountinfo, with the host's own paths. Raises HostError."""
         ...
 
     def which(self, program: str) -> str | None:
-        """The host's absolute path of an executable on the host's usual PATH."""
+        """The host's absolute path of a program in the host's usual PATH; None when there is none."""
         ...
 
     def uid(self, user: str | int) -> int:
-        """Numeric id by the host's /etc/passwd; numbers pass through. Raises HostError for an unknown name."""
+        """Numeric id of a user in the host's /etc/passwd; a number is returned unchanged. Raises HostError for an
+        unknown name.
+        """
         ...
 
     def gid(self, group: str | int) -> int:
-        """Numeric id by the host's /etc/group."""
+        """Numeric id of a group in the host's /etc/group; a number is returned unchanged. Raises HostError for an
+        unknown name.
+        """
         ...
 
     def login_group(self, user: str | int) -> int:
-        """Numeric id of the group that a user has at login. Raises HostError for an unknown user."""
+        """Numeric id of a user's primary group. Raises HostError for an unknown user."""
         ...
 
     def user_name(self, uid: int) -> str:
-        """Name of the id by the host's /etc/passwd; the number as text when it has none."""
+        """User name of a numeric id in the host's /etc/passwd; the number as text when there is none."""
         ...
 
     def group_name(self, gid: int) -> str:
-        """Name of the id by the host's /etc/group."""
+        """Group name of a numeric id in the host's /etc/group; the number as text when there is none."""
         ...

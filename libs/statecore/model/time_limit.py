@@ -1,4 +1,4 @@
-"""Time and memory for code that is not ours: it is interrupted where it stands."""
+"""Time limits and memory limits for users' code, such as templates: the code is interrupted by a signal."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: Seconds of computing after which what does not return to Python ends with its process: several chances to stop in between,
-#: and well within the time for which anybody would wait for a job.
+#: Seconds of CPU time from the limit until the kernel ends the process, for code that does not return to Python: long enough
+#: for several interrupts, and shorter than anybody waits for a job.
 _GRACE = 10.0
 
-#: Bytes that a process may grow by while it computes: less than what a small machine has, more than any tree needs.
+#: Bytes by which the process may grow in the block: less than a small machine has, more than any state tree needs.
 _GROWTH = 1 << 30
 
-#: Seconds of computing between two looks at time and memory: what doubles a text in a loop makes less than a gigabyte meanwhile,
-#: and most computing is over before the first one.
+#: Seconds of CPU time between two checks. A loop that doubles a text makes less than a gigabyte in this time, and most
+#: templates end before the first check.
 _TICK = 0.1
 
-#: Seconds of computing after which what was interrupted, and goes on, is interrupted again.
+#: Seconds until a block that continues after an interrupt is interrupted again.
 _AGAIN = 1.0
 
-#: Where the interpreter writes the place of what it cannot interrupt; it has no time for Python's own stderr.
+#: File descriptor for faulthandler, which cannot use the Python object sys.stderr.
 _STDERR = 2
 
 
 class TimeLimitExceeded(BaseException):
-    """The time is over. No Exception: code that catches all of those must not catch this."""
+    """The time limit is over. A BaseException, so that user code with ``except Exception`` does not catch it."""
 
-    #: FILE:LINE of what was interrupted.
+    #: FILE:LINE of the interrupted code; "" when unknown.
     place = ""
 
 
 class ComputedTooMuch(TimeLimitExceeded):
-    """What was computed took more than it may. ``seconds``: those that it had."""
+    """Code used too much CPU time or memory. ``seconds`` is the limit of CPU time."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -45,11 +45,11 @@ class ComputedTooMuch(TimeLimitExceeded):
 
 
 class ComputedTooLong(ComputedTooMuch):
-    """The time for computing is over."""
+    """Code used more CPU time than its limit."""
 
 
 class ComputedTooLarge(ComputedTooMuch):
-    """The memory for computing is full."""
+    """The process grew by more memory than the limit."""
 
     @property
     def growth(self) -> int:
@@ -59,9 +59,9 @@ class ComputedTooLarge(ComputedTooMuch):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises TimeLimitExceeded in the body after so many seconds, and again each second that it goes on.
+    """Raise TimeLimitExceeded in the block after so many seconds, and again every second while the block continues.
 
-    Only the main thread can be interrupted; in others there is no limit.
+    Only the main thread can be interrupted. In other threads there is no limit.
     """
     with _interrupted(signal.SIGALRM, signal.ITIMER_REAL, seconds, _AGAIN, TimeLimitExceeded):
         yield
@@ -69,12 +69,13 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def computing_limit(seconds: float) -> Iterator[None]:
-    """Raises ComputedTooLong in the body once this process has computed for so many seconds, and again for each one more;
-    ComputedTooLarge where it has grown by a gigabyte.
+    """Raise ComputedTooLong in the block after so many seconds of CPU time, and again after each further second of
+    CPU time.
 
-    What it waits for (commands, requests) does not count. A limit inside of another is none: the outer one goes on. Only the
-    main thread has one, and only Linux tells a process's size. A loop in C that never asks for signals cannot be interrupted:
-    after ten seconds more the system ends the process (SIGVTALRM), and where it was is on stderr.
+    Raise ComputedTooLarge in the block when the process has grown by 1 GiB. Time spent waiting for commands or requests
+    does not count. A limit inside another limit has no effect. Only the main thread has a limit, and memory is measured
+    only on Linux. A loop in C that does not check for signals cannot be interrupted: ten seconds of CPU time later the
+    kernel ends the process (SIGVTALRM), and faulthandler writes the Python stack to stderr.
     """
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_PROF)[0]:
         yield
@@ -90,16 +91,16 @@ def computing_limit(seconds: float) -> Iterator[None]:
 
 
 class _LimitWatch:
-    """What has been computed in the body of a limit."""
+    """Measures the CPU time and the memory that the block of a limit has used."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._due = time.process_time() + seconds
-        #: Its size at the first look: another one at the beginning would cost each small file.
+        #: Resident bytes at the first check. Measuring at the start of the block would slow down every small template.
         self._before = 0
 
     def look(self) -> ComputedTooMuch | None:
-        """What is to be raised now."""
+        """Return the error to raise now; None while the block is within its limits."""
         size = _resident()
         self._before = self._before or size
         now = time.process_time()
@@ -113,7 +114,7 @@ class _LimitWatch:
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has; 0 where the system does not tell."""
+    """Resident memory of this process in bytes; 0 where /proc/self/statm does not exist."""
     try:
         with open("/proc/self/statm", "rb") as told:
             return int(told.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -147,7 +148,7 @@ def _interrupted(
         try:
             yield
         finally:
-            # A signal before this line ends in the outer finally; one behind it is none.
+            # A signal before this line raises, and the outer finally still runs. After this line signals are ignored.
             limited = False
     finally:
         signal.setitimer(timer, 0)

@@ -1,7 +1,9 @@
-"""The values that travel between the stages, and what a native state function returns.
+"""Data that the stages of the state system exchange, and the plan that a native state function returns.
 
-High data and low chunks are plain dicts with Salt's keys (seeds 000 and 001): users see them through
-``state.show_highstate`` and modules receive them as ``__low__``, so no second shape is invented for them.
+High data and low chunks are plain dicts with Salt's keys. Users see them in ``state.show_highstate``, and users'
+modules receive them as ``__low__``, so statecore has no second form of them.
+
+Source: docs/state-system.md#high-data
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _SEPARATOR = "_|-"
 
 
 class ChunkId(NamedTuple):
-    """What names a low chunk."""
+    """Identity of a low chunk: state module, state id, name and function."""
 
     state: str
     id: str
@@ -38,88 +40,92 @@ class ChunkId(NamedTuple):
 
     @classmethod
     def of(cls, low: Mapping[str, Any]) -> ChunkId:
-        """The identity of a low chunk."""
+        """Return the identity of a low chunk."""
         return cls(low["state"], low["__id__"], str(low["name"]), low["fun"])
 
 
 def tag(low: Mapping[str, Any]) -> str:
-    """The running dictionary's key for a low chunk (seed 000): the only place where one is written."""
+    """Return the key of a low chunk in the running dictionary. No other code builds such keys.
+
+    Source: docs/state-system.md#tags
+    """
     return f"{low['state']}{_SEPARATOR}{low['__id__']}{_SEPARATOR}{low['name']}{_SEPARATOR}{low['fun']}"
 
 
 def untag(text: str) -> ChunkId:
-    """The four fields of a tag. Raises ValueError when it is not one."""
+    """Return the four fields of a tag. Raises ValueError when the text is not a tag."""
     state, id_, name, fun = text.split(_SEPARATOR)
     return ChunkId(state, id_, name, fun)
 
 
 class Outcome(NamedTuple):
-    """What one applied step really did."""
+    """Result of one applied step."""
 
-    #: One line for the state's comment; empty adds none.
+    #: One line for the state's comment; "" adds no line.
     comment: str = ""
-    #: Real changes, merged into the state's changes in step order.
+    #: The changes made, merged into the state's changes in the order of the steps.
     changes: Mapping[str, Any] = MappingProxyType({})
-    #: False stops the plan: later steps do not run and the state fails.
+    #: False: later steps do not run, and the state fails.
     ok: bool = True
-    #: What was found, for states that watch rather than change something (``http.query``): the entry's ``data``.
+    #: Key ``data`` of the state's return, for states that only query (``http.query``); None: no such key.
     data: Any = None
 
 
 class FileChange(NamedTuple):
-    """The content of one file of the host before and after a step."""
+    """Content of one file of the host before and after a step."""
 
-    #: The host's own path.
+    #: The host's absolute path.
     path: str
-    #: None: no such file.
+    #: None: the file does not exist.
     before: bytes | None
     after: bytes | None
-    #: False: its author wants it shown to nobody (``show_changes: False``).
+    #: False: the content must not be shown (``show_changes: False``).
     shown: bool = True
 
 
 class Step(NamedTuple):
-    """One thing a plan would do to the host."""
+    """One change of the host that a plan contains."""
 
-    #: Imperative and concrete ("write /etc/motd"); shown by plans and logs.
+    #: Description in the imperative ("write /etc/motd"); plans and logs show it.
     what: str
-    #: Performs it. May raise StateFailure; any other exception is reported as the step's failure.
+    #: Makes the change. May raise StateFailure; any other exception is reported as the failure of the step.
     run: Callable[[], Outcome]
-    #: The file that it writes or removes, where the plan knows the whole content; what ``state.plan`` shows.
+    #: The file that the step writes or removes, when its whole content is known; ``state.plan`` shows the difference.
     file: FileChange | None = None
 
 
 class Plan(NamedTuple):
-    """What a native state function found (read) and would do (plan); the engine applies it, or reports it in test mode.
+    """Result of a native state function: the steps that change the host. The engine applies them, or reports them in
+    test mode.
 
-    With no steps ``result`` is the verdict and ``comment`` the reason. With steps, test mode gives result None with
-    ``comment`` and ``changes`` as the prediction; applying gives the outcomes' comments and changes.
+    Without steps, ``result`` and ``comment`` are the state's result. With steps, test mode returns the result None with
+    ``comment`` and ``changes`` as the prediction; a real run returns the comments and changes of the outcomes.
     """
 
     result: bool
     comment: str
     changes: Mapping[str, Any] = MappingProxyType({})
     steps: tuple[Step, ...] = ()
-    #: Lines put before the outcomes' comments in a real run, and before ``comment`` in test mode.
+    #: Lines before the comments of the outcomes in a real run, and before ``comment`` in test mode.
     notes: tuple[str, ...] = ()
-    #: What the outputters show as warnings.
+    #: Texts that outputters show as warnings.
     warnings: tuple[str, ...] = ()
-    #: Its changes trigger no requisite (``skip_req`` of the entry).
+    #: True: the changes trigger no requisite (key ``skip_req`` of the state's return).
     skip_req: bool = False
 
     @classmethod
     def unchanged(cls, comment: str, notes: Sequence[str] = ()) -> Plan:
-        """The host is in the desired state already; ``comment`` says so."""
+        """Return a plan without steps: the host is already in the desired state."""
         return cls(result=True, comment=comment, notes=tuple(notes))
 
     @classmethod
     def failed(cls, comment: str, changes: Mapping[str, Any] | None = None) -> Plan:
-        """The desired state cannot be reached; nothing was touched."""
+        """Return a plan without steps: the desired state cannot be reached, and nothing was changed."""
         return cls(result=False, comment=comment, changes=changes or {})
 
     @classmethod
     def change(
         cls, would: str, steps: Sequence[Step], changes: Mapping[str, Any] | None = None, notes: Sequence[str] = ()
     ) -> Plan:
-        """Something is to be done: ``would`` is test mode's comment, ``changes`` the prediction, ``steps`` the work."""
+        """Return a plan with steps. ``would`` is the comment in test mode; ``changes`` is the prediction."""
         return cls(result=True, comment=would, changes=changes or {}, steps=tuple(steps), notes=tuple(notes))

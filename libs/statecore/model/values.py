@@ -1,4 +1,6 @@
-"""Walking and merging nested values, with the meaning Salt gives them. Pure; used by every module that takes a ``a:b:c`` path."""
+"""Access to nested values by a path ``a:b:c``, and merging of nested values, both with Salt's rules. Functions
+without I/O.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,17 @@ import yaml
 
 from statecore.model.errors import InvocationError
 
-#: Parts the keys of a path where nobody says otherwise.
+#: Default separator of the keys in a path.
 DELIMITER = ":"
 
 _MISSING = object()
 
 
 def traverse(data: Any, path: str | int, default: Any = None, delimiter: str = DELIMITER) -> Any:
-    """The value at ``path``; ``default`` when there is none.
+    """Return the value at ``path``; ``default`` when there is none.
 
-    In a list a number is an index, or a key of the first dict in it that has it; other keys are looked for in the dicts
-    of the list. A key that is not there as text is tried as YAML reads it (``8080`` the number).
+    In a list, a number is an index, or a key of the first dict in the list that has it. Other keys are searched in the
+    dicts of the list. A key that is not found as text is searched as YAML reads it (``8080`` is a number).
     """
     value = data
     for key in str(path).split(delimiter) if isinstance(path, str) else [path]:
@@ -33,7 +35,7 @@ def traverse(data: Any, path: str | int, default: Any = None, delimiter: str = D
 
 
 def _in_mapping(value: Any, key: Any) -> Any:
-    # Asking whether something is a Mapping takes longer than the look itself.
+    # isinstance(value, Mapping) is slower than the lookup itself.
     if type(value) is not dict and not isinstance(value, Mapping):
         return _MISSING
     if key in value:
@@ -48,7 +50,7 @@ def _in_mapping(value: Any, key: Any) -> Any:
 
 @lru_cache(maxsize=1000)
 def _as_yaml(key: str) -> Any:
-    """A key as YAML reads it. Kept: one target asks thousands of minions."""
+    """Return a key as YAML reads it. Cached, because a target is compared with thousands of minions."""
     try:
         return yaml.safe_load(key)
     except yaml.YAMLError:
@@ -72,7 +74,9 @@ def _in_list(value: list[Any], key: Any) -> Any:
 
 
 def update(base: MutableMapping[str, Any], new: Mapping[str, Any], *, lists: bool = False) -> MutableMapping[str, Any]:
-    """``new`` merged into ``base`` (changed and returned): dicts recursively, lists extended if ``lists``, else replaced."""
+    """Merge ``new`` into ``base`` and return ``base``. Dicts merge recursively; lists are extended if ``lists``,
+    else replaced.
+    """
     for key, value in new.items():
         old = base.get(key)
         if isinstance(old, MutableMapping) and isinstance(value, Mapping):
@@ -96,20 +100,20 @@ def _list(first: Any, second: Any, lists: bool) -> Any:
     return {key: [value, second[key]] if key in second else value for key, value in first.items()}
 
 
-#: Strategy -> how two dicts become one (pillar_source_merging_strategy, slsutil.merge). The arguments are not changed.
+#: Strategy (option pillar_source_merging_strategy, slsutil.merge) -> function that merges two dicts into a new one.
 STRATEGIES: Mapping[str, Callable[[Any, Any, bool], Any]] = {
     "smart": _recurse,
     "recurse": _recurse,
     "none": _recurse,
     "overwrite": _overwrite,
-    # Salt joins only what its yamlex renderer marked; of plain data the later value counts.
+    # Salt aggregates only values that its yamlex renderer marked. For plain data the later value wins.
     "aggregate": _overwrite,
     "list": _list,
 }
 
 
 def merge(first: Any, second: Any, strategy: str = "smart", *, lists: bool = False) -> Any:
-    """Two dicts as one, by strategy. Raises InvocationError for an unknown one."""
+    """Return two dicts merged by a strategy of ``STRATEGIES``. Raises InvocationError for an unknown strategy."""
     if strategy not in STRATEGIES:
         raise InvocationError(f"Unknown merging strategy '{strategy}'; there are {', '.join(STRATEGIES)}")
     return STRATEGIES[strategy](first, second, lists)
@@ -123,7 +127,11 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> Any:
-    """The table's entry whose key (a glob) matches the value at ``path``, merged over ``base`` and under ``override``."""
+    """Return the table's entry whose key, a glob, matches the value at ``path`` in ``data``.
+
+    Without a match, the entry ``default`` is returned. The entry is merged over the table's entry ``base``, and
+    ``override`` is merged over the result. Raises InvocationError for entries that are not maps.
+    """
     found: Any = _MISSING
     value = traverse(data, path, [])
     for each in value if isinstance(value, list) else [value]:
@@ -146,12 +154,12 @@ def filter_by(
     return chosen
 
 
-#: What is shown of a value that nobody should read (Salt 3008).
+#: Text in place of a secret value (Salt 3008).
 MASK = "**********"
 
 
 def redacted(value: Any) -> Any:
-    """The value with every scalar in it masked; None, zero and what is empty tell nothing and stay as they are."""
+    """Return the value with every scalar masked. None, zero, False and empty values reveal nothing and stay."""
     if isinstance(value, Mapping):
         return {key: redacted(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

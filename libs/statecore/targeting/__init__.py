@@ -1,1 +1,1 @@
-"""Whether a target expression means a minion: glob, pcre, list, grain, pillar, compound."""
+"""Targeting: does a target expression (glob, pcre, list, grain, pillar, compound) match a minion?"""

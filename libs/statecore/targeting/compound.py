@@ -1,6 +1,7 @@
-"""The grammar of compound targets: words, ``and``, ``or``, ``not`` and parentheses (seed 004, protocol section 11.2).
+"""Grammar of compound targets: words, ``and``, ``or``, ``not`` and parentheses. The module ``match`` gives words
+their meaning.
 
-What a word means is the caller's (``match``). Pure.
+Source: docs/protocol.md#target-types
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from statecore.model.errors import TargetError
 
 OPERATORS = frozenset({"and", "or", "not", "(", ")"})
 
-#: Who is matched.
+#: Type of the matched subjects.
 T = TypeVar("T")
 
 
 def words_of(expression: str) -> list[str]:
-    """Words; parentheses stand alone where they are not part of a word's own expression."""
+    """Split a compound target into words. A parenthesis is a word of its own, unless it belongs to an expression
+    such as ``E@(a|b)``.
+    """
     words: list[str] = []
     for piece in expression.split():
         words.extend(_loosened(piece))
@@ -25,15 +28,17 @@ def words_of(expression: str) -> list[str]:
 
 
 def parsed(words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
-    """What these words say about somebody; ``meaning`` reads a word that is no operator.
+    """Compile words to a function that matches a subject. ``meaning`` compiles one word that is not an operator.
 
-    Raises TargetError where words stand side by side, one is missing, or a parenthesis is left open.
+    Raises TargetError when two words have no operator between them, a word is missing, or a parenthesis is not closed.
     """
     return _CompoundParser(words, meaning).parse()
 
 
 def _loosened(piece: str) -> list[str]:
-    """``(G@a:b`` is a parenthesis and a word; ``E@web(1|2)`` is a word whose parentheses are its own."""
+    """Split parentheses off a piece: ``(G@a:b`` becomes two words; ``E@web(1|2)`` stays one, because its parentheses
+    are balanced.
+    """
     front: list[str] = []
     while piece.startswith("("):
         front.append("(")
@@ -46,7 +51,7 @@ def _loosened(piece: str) -> list[str]:
 
 
 class _CompoundParser(Generic[T]):
-    """Recursive descent: or < and < not < word or parentheses. Two words side by side are an error."""
+    """Recursive descent parser. Precedence, lowest first: ``or``, ``and``, ``not``, words and parentheses."""
 
     def __init__(self, words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> None:
         self._words = words

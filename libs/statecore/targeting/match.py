@@ -1,7 +1,10 @@
-"""Targets: which minions an expression means (protocol section 11.2). Pure, and the same for master, minion and top file.
+"""Matchers of minions for all target types: the same for the master, the minion and the top file. Functions without
+I/O.
 
-``compile_target`` understands an expression once; the matcher it gives is called for each minion. A fault in an expression
-is a TargetError that names the word.
+``compile_target`` compiles an expression once; the matcher is then called for each minion. A fault in an expression
+raises TargetError with the faulty word.
+
+Source: docs/protocol.md#target-types
 """
 
 from __future__ import annotations
@@ -22,39 +25,39 @@ from statecore.targeting.nested import nested_match
 
 DEFAULT_DELIMITER = ":"
 
-#: Node groups may name each other; deeper than this they name themselves.
+#: Node groups may refer to each other. A deeper nesting means that a group refers to itself.
 _MAX_GROUP_DEPTH = 20
 
-#: A word with one of these is an expression, not a minion's id.
+#: Characters of expressions. A word without them is a minion id.
 _NOT_IN_IDS = frozenset("@*?[]()")
 
 
 class Subject(NamedTuple):
-    """A minion as matchers see it."""
+    """A minion as matchers see it: id, grains, pillar."""
 
     id: str
     grains: Mapping[str, Any]
     pillar: Mapping[str, Any] = MappingProxyType({})
 
 
-#: Grains of a minion that never told any. As in Salt the master expects it where addresses decide, and nowhere else.
+#: Grains of a minion that has not sent grains. As in Salt, only ipcidr targets expect such a minion.
 UNKNOWN: Mapping[str, Any] = MappingProxyType({})
 
 Matcher: TypeAlias = Callable[[Subject], bool]
 
-#: A range expression to the minion ids that it stands for. Raises TargetError.
+#: Resolves a range expression to minion ids. Raises TargetError.
 Expand: TypeAlias = Callable[[str], Sequence[str]]
 
 
 class _Language(NamedTuple):
-    """What an expression is read with."""
+    """Settings that an expression is compiled with."""
 
     delimiter: str
     nodegroups: Mapping[str, Any]
     depth: int = 0
-    #: Words about pillar mean values as they are written: neither globs nor expressions.
+    #: True: words about pillar compare the exact value, not a glob or a regular expression.
     exact: bool = False
-    #: Asks the range server: minion ids of a range expression. None where nobody can ask.
+    #: Asks the range server for the minion ids of a range expression. None: there is no range server.
     ranges: Expand | None = None
 
 
@@ -66,14 +69,16 @@ def matches(
     delimiter: str = DEFAULT_DELIMITER,
     nodegroups: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Whether the target means the subject. Raises TargetError."""
+    """Return whether the target matches the subject. Raises TargetError."""
     return compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=nodegroups)(subject)
 
 
 def users_matcher(matchers: Mapping[str, Callable[..., Any]], tgt_type: str) -> Callable[..., bool] | None:
-    """A user's matcher of a target type (``match`` of ``_matchers/TYPE_match.py``), None where there is none.
+    """Return the user's own matcher of a target type (``match`` in ``_matchers/TYPE_match.py``); None when there is
+    none.
 
-    It takes the target, and ``delimiter`` and ``minion_id`` where it has such parameters and they are given.
+    The matcher is called with the target, and with ``delimiter`` and ``minion_id`` when its signature has these
+    parameters.
     """
     own = matchers.get(f"{tgt_type}_match.match")
     if own is None:
@@ -96,7 +101,7 @@ def compile_target(
     nodegroups: Mapping[str, Any] | None = None,
     ranges: Expand | None = None,
 ) -> Matcher:
-    """A matcher for a target. Raises TargetError for an unknown type or an expression that cannot be understood."""
+    """Compile a target to a matcher. Raises TargetError for an unknown target type and for an invalid expression."""
     compiler = MATCHERS.get(tgt_type)
     if compiler is None:
         raise TargetError(f"there is no target type '{tgt_type}'; there are {', '.join(sorted(MATCHERS))}")
@@ -182,7 +187,9 @@ def _ipcidr(tgt: Any, language: _Language) -> Matcher:
 
 @lru_cache(maxsize=100_000)
 def _address(text: str) -> tuple[int, int]:
-    """Version and number of an address; (0, 0) for what is none. Kept: minions keep theirs, and there are thousands."""
+    """Return (IP version, address as a number); (0, 0) for an invalid address. Cached, because the same grains are
+    compared often.
+    """
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -200,7 +207,9 @@ def _nodegroup(tgt: Any, language: _Language) -> Matcher:
 
 
 def _group(name: str, language: _Language) -> str:
-    """The compound expression of a node group; words that are nothing but minion ids are a list of minions."""
+    """Return the compound expression of a node group. A group of several plain minion ids becomes one list
+    expression ``L@a,b``.
+    """
     group = language.nodegroups[name]
     if not isinstance(group, str | list | tuple):
         raise TargetError(f"the node group '{name}' must be text or a list, not {group!r}")
@@ -212,9 +221,10 @@ def _group(name: str, language: _Language) -> str:
 def spelled_out(
     tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None
 ) -> tuple[Any, str]:
-    """The target without node groups and ranges, for minions, which do not know the master's.
+    """Return (target, target type) with node groups and ranges replaced: minions do not know the master's node
+    groups.
 
-    Raises TargetError for an unknown group, and where a range cannot be resolved.
+    Raises TargetError for an unknown node group, and for a range that cannot be resolved.
     """
     language = _Language(DEFAULT_DELIMITER, nodegroups, ranges=ranges)
     if tgt_type == "range":
@@ -223,13 +233,15 @@ def spelled_out(
         tgt, tgt_type = f"N@{_text(tgt, 'nodegroup')}", "compound"
     if tgt_type != "compound" or not any(engine in str(tgt) for engine in ("N@", "R@")):
         return tgt, tgt_type
-    # Says what is wrong with the groups before they are put together.
+    # Raises TargetError for faults in the node groups.
     _compound(tgt, language)
     return " ".join(_spelled_out(_words(tgt), language)), tgt_type
 
 
 def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None) -> list[str]:
-    """Minions that a compound target asks for by name in its lists, those after a ``not`` left out. Raises TargetError."""
+    """Return the minion ids in the lists (``L@``) of a compound target, except lists after ``not``. Raises
+    TargetError.
+    """
     tgt, _ = spelled_out(tgt, tgt_type, nodegroups, ranges)
     words = _words(tgt)
     found: list[str] = []
@@ -273,13 +285,13 @@ def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str]
     parts = expression.split(delimiter)
     tests = _tests([delimiter.join(parts[at:]) for at in range(1, len(parts))], make_test)
 
-    # Thousands of minions share few values.
+    # Thousands of minions have the same few values.
     @cache
     def text_fits(value: str, pattern: str) -> bool:
         try:
             return (tests.get(pattern) or make_test(pattern))(value)
         except TargetError:
-            # A part of the expression, cut at another delimiter, that is no regular expression of its own.
+            # A part of the expression, split at another delimiter, that is not a valid regular expression.
             return False
 
     def fits(value: Any, pattern: str) -> bool:
@@ -291,7 +303,7 @@ def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str]
 
     def match(subject: Subject) -> bool:
         data = subject[where_at]
-        # The commonest question has a short way: a grain that is text, or a list of texts.
+        # Fast path for the most frequent case: a grain that is a text or a list of texts.
         if plain is not None and type(data) is dict:
             value = data.get(plain)
             if type(value) is str:
@@ -306,7 +318,7 @@ def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str]
 def _tests(
     patterns: Sequence[str], make_test: Callable[[str], Callable[[str], bool]]
 ) -> dict[str, Callable[[str], bool]]:
-    """Pattern -> its test, of those that can be understood. Raises TargetError where none can."""
+    """Map of each valid pattern to its test function. Raises TargetError when no pattern is valid."""
     found: dict[str, Callable[[str], bool]] = {}
     fault: TargetError | None = None
     for pattern in patterns:
@@ -328,10 +340,10 @@ def _regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 # ---------------------------------------------------------------------------------------------------------------- compound
 
-#: ``G@os:Debian``, ``G|@os|Debian`` (a delimiter of one's own), or a bare glob.
+#: ``G@os:Debian``, or ``G|@os|Debian`` with another delimiter.
 _WORD = re.compile(r"(?P<engine>[A-Z])(?P<delimiter>[^@\s\w])?@(?P<rest>.+)", re.DOTALL)
 
-#: Letter of a compound word -> target type.
+#: Letter before ``@`` in a compound target -> target type.
 ENGINES: Mapping[str, str] = {
     "G": "grain",
     "P": "grain_pcre",
@@ -344,7 +356,7 @@ ENGINES: Mapping[str, str] = {
     "R": "range",
 }
 
-#: Engines whose words may bring a delimiter.
+#: Letters whose words may name a delimiter.
 _NESTED_ENGINES = frozenset("GPIJ")
 
 _PILLAR_ENGINES = frozenset("IJ")
@@ -380,7 +392,7 @@ def _word(word: str, language: _Language) -> Matcher:
     return MATCHERS[kind](found["rest"], language._replace(delimiter=delimiter or DEFAULT_DELIMITER))
 
 
-#: Target type -> what compiles its expressions.
+#: Target type -> function that compiles an expression to a matcher.
 MATCHERS: Mapping[str, Callable[[Any, _Language], Matcher]] = {
     "glob": _glob,
     "pcre": _pcre,

@@ -1,4 +1,7 @@
-"""Whether nested data holds a value: ``a:b:value``, as targets by grains and pillar ask (Salt: salt.utils.data.subdict_match)."""
+"""Comparison of nested data with an expression ``a:b:value``, for targets by grains and pillar.
+
+Salt: salt/utils/data.py, subdict_match
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,16 @@ from typing import Any, TypeAlias
 
 from statecore.model.values import DELIMITER, traverse
 
-#: (value, pattern) -> whether they fit: a glob, a regular expression, the very text.
+#: (value, pattern) -> True when they match: by glob, by regular expression, or as equal texts.
 Fits: TypeAlias = Callable[[Any, str], bool]
 
 
 def nested_match(data: Any, expression: str, fits: Fits, delimiter: str = DELIMITER) -> bool:
-    """Whether the value at a path of ``expression`` fits its last part.
+    """Return whether the value at a path of ``expression`` fits the last part of the expression.
 
-    Every way to part path and value is tried, the longest path first. Of a map the keys are asked, of a list each member; ``*``
-    alone as path asks the whole map, and ``*`` before a pattern everything in a map.
+    Every split into path and value is tried, the longest path first. For a map, the pattern is compared with its keys;
+    for a list, with each member. The path ``*`` is the whole map, and ``*`` before a pattern means every value of a
+    map.
     """
     for path, wanted in _cuts(expression, delimiter):
         if path == "*":
@@ -39,7 +43,9 @@ def nested_match(data: Any, expression: str, fits: Fits, delimiter: str = DELIMI
 
 @lru_cache(maxsize=1000)
 def _cuts(expression: str, delimiter: str) -> tuple[tuple[str, str], ...]:
-    """Every path and value that an expression can be parted into. Kept: one target asks thousands of minions."""
+    """Return every (path, value) that the expression can be split into. Cached, because a target is compared with
+    many minions.
+    """
     parts = expression.split(delimiter)
     return tuple((delimiter.join(parts[:at]), delimiter.join(parts[at:])) for at in range(len(parts) - 1, 0, -1))
 

@@ -67,7 +67,7 @@ def test_a_lost_public_key_is_written_again_and_nothing_else(pki: Path, monkeypa
     def refuse(path: Path, content: bytes, mode: int) -> None:
         raise OSError(30, "Read-only file system", str(path))
 
-    monkeypatch.setattr(identity_module, "put", refuse)
+    monkeypatch.setattr(identity_module.atomic_file, "write", refuse)
     Identity.load("web1", pki, 2048).master()
 
 
