@@ -1,4 +1,4 @@
-"""Groups as states (Salt's ``group`` state)."""
+"""Salt's ``group`` states: groups of users."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ def present(
     non_unique: bool = False,
     local: bool = False,
 ) -> Plan:
-    """A group that exists.
+    """Create a group, or change its number and members.
 
     members
-        these users and no others; or ``addusers`` and ``delusers``: these among others, these not
+        list of exactly these members. Excludes ``addusers`` and ``delusers``.
+    addusers, delusers
+        lists of users to add to, and to remove from, the members
+    gid, system, non_unique
+        number of the group; True: a system group; True: the number may be used twice
     """
     if local:
         return Plan.failed(f"not supported: local; {_LOCAL}")
@@ -70,7 +74,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, local: bool = False) -> Plan:
-    """A group that does not exist."""
+    """Remove a group."""
     if local:
         return Plan.failed(f"not supported: local; {_LOCAL}")
     if not ctx.call("group.info", name):
@@ -122,7 +126,7 @@ def _changes(
     delusers: list[str] | None,
     members: list[str] | None,
 ) -> dict[str, Any]:
-    """What has to change, by Salt's names; {} when nothing."""
+    """Map of the values to change, by Salt's names; empty if the group is as wanted."""
     has = now.get("members", [])
     change: dict[str, Any] = {}
     if gid is not None and now.get("gid") != gid:

@@ -1,4 +1,4 @@
-"""A clone as ``git.latest`` sees it: what is asked for, what the remote has, where the clone stands."""
+"""A clone for ``git.latest``: the wanted revision, the remote's refs, and the local commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORT = 7
 
 @dataclass(frozen=True, slots=True)
 class WantedCheckout:
-    """The arguments."""
+    """The arguments of ``git.latest``."""
 
     name: str
     target: str
@@ -42,7 +42,7 @@ class WantedCheckout:
 
     @property
     def auth(self) -> dict[str, Any]:
-        """What a function that asks the remote repository is given."""
+        """Map of the arguments for functions that connect to the remote repository."""
         return {
             "user": self.user,
             "identity": self.identity,
@@ -53,7 +53,7 @@ class WantedCheckout:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """The revision that is wanted, as the remote repository has it."""
+    """The wanted revision in the remote repository."""
 
     sha: str | None
     kind: str | None
@@ -62,7 +62,7 @@ class Remote:
     tags: frozenset[str]
 
     def shown(self, rev: str) -> str:
-        """How sentences name it."""
+        """Return the revision's name for comments."""
         short = (self.sha or "")[:SHORT]
         if self.kind == "sha1":
             return f"remote HEAD ({short})" if rev == "HEAD" else short
@@ -70,7 +70,7 @@ class Remote:
 
 
 def remote_of(ctx: Context, wish: WantedCheckout) -> Remote:
-    """Asks the remote repository. Raises CommandError where it does not answer."""
+    """Read the wanted revision from the remote repository. Raises CommandError if it does not answer."""
     try:
         refs = ctx.call("git.remote_refs", wish.name, **wish.auth)
     except CommandError as error:
@@ -90,7 +90,7 @@ def remote_of(ctx: Context, wish: WantedCheckout) -> Remote:
 
 
 def tracked(ctx: Context, wish: WantedCheckout, there: Remote) -> list[str]:
-    """Has the branch that is checked out follow the remote's."""
+    """Set or unset the upstream of the current branch, and return lines for the comment."""
     upstream = upstream_of(ctx, wish)
     if upstream and wish.rev != "HEAD" and not there.upstream:
         ctx.call("git.branch", wish.target, opts=["--unset-upstream"], user=wish.user)
@@ -106,7 +106,7 @@ def tracked(ctx: Context, wish: WantedCheckout, there: Remote) -> list[str]:
 
 
 def upstream_of(ctx: Context, wish: WantedCheckout) -> str | None:
-    """The branch that the one checked out follows, None where it follows none."""
+    """Return the upstream of the current branch; None if it has none."""
     try:
         found: str = ctx.call("git.rev_parse", wish.target, "@{upstream}", opts="--abbrev-ref", user=wish.user)
     except CommandError:
@@ -115,7 +115,7 @@ def upstream_of(ctx: Context, wish: WantedCheckout) -> str | None:
 
 
 def commit_of(ctx: Context, wish: WantedCheckout, rev: str) -> str | None:
-    """The commit that a revision of the clone is, None where the clone does not have it."""
+    """Return the commit of a revision in the clone; None if the clone does not contain it."""
     try:
         found: str = ctx.call("git.rev_parse", wish.target, f"{rev}^{{commit}}", user=wish.user)
     except CommandError:
@@ -124,7 +124,7 @@ def commit_of(ctx: Context, wish: WantedCheckout, rev: str) -> str | None:
 
 
 def update_submodules(ctx: Context, wish: WantedCheckout) -> None:
-    """Brings the submodules to what the checkout names. Raises StateFailure."""
+    """Update the submodules to the commits of the checkout. Raises StateFailure."""
     opts = ["--init", "--recursive"]
     try:
         ctx.call("git.submodule", wish.target, "update", opts=opts, user=wish.user, identity=wish.identity)
@@ -133,16 +133,16 @@ def update_submodules(ctx: Context, wish: WantedCheckout) -> None:
 
 
 def is_at(sha: str | None, there: Remote) -> bool:
-    """Whether this is the revision that is wanted, which may be written short."""
+    """Whether ``sha`` is the wanted revision. The wanted SHA1 may be abbreviated."""
     return sha is not None and there.sha is not None and sha.startswith(there.sha)
 
 
 def redacted(url: str | None) -> str:
-    """An address without who asks."""
+    """Return a URL without user and password."""
     scheme, sign, rest = (url or "None").partition("://")
     return f"{scheme}{sign}{'<redacted>@' + rest.split('@', 1)[1] if '@' in rest.split('/', 1)[0] else rest}"
 
 
 def sentences(told: Sequence[str]) -> str:
-    """One text of them; a single one has no full stop, as Salt leaves it."""
+    """Join lines to one comment. A single line gets no full stop, as in Salt."""
     return ". ".join(told) + ("." if len(told) > 1 else "")

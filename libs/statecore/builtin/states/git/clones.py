@@ -1,4 +1,4 @@
-"""``git.cloned``: a clone that is left alone."""
+"""``git.cloned`` and ``git.detached``: clones that are not updated, or that have one revision checked out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def cloned(
     https_pass: str | None = None,
     output_encoding: str | None = None,
 ) -> Plan:
-    """A clone of ``name`` at ``target``, with this branch; it is not updated."""
+    """Clone the repository ``name`` to ``target`` if missing, and check out ``branch``.
+
+    An existing clone is not updated.
+    """
     if not str(target).startswith("/"):
         return Plan.failed("'target' path must be absolute")
     if branch == "":
@@ -98,7 +101,23 @@ def detached(
     https_pass: str | None = None,
     output_encoding: str | None = None,
 ) -> Plan:
-    """A clone of ``name`` at ``target`` with this revision (branch, tag or SHA1) checked out, and no branch."""
+    """Clone the repository ``name`` to ``target`` and check out the revision ``rev`` without a branch (detached HEAD).
+
+    rev
+        branch, tag or SHA1
+    force_clone
+        True: remove the content of a target directory that is not a repository
+    force_checkout
+        True: discard local changes at checkout
+    fetch_remote
+        False: do not fetch before the checkout
+    hard_reset
+        True: reset the working tree to HEAD before the checkout
+    submodules
+        True: update submodules
+    user, identity, https_user, https_pass
+        user that runs git; SSH key files; credentials for HTTPS
+    """
     if not str(target).startswith("/"):
         return Plan.failed(f"Target '{target}' is not an absolute path")
     place = ctx.host.path(target)
@@ -157,7 +176,7 @@ def detached(
 
 @dataclass(frozen=True, slots=True)
 class _Clone:
-    """The clone that is wanted. What asks git raises CommandError."""
+    """The wanted clone. Methods that run git raise CommandError."""
 
     ctx: Context
     url: str
@@ -169,7 +188,7 @@ class _Clone:
     auth: dict[str, Any]
 
     def remote_commit(self) -> str:
-        """What the remote has under the revision's name."""
+        """Return the commit of the revision in the remote repository."""
         refs = self.ctx.call("git.remote_refs", self.url, **self.auth)
         for ref in (f"refs/heads/{self.rev}", f"refs/tags/{self.rev}^{{}}", f"refs/tags/{self.rev}"):
             if ref in refs:
@@ -179,7 +198,7 @@ class _Clone:
         raise self._no_such_revision()
 
     def commit(self, rev: str) -> str | None:
-        """What the clone has under this name."""
+        """Return the commit of a revision in the local clone; None if it is unknown."""
         try:
             found: str = self.ctx.call("git.rev_parse", self.target, f"{rev}^{{commit}}", user=self.auth["user"])
         except CommandError:
@@ -187,14 +206,14 @@ class _Clone:
         return found
 
     def local_commit(self) -> str:
-        """What the clone has under the revision's name."""
+        """Return the commit of the wanted revision in the local clone."""
         for name in (f"{self.remote}/{self.rev}", f"refs/tags/{self.rev}", self.rev):
             if found := self.commit(name):
                 return found
         raise self._no_such_revision()
 
     def make(self, changes: dict[str, Any]) -> list[str]:
-        """Clones, in place of what is there; what was done."""
+        """Remove the directory's content, clone, and return lines for the comment."""
         if self.place.is_dir() and any(self.place.iterdir()):
             for each in self.place.iterdir():
                 remove(each)
@@ -204,7 +223,7 @@ class _Clone:
         return [f"{self.url} cloned to {self.target}"]
 
     def fetch(self) -> list[str]:
-        """Brings what the remote has; what was done."""
+        """Fetch from the remote and return lines for the comment."""
         specs = [f"refs/heads/*:refs/remotes/{self.remote}/*", "+refs/tags/*:refs/tags/*"]
         who = {"user": self.auth["user"], "identity": self.auth["identity"]}
         if self.ctx.call("git.fetch", self.target, remote=self.remote, force=True, refspecs=specs, **who):

@@ -1,4 +1,4 @@
-"""``git.config_set`` and ``git.config_unset``."""
+"""``git.config_set`` and ``git.config_unset``: keys of a repository's or user's Git configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ def config_set(
     output_encoding: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A key of a repository (``repo``), or with ``global: True`` of a user, that has this value, or these (``multivar``)."""
+    """Set a configuration key of the repository ``repo``, or with ``global: True`` of the user.
+
+    value, multivar
+        the value; or a list of values (or text with commas) for a key with several values
+    user
+        user that runs git
+    """
     if value is not None and multivar is not None:
         return Plan.failed("Only one of 'value' and 'multivar' is permitted")
     everywhere = bool(kwargs.pop("global", False))
@@ -63,7 +69,15 @@ def config_unset(
     output_encoding: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A key (an expression) that is not set, to a value that ``value_regex`` matches. ``all: True`` also removes several."""
+    """Remove configuration keys that match the regular expression ``name``.
+
+    value_regex
+        remove only values that match this regular expression
+    repo, global
+        the repository; or ``global: True`` for the user's configuration
+    all
+        True: also remove keys with several values
+    """
     everywhere, several = bool(kwargs.pop("global", False)), bool(kwargs.pop("all", False))
     if unknown := _unknown(kwargs):
         return unknown

@@ -1,4 +1,4 @@
-"""``git.latest``: a clone that follows a branch, a tag or HEAD of a repository elsewhere."""
+"""``git.latest``: a clone that follows a branch, a tag or HEAD of a remote repository."""
 
 from __future__ import annotations
 
@@ -48,17 +48,37 @@ def latest(
     refspec_tag: str = "*",
     output_encoding: str | None = None,
 ) -> Plan:
-    """A clone of ``name`` at ``target`` that is at ``rev``: a branch, a tag, a SHA1, or HEAD of the remote repository.
+    """Clone the repository ``name`` to ``target``, and keep it at the revision ``rev``.
 
+    rev
+        branch, tag, SHA1, or HEAD of the remote repository
     branch
-        the local branch; made if need be
+        local branch to check out; created if missing
+    update_head
+        False: fetch, but do not move HEAD
+    force_checkout
+        True: discard local changes when another branch is checked out
     force_reset
-        True: what is not a fast-forward, and local changes, are overwritten; ``remote-changes``: local changes only where the
-        remote has new ones
+        True: overwrite local changes, and update even if it is not a fast-forward. ``remote-changes``: discard local
+        changes only if the remote has new commits.
     force_clone
-        a directory that is no repository is emptied
+        True: remove the content of a target directory that is not a repository
+    force_fetch
+        True: fetch with --force
     bare, mirror
-        a repository without a working tree, that is fetched
+        True: clone without a working tree; it is only fetched
+    submodules
+        True: update submodules
+    remote
+        name of the remote
+    fetch_tags, sync_tags
+        fetch tags; remove local tags that the remote does not have
+    depth
+        number of commits of a shallow clone; ``rev`` must be a branch or tag
+    refspec_branch, refspec_tag
+        globs of the branches and tags to fetch
+    user, identity, https_user, https_pass
+        user that runs git; SSH key files; credentials for HTTPS
     """
     if not str(target).startswith("/"):
         return Plan.failed(f"target '{target}' is not an absolute path")
@@ -149,7 +169,7 @@ def _cloned(ctx: Context, wish: WantedCheckout, there: Remote) -> Plan:
 
 
 def _settled(ctx: Context, wish: WantedCheckout, there: Remote) -> list[str]:
-    """Brings a new clone to the branch and revision that are wanted."""
+    """Check out the wanted branch and revision in a new clone, and return lines for the comment."""
     told = []
     if wish.branch is not None and wish.branch not in ctx.call("git.list_branches", wish.target, user=wish.user):
         start = there.sha if wish.rev == "HEAD" else there.upstream or wish.rev

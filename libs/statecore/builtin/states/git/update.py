@@ -1,4 +1,4 @@
-"""A clone that is there already, brought to the revision that ``git.latest`` asks for."""
+"""Update of an existing clone to the revision that ``git.latest`` wants."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from statecore.model.types import Outcome, Plan, Step
 
 @dataclass(slots=True)
 class Update:
-    """A clone that is there, brought to what is wanted."""
+    """An existing clone, and the revision that it is to have."""
 
     ctx: Context
     wish: WantedCheckout
     there: Remote
 
     def plan(self) -> Plan:
+        """Return a plan that brings the clone to the wanted revision."""
         ctx, wish, there = self.ctx, self.wish, self.there
         who = {"user": wish.user}
         now, local_branch = commit_of(ctx, wish, "HEAD"), ctx.call("git.current_branch", wish.target, **who)
@@ -135,7 +136,7 @@ class Update:
         return Outcome(f"Repository {wish.target} is up-to-date{made}", changes)
 
     def _set_url(self, url: str | None) -> list[str]:
-        """Gives the remote its address, where it has another; what was done."""
+        """Change the remote's URL if it differs, and return lines for the comment."""
         wish, wanted = self.wish, self._url()
         if url == wanted:
             return []
@@ -145,7 +146,10 @@ class Update:
         return [f"Remote '{wish.remote}' {how} {redacted(wanted)}"]
 
     def _fetch(self) -> list[str]:
-        """Brings the wanted revision; what was done. Raises StateFailure when it did not come."""
+        """Fetch the wanted revision and return lines for the comment.
+
+        Raises StateFailure if the revision is still missing.
+        """
         ctx, wish = self.ctx, self.wish
         fetched = ctx.call(
             "git.fetch",
@@ -161,7 +165,10 @@ class Update:
         return [f"{wish.name} was fetched, resulting in updated refs"] if fetched else []
 
     def _move(self, changes: dict[str, Any]) -> list[str]:
-        """Brings HEAD to the wanted revision: forward, or with ``force_reset`` in any direction; what was done."""
+        """Move HEAD to the wanted revision, and return lines for the comment.
+
+        Not a fast-forward: only with ``force_reset``.
+        """
         ctx, wish, there, who = self.ctx, self.wish, self.there, {"user": self.wish.user}
         base = commit_of(ctx, wish, "HEAD")
         if base is not None and not ctx.call("git.is_ancestor", wish.target, base, there.sha, **who):
@@ -195,7 +202,7 @@ class Update:
         return f"New branch '{wish.branch}' was checked out, with {there.shown(wish.rev)} as a starting point"
 
     def _sync_tags(self, changes: dict[str, Any]) -> list[str]:
-        """Removes the tags that the remote has not, where that is wanted; what was done."""
+        """Remove local tags that the remote does not have, if ``sync_tags`` is set, and return lines for the comment."""
         ctx, wish = self.ctx, self.wish
         tags = set(ctx.call("git.list_tags", wish.target, user=wish.user))
         if wish.fetch_tags and (new := sorted(self.there.tags - tags)):
@@ -208,7 +215,7 @@ class Update:
         return [f"The following tags were removed from the local checkout: {', '.join(gone)}"]
 
     def _behind(self) -> bool:
-        """Whether the remote's branch is known at another revision."""
+        """Whether the last fetched commit of the remote's branch is outdated."""
         upstream = self.there.upstream
         return upstream is not None and commit_of(self.ctx, self.wish, f"refs/remotes/{upstream}") != self.there.sha
 

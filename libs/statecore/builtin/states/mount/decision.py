@@ -1,4 +1,7 @@
-"""What there is to do for ``mount.mounted``: what the host has is looked at, what follows is decided, and done."""
+"""Inspection of a mount point and the action that ``mount.mounted`` derives from it.
+
+Also holds checks of shared arguments.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _FUSE = re.compile(r"\w+#(.+)")
 
 @dataclass(frozen=True, slots=True)
 class WantedMount:
-    """What is to be mounted where."""
+    """The wanted mount: arguments of ``mount.mounted``."""
 
     name: str
     device: str
@@ -34,7 +37,7 @@ class WantedMount:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the host has there."""
+    """The current state of the mount point and of the wanted device."""
 
     #: The mount point after links are resolved.
     place: str
@@ -50,7 +53,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What is to be done besides fstab, and what is said of it."""
+    """The action at the mount point, without fstab, with its comments and changes."""
 
     #: Comment in test mode.
     would: str
@@ -71,12 +74,12 @@ class Deed:
 
     @property
     def does(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether the action changes or fails anything."""
         return self.remount or self.unmount or self.mount or self.make or not self.ok
 
 
 def look(ctx: Context, wish: WantedMount) -> Found:
-    """What the host has where something is to be mounted."""
+    """Return the current state of the mount point and of the wanted device."""
     place = mount_table.real_path(ctx.host, wish.name)
     active = mount_table.parse(ctx.host.mount_table()).get(place)
     real, label = wish.device, ""
@@ -109,7 +112,11 @@ def look(ctx: Context, wish: WantedMount) -> Found:
 def decide(
     ctx: Context, wish: WantedMount, found: Found, lenient: Leniency, patterns: Sequence[str], *, wanted: bool
 ) -> Deed:
-    """What is to be done. ``patterns``: devices that count as this one; ``wanted``: whether it is to be mounted now."""
+    """Return the action for a mount point.
+
+    ``patterns``: regular expressions for devices that count as the wanted device; ``wanted``: False if nothing is to
+    be mounted now.
+    """
     if found.active is None:
         return _not_mounted(wish, found) if wanted else _not_wanted(wish, found)
     if not wanted:
@@ -136,7 +143,7 @@ def decide(
 
 
 def perform(ctx: Context, wish: WantedMount, found: Found, deed: Deed) -> tuple[str, dict[str, Any]]:
-    """Does it: the comment and the changes. Raises StateFailure."""
+    """Perform the action and return (comment, changes). Raises StateFailure."""
     changes = dict(deed.changes)
     if deed.make:
         ctx.call("file.mkdir", wish.name, user=wish.user)
@@ -204,7 +211,7 @@ def _other_device(wish: WantedMount, found: Found) -> Deed:
 
 
 def _shows(ctx: Context, path: str, root: str) -> bool:
-    """Whether a bind mount that begins at ``root`` of its file system shows a path of the host."""
+    """Whether a bind mount with this ``root`` inside its file system shows the host's directory ``path``."""
     origin = mount_table.holder(mount_table.parse(ctx.host.mount_table()), path)
     if origin is None:
         # The host's root is a directory of a larger file system, which its mount table does not show.
@@ -243,19 +250,19 @@ def _number(ctx: Context) -> Callable[[str, str], str]:
 
 
 def trimmed(name: str) -> str:
-    """A mount point without a slash at its end."""
+    """Return a mount point without a trailing slash."""
     return name.rstrip("/") or "/"
 
 
 def words(value: object) -> tuple[str, ...]:
-    """A list, or text with commas, as a list."""
+    """Return the words of a list, or of text with commas."""
     if isinstance(value, str):
         return tuple(each for each in value.split(",") if each)
     return tuple(str(each) for each in value) if isinstance(value, Sequence) else ()
 
 
 def option_fault(key: str, value: object) -> str | None:
-    """What is wrong with an argument that is a list of words, or text with commas; None when nothing is."""
+    """Return an error message if an argument is neither a list of words nor text with commas; None if it is valid."""
     fits = isinstance(value, str) or (
         isinstance(value, list | tuple) and all(isinstance(each, str | int) and each != "" for each in value)
     )

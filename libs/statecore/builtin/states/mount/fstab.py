@@ -1,4 +1,4 @@
-"""``mount.fstab_present`` and ``fstab_absent``: entries of fstab by themselves."""
+"""``mount.fstab_present`` and ``mount.fstab_absent``: single entries of fstab."""
 
 from __future__ import annotations
 
@@ -29,20 +29,23 @@ def fstab_present(
     not_change: bool = False,
     fs_mount: bool = True,
 ) -> Plan:
-    """An entry of fstab for a device (``name``) at a mount point (``fs_file``).
+    """Add or change an entry of fstab for the device ``name`` at the mount point ``fs_file``.
 
     fs_vfstype, fs_mntops, fs_freq, fs_passno
-        its other fields
+        the other fields of the entry
     mount_by
-        by what the device is named there: device, label, uuid, partlabel or partuuid, which blkid is asked for
+        how the entry names the device: device, label, uuid, partlabel or partuuid. The value is read with blkid.
+    config
+        path of the fstab file
     mount
-        mounts it, once the entry is made
+        True: mount the file system after a new entry was added
     match_on
-        the fields by which an entry that is there is known; ``auto``: the mount point of what is no device's, else the device
+        fields that identify an existing entry. ``auto``: the device, or the mount point for file systems without a
+        device.
     not_change
-        an entry that is there stays as it is
+        True: leave an existing entry as it is
     fs_mount
-        speaks of AIX alone
+        no effect; for AIX only
     """
     fs_file = trimmed(fs_file)
     if wrong := option_fault("fs_mntops", fs_mntops):
@@ -81,7 +84,10 @@ def fstab_present(
 def fstab_absent(
     ctx: Context, name: str, fs_file: str, mount_by: str | None = None, config: str = "/etc/fstab"
 ) -> Plan:
-    """No entry of fstab for a device (``name``, or as ``mount_by`` names it) at a mount point."""
+    """Remove the fstab entry of the device ``name`` at the mount point ``fs_file``.
+
+    ``mount_by``: how the entry names the device.
+    """
     fs_file = trimmed(fs_file)
     if wrong := _name_fault(mount_by):
         return Plan.failed(wrong)
@@ -111,7 +117,7 @@ def _name_fault(mount_by: str | None) -> str | None:
 
 
 def _spec(ctx: Context, device: str, by: str | None) -> str | None:
-    """What stands for a device in fstab; None where blkid does not tell it."""
+    """Return the device as fstab names it; None if blkid does not know the device."""
     if not by or (by == "device" and device.startswith("/")) or device.startswith(f"{by.upper()}="):
         return device
     named = {"device": device} if device.startswith("/") else {"token": device}

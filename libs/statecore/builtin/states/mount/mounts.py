@@ -1,4 +1,4 @@
-"""``mount.mounted``, ``unmounted`` and their watcher."""
+"""``mount.mounted``, ``mount.unmounted``, ``mount.swap`` and their function for ``watch``."""
 
 from __future__ import annotations
 
@@ -45,30 +45,32 @@ def mounted(
     hidden_opts: str | Sequence[str] | None = None,
     bind_mount_copy_active_opts: bool = True,
 ) -> Plan:
-    """A device that is mounted at a place, with these options.
+    """Mount a device at the mount point ``name``, with the given options.
 
     device
-        a path, ``UUID=``, ``LABEL=``, ``PARTUUID=``, ``PARTLABEL=``, or what the file system takes for one
+        path, ``UUID=``, ``LABEL=``, ``PARTUUID=`` or ``PARTLABEL=``, or another source that the file system accepts
     mkmnt
-        makes the place where it is not there
+        True: create a missing mount point
     opts
-        a list, or text with commas
-    persist, config, dump, pass_num, match_on
-        an entry in fstab (``config``), with these fields, known by ``match_on`` as ``mount.set_fstab`` takes it
+        list of mount options, or text with commas
+    persist, config, dump, pass_num
+        True: also write an entry with these fields into fstab (``config``)
+    match_on
+        fields that identify an existing entry, as in ``mount.set_fstab``
     mount
-        mounts it now
+        False: write fstab only, mount nothing now
     user
-        who mounts
+        user that mounts
     device_name_regex
-        devices (exact, or patterns) with which what is mounted counts as this one
+        names, or regular expressions, of mounted devices that count as the wanted device
     hidden_opts, extra_mount_invisible_options, extra_mount_invisible_keys
-        options, and keys of options, that the mount table does not show: they are no reason to mount again
+        options, and keys of options, that the mount table does not show. They cause no remount.
     extra_mount_ignore_fs_keys
-        file system -> keys of options that are no reason
+        map of file system to keys of options that cause no remount
     extra_mount_translate_options
-        option -> how the mount table tells it
+        map of an option to its form in the mount table
     bind_mount_copy_active_opts
-        taken, and not looked at: options of what a bind mount shows are never written into fstab
+        no effect: options of the source of a bind mount are never written into fstab
     """
     lists = {
         "opts": opts,
@@ -142,14 +144,14 @@ def unmounted(
     persist: bool = False,
     user: str | None = None,
 ) -> Plan:
-    """A place where nothing is mounted.
+    """Unmount the mount point ``name``.
 
     device
-        unmounts that device, and removes that device's entry alone
+        unmount only this device, and remove only this device's fstab entry
     persist, config
-        the entry of fstab (``config``) goes, too
+        True: also remove the entry from fstab (``config``)
     user
-        who unmounts
+        user that unmounts
     """
     if not name:
         return Plan.failed("Must provide name to mount.unmounted")
@@ -188,7 +190,7 @@ def unmounted(
 
 
 def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fstab") -> Plan:
-    """A device or file that is swapped to; ``persist``: at the next start, too (an entry of ``config``)."""
+    """Activate swap on a device or file. ``persist``: also add an entry to fstab (``config``)."""
     place = ctx.host.path(name)
     # /proc/swaps shows a device by its path after links are resolved.
     own = name if place == ctx.host.path(name, follow=False) else f"/{place.relative_to(ctx.host.root)}"
@@ -225,7 +227,7 @@ def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fsta
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "", user: str | None = None, **arguments: Any) -> Plan:
-    """Something watched has changed: what is mounted is mounted again."""
+    """Remount a ``mount.mounted`` file system, because a watched state changed."""
     if sfun != "mounted":
         return Plan.unchanged(f"Watch not supported in {sfun} at this time")
     device, fstype = (str(arguments[key]) for key in ("device", "fstype"))

@@ -1,4 +1,4 @@
-"""Python packages by pip as states (Salt's ``pip`` state)."""
+"""Salt's ``pip`` states: Python packages."""
 
 from __future__ import annotations
 
@@ -68,16 +68,22 @@ def installed(
     no_binary: Any = None,
     extra_args: Any = None,
 ) -> Plan:
-    """A package that is installed, in a version that meets its conditions (``django >= 1.6, <= 1.7``).
+    """Install Python packages with pip, in a version that meets the conditions (``django >= 1.6, <= 1.7``).
 
     pkgs
-        these packages in place of ``name``
-    requirements, editable
-        what requirements files (salt:// too) ask for, what is to be installed where it lies, in place of packages
+        list of requirements, in place of ``name``
+    requirements
+        requirements file or list of them; may be ``salt://`` URLs. Used in place of packages.
+    editable
+        directory or VCS URL to install in editable mode, in place of packages
     bin_env
-        a virtual environment, a Python or a pip; left out: the Python that runs this, of a mounted host its own
-    upgrade, force_reinstall, ignore_installed
-        to the newest version there is; though it is there
+        virtual environment, or path of a Python or pip. Default: the Python that runs this minion; for a mounted host
+        the
+        host's own Python.
+    upgrade
+        True: install the newest version that meets the conditions
+    force_reinstall, ignore_installed
+        True: install again even if already installed
 
     All other arguments are options of pip.
     """
@@ -121,7 +127,7 @@ def removed(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> Plan:
-    """A package that is not installed."""
+    """Uninstall a Python package."""
     if use_vt:
         return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
@@ -154,7 +160,7 @@ def uptodate(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> Plan:
-    """All packages are of the newest version that there is; ``name`` means nothing."""
+    """Upgrade all Python packages to the newest version. ``name`` is not used."""
     if use_vt:
         return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
@@ -174,7 +180,10 @@ def uptodate(
 
 
 def _version_as(ctx: Context, bin_env: str | None, cwd: str | None, user: str) -> str:
-    """A user that is not there is told by its own sentence, behind those about pip."""
+    """Return pip's version.
+
+    For an unknown user, do not run pip as this user: ``installed`` reports the missing user later.
+    """
     known = bool(ctx.call("user.info", user))
     return str(ctx.call("pip.version", bin_env, cwd if known else None, user if known else None))
 

@@ -1,4 +1,4 @@
-"""``pip.installed`` of requirements files, and of packages that are installed where they lie."""
+"""``pip.installed`` with requirements files or editable packages."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def plan(wish: WantedPipPackages) -> Plan:
+    """Return a plan for requirements files and editable packages."""
     requirements, editable = wish.given["requirements"], wish.given["editable"]
     try:
         if (not requirements or _met(wish)) and (not editable or _in_place(wish)):
@@ -53,7 +54,7 @@ def _unable(requirements: Any, editable: Any, error: str) -> str:
 
 
 def _met(wish: WantedPipPackages) -> bool:
-    """Whether all that the files name is there; what they cannot be judged by is for pip."""
+    """Whether all requirements of the files are met. False if a line can only be judged by pip."""
     where = {key: wish.given[key] for key in ("bin_env", "user", "cwd", "env_vars", "saltenv")}
     met = wish.ctx.call("pip.requirements_met", wish.given["requirements"], **where)
     return bool(met) and not _anew(wish.given)
@@ -64,7 +65,7 @@ def _anew(given: Mapping[str, Any]) -> bool:
 
 
 def _in_place(wish: WantedPipPackages) -> bool:
-    """Whether all editable packages are directories of the host, and installed from there."""
+    """Whether all editable packages are directories of the host that are already installed in editable mode."""
     given = wish.given
     if _anew(given):
         return False

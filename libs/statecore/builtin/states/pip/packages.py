@@ -1,4 +1,4 @@
-"""``pip.installed`` of packages that are named."""
+"""``pip.installed`` with named packages: the requirements, and the plan that installs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statecore.system.packages import python_versions
 
 @dataclass(frozen=True, slots=True)
 class PipPackage:
-    """One requirement. ``name`` is "" where it is known only once it is installed."""
+    """One requirement. ``name`` is "" if the name is unknown before the installation, such as for a URL."""
 
     text: str
     name: str
@@ -23,19 +23,19 @@ class PipPackage:
 
 @dataclass(frozen=True, slots=True)
 class WantedPipPackages:
-    """What ``installed`` was asked for: the arguments of pip.install."""
+    """The arguments of ``pip.installed``, as ``pip.install`` takes them."""
 
     ctx: Context
     given: Mapping[str, Any]
 
     def listed(self, prefix: str | None = None) -> dict[str, str]:
-        """name -> version of what is installed, in the target where one is named."""
+        """Map of installed package to version, in the ``target`` directory if one is given."""
         names = ("bin_env", "user", "cwd", "env_vars", "target")
         found: dict[str, str] = self.ctx.call("pip.list", prefix, **{key: self.given[key] for key in names})
         return found
 
     def install(self, packages: Sequence[PipPackage]) -> dict[str, Any]:
-        """What pip said. A fault of the arguments is told as pip's would be."""
+        """Install packages and return pip's result. An invalid argument gives the same result as a failure of pip."""
         pkgs = [each.text for each in packages] or None
         try:
             result: dict[str, Any] = self.ctx.call("pip.install", **{**self.given, "pkgs": pkgs})
@@ -45,6 +45,7 @@ class WantedPipPackages:
 
 
 def package(each: Any) -> PipPackage:
+    """Return the requirement of one entry of ``pkgs``: text, or a map of name to conditions. Raises ValueError."""
     text = str(each)
     if isinstance(each, Mapping):
         if len(each) != 1:
@@ -55,10 +56,12 @@ def package(each: Any) -> PipPackage:
 
 
 def said(result: Mapping[str, Any]) -> str:
+    """Return pip's output: stdout and stderr."""
     return f"{result['stdout']} {result['stderr']}"
 
 
 def plan(wish: WantedPipPackages, packages: Sequence[PipPackage]) -> Plan:
+    """Return a plan that installs those packages that are missing or do not meet their conditions."""
     try:
         there = wish.listed()
         told = {each.text: _already(wish, each, there) for each in packages}
@@ -99,7 +102,7 @@ def plan(wish: WantedPipPackages, packages: Sequence[PipPackage]) -> Plan:
 
 
 def _already(wish: WantedPipPackages, package: PipPackage, there: Mapping[str, str]) -> str:
-    """Why a package is left as it is, "" when it is to be installed."""
+    """Return the comment of a package that needs no installation; "" if it is to be installed."""
     given, version = wish.given, there.get(package.name)
     if version is None or given["ignore_installed"] or given["force_reinstall"]:
         return ""
@@ -128,7 +131,7 @@ def _already(wish: WantedPipPackages, package: PipPackage, there: Mapping[str, s
 
 
 def _is_new(name: str, before: Mapping[str, str], after: Mapping[str, str], stdout: str) -> bool:
-    """Whether the version is another than before, or pip says that it has just installed it again."""
+    """Whether pip installed the package: its version changed, or pip's output names it as installed."""
     if before.get(name) != after[name]:
         return True
     lines = (line for line in stdout.splitlines() if line.startswith("Successfully installed "))

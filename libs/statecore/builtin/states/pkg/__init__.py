@@ -1,6 +1,6 @@
-"""Packages as states (Salt's ``pkg`` state), whatever package manager the host has.
+"""Salt's ``pkg`` states: packages, with any supported package manager of the host.
 
-The package lists are fetched once in a run, before the first installation (``mod_init``), as ``refresh`` allows.
+The package lists are fetched once in a run, before the first installation (``mod_init``); ``refresh`` overrides this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARTS = (packages, groups, downloads)
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has a package manager that a ``pkg`` module serves."""
+    """Return None if a ``pkg`` execution module supports the host's package manager, else the reason."""
     try:
         ctx.functions["pkg.install"]
     except NotAvailable as missing:
@@ -27,7 +27,10 @@ def available(ctx: Context) -> str | None:
 
 
 def mod_init(ctx: Context, low: Low) -> bool:
-    """Before the first state of the run that installs: the package lists are to be fetched."""
+    """Request a fetch of the package lists before the first installation of the run.
+
+    Returns True if ``low`` installs packages.
+    """
     if low["fun"] not in ("installed", "latest"):
         return False
     ctx.scratch[selection.REFRESH_DUE] = True
@@ -35,7 +38,7 @@ def mod_init(ctx: Context, low: Low) -> bool:
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "", **arguments: Any) -> Plan:
-    """Something watched has changed: the state is looked at again."""
+    """Apply the state again, because a watched state changed."""
     again = _ON_CHANGE.get(sfun)
     if again is None:
         return Plan.failed(f"pkg.{sfun} does not work with the watch requisite")
@@ -51,7 +54,10 @@ _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
 
 
 def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, Any]) -> Low:
-    """Gathers the packages of like chunks that are ready to run into one call of the package manager."""
+    """Merge the packages of similar low chunks that are ready to run into one call of the package manager.
+
+    Merged chunks get ``__agg__: True``. Returns the chunk with all packages in ``pkgs`` or ``sources``.
+    """
     if low.get("fun") not in _ON_CHANGE:
         return low
     key = "sources" if "sources" in low else "pkgs"

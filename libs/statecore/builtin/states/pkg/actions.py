@@ -1,4 +1,4 @@
-"""What the pkg states do: removing, and holding."""
+"""Plans and steps that the ``pkg`` states share: install, remove, hold and unhold packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def install(ctx: Context, want: selection.Want) -> Plan:
-    """Installs what is not there, and with ``reinstall`` what is."""
+    """Return a plan that installs missing packages, and reinstalls present ones with ``reinstall`` or ``pkg_verify``."""
     there = want.fulfilled(ctx)
     targets = {package: wanted for package, wanted in want.desired.items() if package not in there}
     again = {package: wanted for package, wanted in want.desired.items() if want.reinstall and package in there}
@@ -55,7 +55,7 @@ def install(ctx: Context, want: selection.Want) -> Plan:
 
 
 def told(work: Callable[[], Outcome], doing: str) -> Outcome:
-    """The step's outcome; what the package manager could not do, with what it did do."""
+    """Run a step's work; turn an error of the package manager into a failed outcome with the changes made so far."""
     try:
         return work()
     except CommandError as error:
@@ -65,6 +65,11 @@ def told(work: Callable[[], Outcome], doing: str) -> Outcome:
 
 
 def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets: list[str]) -> Plan:
+    """Return a plan that removes packages.
+
+    ``verb``: ``remove`` or ``purge``; ``targets``: those of ``wanted`` that are installed.
+    """
+
     def work() -> Outcome:
         changes = ctx.call(f"pkg.{verb}", pkgs=targets)
         left = {*ctx.call("pkg.list_pkgs"), *(ctx.call("pkg.list_pkgs", removed=True) if verb == "purge" else ())}
@@ -86,6 +91,8 @@ def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets
 
 
 def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
+    """Return the work of a step that holds or releases (``verb``: ``hold``, ``unhold``) one package."""
+
     def work() -> Outcome:
         answer = ctx.call(f"pkg.{verb}", pkgs=[package])[package]
         done = f"Package {package} is now being held" if verb == "hold" else answer["comment"]
@@ -96,6 +103,7 @@ def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
 
 
 def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step]) -> Plan:
+    """Return a plan with the given steps and a step to release each package of ``fewer``."""
     would = would + [f"The following package would be unheld: {package}" for package in fewer]
     steps = steps + [Step(f"unhold {package}", holding(ctx, "unhold", package)) for package in fewer]
     return Plan.change("\n".join(would), steps) if steps else Plan.unchanged("No changes made")
@@ -104,7 +112,11 @@ def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step
 def hold_step(
     ctx: Context, packages: list[str], *, hold: bool, before: str = "", done: Mapping[str, Any] | None = None
 ) -> Step:
-    """``before``: what is said in front of it; ``done``: what was changed before it, which is told together with it."""
+    """Return the step that holds or releases packages.
+
+    ``before``: text before its comment; ``done``: changes of the installation before it, which are merged into its
+    changes.
+    """
 
     def work() -> Outcome:
         answers = ctx.call("pkg.hold" if hold else "pkg.unhold", pkgs=packages).values()
@@ -120,13 +132,13 @@ def hold_step(
 
 
 def _joined(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, str]:
-    """Two changes of one package as Salt tells them: the one below the other."""
+    """Merge two changes of one package; old and new values are joined with line ends, as in Salt."""
     pairs = {key: (str(first.get(key, "")), str(then.get(key, ""))) for key in ("old", "new")}
     return {key: "\n".join(each for each in pair if each) for key, pair in pairs.items()}
 
 
 def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str) -> Plan:
-    """Nothing is to be installed; perhaps something is to be held, or let go."""
+    """Return a plan that installs nothing, but holds or releases packages. ``comment``: text about the installation."""
     if hold is None:
         return Plan.unchanged(comment)
     try:

@@ -1,4 +1,4 @@
-"""What the pkg states say: Salt's comments, and the prediction of changes."""
+"""Salt's comments of the ``pkg`` states, and the changes predicted in test mode."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEW = 10
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Packages that were installed again because files of theirs had been altered -> these files -> what differs."""
+    """Map of reinstalled packages to their altered files and the differences, before and after the reinstallation."""
 
     altered: Mapping[str, Mapping[str, Any]]
     #: Still, when they had been installed again.
@@ -27,21 +27,21 @@ class Repaired:
 
 
 def kept(ctx: Context, *, hold: bool) -> str:
-    """Of a package that is held already, or is not."""
+    """Words for a package that already is held, or already is not."""
     if hold:
         return "already set to be held"
     return "not being held" if "pkg.list_holds" in ctx.functions else "already set not to be held"
 
 
 def to_be_kept(ctx: Context, *, hold: bool) -> str:
-    """Of a package that is going to be held, or to be let go of."""
+    """Words for a package that will be held, or released."""
     if hold:
         return "set to be held"
     return "set to be unheld" if "pkg.list_holds" in ctx.functions else "set not to be held"
 
 
 def nested(files: Mapping[str, Mapping[str, Any]]) -> str:
-    """Files and what differs, as the outputter ``nested`` has them, without its colours."""
+    """Return files and their differences as text, in the layout of the outputter ``nested`` without colours."""
     lines = []
     for path, found in sorted(files.items()):
         lines += [f"{path}:", "    ----------"]
@@ -52,6 +52,7 @@ def nested(files: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def shown(package: str, version: str | None) -> str:
+    """Return a package with its version or version condition, such as ``nginx=1.22``."""
     return f"{package}{'' if not version or version.startswith(('<', '>', '=')) else '='}{version or ''}"
 
 
@@ -63,7 +64,10 @@ def would_install(
     *,
     files: bool,
 ) -> tuple[str, dict[str, Any]]:
-    """Test mode's comment and prediction: the version that would come where that is known."""
+    """Return (comment, predicted changes) of ``installed`` in test mode.
+
+    Unspecified versions are predicted as the newest available.
+    """
     lines = [f"The following packages would be installed/updated: {', '.join(targets)}"] if targets else []
     changes = {package: {"new": "installed", "old": ""} for package in targets}
     any_version = [package for package, version in targets.items() if not version and not files]
@@ -91,6 +95,8 @@ def installed_outcome(
     changes: Mapping[str, Any],
     repaired: Repaired,
 ) -> Outcome:
+    """Return the outcome of ``installed``. ``good``: packages that now have a wanted version."""
+
     def names(chosen: Sequence[str]) -> str:
         return ", ".join(shown(package, desired[package]) for package in chosen)
 
@@ -123,6 +129,10 @@ def installed_outcome(
 
 
 def latest_outcome(targets: Mapping[str, str], current: Sequence[str], changes: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of ``latest``.
+
+    ``targets``: map of package to the wanted new version; ``current``: packages already up to date.
+    """
     failed = sorted(
         package
         for package, version in targets.items()
@@ -147,6 +157,7 @@ def latest_outcome(targets: Mapping[str, str], current: Sequence[str], changes: 
 
 
 def all_current(names: Sequence[str]) -> str:
+    """Return the comment of ``latest`` when all packages are up to date."""
     if len(names) == 1:
         return f"Package {names[0]} is already up-to-date"
     if len(names) > FEW:

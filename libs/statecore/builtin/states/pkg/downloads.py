@@ -1,4 +1,6 @@
-"""Packages whose files are to be fetched, and what advisories want."""
+"""``pkg.downloaded``, ``pkg.patch_installed`` and ``pkg.patch_downloaded``: package files to download, and advisories
+to apply.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,15 @@ def downloaded(
     branch: str | None = None,
     setopt: Any = None,
 ) -> Plan:
-    """Packages whose files the package manager is to have fetched, without installing them."""
+    """Download the files of packages into the package manager's cache, without installing them.
+
+    version, pkgs
+        wanted version; list of packages or of {package: version}, in place of ``name``
+    fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt, skip_verify
+        repositories and options of the package manager, as in ``pkg.installed``
+    resolve_capabilities
+        True: names may be capabilities that packages provide (RPM)
+    """
     if "pkg.list_downloaded" not in ctx.functions:
         return Plan.failed("The pkg.downloaded state is not available on this platform")
     if isinstance(pkgs, list) and not pkgs:
@@ -83,10 +93,10 @@ def patch_installed(
     setopt: Any = None,
     skip_verify: bool | None = None,
 ) -> Plan:
-    """Advisories (``name``, or the list ``advisory_ids``) whose packages are to be installed (RPM).
+    """Install the packages of advisories: ``name``, or the list ``advisory_ids`` (RPM).
 
     downloadonly
-        their files are fetched alone
+        True: only download the package files
     """
     options = selection.given(
         fromrepo=fromrepo,
@@ -112,7 +122,7 @@ def patch_downloaded(
     setopt: Any = None,
     skip_verify: bool | None = None,
 ) -> Plan:
-    """Advisories (``name``, or the list ``advisory_ids``) whose packages' files are to be fetched (RPM)."""
+    """Download the package files of advisories: ``name``, or the list ``advisory_ids`` (RPM)."""
     options = selection.given(
         fromrepo=fromrepo,
         skip_verify=skip_verify,
@@ -154,7 +164,7 @@ def _patched(
 
 
 def _missing(ctx: Context, wanted: dict[str, str | None], ignore_epoch: bool | None) -> list[str]:
-    """Packages of which no fetched file has a wanted version."""
+    """List of packages of which no downloaded file has a wanted version."""
     there = ctx.call("pkg.list_downloaded")
     return [
         package

@@ -1,4 +1,4 @@
-"""Groups of packages (RPM)."""
+"""``pkg.group_installed``: groups of packages (RPM)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def group_installed(
     skip_verify: bool | None = None,
     update_holds: bool | None = None,
 ) -> Plan:
-    """A group of packages that is to be installed: those that are mandatory, and those that come by default.
+    """Install the mandatory and default packages of a package group.
 
     skip
-        a list of packages that come by default and are not wanted
+        list of default packages that are not installed
     include
-        a list of packages that are wanted besides
+        list of additional packages to install
     """
     if "pkg.group_diff" not in ctx.functions:
         return Plan.failed("pkg.group_install not available for this platform")

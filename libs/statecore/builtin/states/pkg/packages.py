@@ -1,4 +1,4 @@
-"""Packages that are to be there, and those that are not. Reading asks ``pkg`` what is there; the steps call it again."""
+"""States of single packages: installed, latest, removed, purged, uptodate, held and unheld."""
 
 from __future__ import annotations
 
@@ -40,27 +40,33 @@ def installed(
     branch: str | None = None,
     setopt: Any = None,
 ) -> Plan:
-    """Packages that are to be installed.
+    """Install packages.
 
     version
-        exact, a glob (``1.22*``), conditions (``>=1.2, <2``) or ``latest``
+        exact version, a glob (``1.22*``), conditions (``>=1.2, <2``) or ``latest``
     pkgs, sources
-        a list of names and {name: version}; a list of {name: file}
+        list of names or of {name: version}; list of {name: package file}
+    refresh
+        True or False: fetch the package lists before, or do not. Default: once in a run.
     hold
-        True keeps them at their version from then on, False lets go of them
+        True: hold the packages at their version afterwards. False: release them.
     update_holds
-        packages that are held are let go of meanwhile (RPM; APT does so anyway)
-    reinstall, pkg_verify
-        what is there is installed again: always, or where files of the package were altered (RPM). ``pkg_verify`` may be a
-        list with ``ignore_types`` (config, doc, ghost, license, readme) and ``verify_options`` (of rpm -V)
+        True: release held packages during the installation (RPM; APT always does this)
+    reinstall
+        True: reinstall packages that are already installed
+    pkg_verify
+        True: reinstall packages whose files were altered (RPM). Or a list with ``ignore_types`` (config, doc, ghost,
+        license, readme) and ``verify_options`` (options of rpm -V).
+    allow_updates
+        True: a newer version than ``version`` is accepted
     resolve_capabilities
-        names may be what packages provide (RPM)
+        True: names may be capabilities that packages provide (RPM)
     enablerepo, disablerepo, disableexcludes, branch, setopt
-        which repositories are used, as dnf's options of these names say
+        repositories to use; dnf's options of these names
     debconf
-        a file with answers for the packages' questions (APT)
+        file with answers to the packages' questions (APT)
     report_reboot_exit_codes
-        means Windows
+        no effect; for Windows only
     """
     try:
         verification = selection.PackageVerification.of(pkg_verify)
@@ -130,12 +136,12 @@ def latest(
     branch: str | None = None,
     setopt: Any = None,
 ) -> Plan:
-    """Packages that are to be installed in the newest version that the repositories have.
+    """Install the newest version of packages that the repositories offer.
 
     watch_flags
-        means Gentoo
+        no effect; for Gentoo only
     resolve_capabilities, enablerepo, disablerepo, disableexcludes, branch, setopt
-        as ``installed`` has them
+        as in ``pkg.installed``
     """
     if isinstance(pkgs, list) and not pkgs:
         return Plan.unchanged("No packages to install provided")
@@ -209,7 +215,7 @@ def removed(
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:
-    """Packages that are not to be installed; their configuration files stay."""
+    """Remove packages, but keep their configuration files."""
     try:
         wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
     except (ValueError, CommandError) as error:
@@ -229,7 +235,7 @@ def purged(
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:
-    """Packages that are not to be installed, nor their configuration files to be left."""
+    """Remove packages and their configuration files."""
     try:
         wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
     except (ValueError, CommandError) as error:
@@ -262,12 +268,14 @@ def uptodate(
     obsoletes: bool | None = None,
     resolve_capabilities: bool = False,
 ) -> Plan:
-    """Nothing is to be left that could be upgraded; ``pkgs``: among these.
+    """Upgrade all installed packages, or those of the list ``pkgs``.
 
     dist_upgrade, cache_valid_time, force_conf_new
-        mean APT; upgrades may install and remove other packages unless ``dist_upgrade`` is False
+        for APT only. ``dist_upgrade: False``: the upgrade neither installs nor removes other packages.
     enablerepo, disablerepo, disableexcludes, branch, setopt, security, exclude
-        which upgrades are meant, as dnf's options of these names say; minimal, obsoletes: as ``pkg.upgrade`` has them
+        select the upgrades; dnf's options of these names
+    minimal, obsoletes
+        as in ``pkg.upgrade``
     """
     if not isinstance(refresh, bool):
         return Plan.failed("refresh must be either True or False")
@@ -313,7 +321,10 @@ def uptodate(
 
 
 def held(ctx: Context, name: str, version: Any = None, pkgs: Any = None, replace: bool = False) -> Plan:
-    """Packages that are kept as they are; ``replace``: and no others. A version counts for nothing, as in Salt."""
+    """Hold packages at their installed version.
+
+    ``replace``: release all other packages. A version is ignored, as in Salt.
+    """
     if isinstance(pkgs, list) and not pkgs and not replace:
         return Plan.unchanged("No packages to be held provided")
     try:
@@ -329,7 +340,7 @@ def held(ctx: Context, name: str, version: Any = None, pkgs: Any = None, replace
 
 
 def unheld(ctx: Context, name: str, version: Any = None, pkgs: Any = None, all: bool = False) -> Plan:
-    """Packages that may be changed again; ``all``: every one that is held."""
+    """Release held packages, so that they can be upgraded. ``all``: release every held package."""
     if isinstance(pkgs, list) and not pkgs and not all:
         return Plan.unchanged("No packages to be unheld provided")
     try:

@@ -1,4 +1,4 @@
-"""What a pkg state is asked for, and whether the host has it already."""
+"""The packages and versions that a ``pkg`` state wants, and the check which of them the host already has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFRESH_DUE = "pkg.refresh_due"
 
 @dataclass(frozen=True, slots=True)
 class PackageVerification:
-    """How files of packages are looked at (``pkg_verify``)."""
+    """How to verify the files of installed packages (``pkg_verify``)."""
 
     ignore_types: tuple[str, ...] = ()
     #: Of rpm -V, without their dashes.
@@ -25,7 +25,10 @@ class PackageVerification:
 
     @classmethod
     def of(cls, value: Any) -> PackageVerification | None:
-        """True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. Raises ValueError."""
+        """Return the verification of a ``pkg_verify`` argument:
+
+        True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. None if it is off. Raises ValueError.
+        """
         if not isinstance(value, list):
             if value not in (None, True, False):
                 raise ValueError(
@@ -41,7 +44,7 @@ class PackageVerification:
         return cls(known["ignore_types"], known["verify_options"])
 
     def altered(self, ctx: Context, package: str) -> dict[str, Any]:
-        """Files of the package that are not as they were installed -> what differs. Raises CommandError."""
+        """Map of the package's altered files to their differences. Raises CommandError."""
         found: dict[str, Any] = ctx.call(
             "pkg.verify", package, ignore_types=list(self.ignore_types), verify_options=list(self.options)
         )
@@ -50,7 +53,7 @@ class PackageVerification:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What ``installed`` is asked for."""
+    """The arguments of ``pkg.installed`` after checks."""
 
     #: Package -> version, conditions, None for any; with ``files`` -> the place of its file.
     desired: Mapping[str, str | None]
@@ -68,11 +71,11 @@ class Want:
 
     @property
     def versions(self) -> dict[str, str | None]:
-        """Package -> version wanted; that of a file is not known before it is installed."""
+        """Map of package to wanted version; None for a package file, whose version is unknown before the installation."""
         return dict.fromkeys(self.desired) if self.files else dict(self.desired)
 
     def fulfilled(self, ctx: Context) -> set[str]:
-        """The packages that are there, in a wanted version."""
+        """Set of the packages that are installed in a wanted version."""
         now = ctx.call("pkg.list_pkgs", versions_as_list=True)
         return {
             package
@@ -82,7 +85,7 @@ class Want:
 
 
 def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, resolve: bool) -> Plan | None:
-    """The failure that arguments are, None where they can be done."""
+    """Return a failed plan if arguments exclude each other or the package manager lacks a function; else None."""
     if pkgs and sources:
         return Plan.failed('Only one of "pkgs" and "sources" is permitted.')
     if verify and "pkg.verify" not in ctx.functions:
@@ -95,18 +98,18 @@ def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, resolve: boo
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """The options that somebody gave."""
+    """Return the options without those of value None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def providers(ctx: Context, desired: Mapping[str, str | None]) -> dict[str, str | None]:
-    """What packages provide made the packages that provide it."""
+    """Replace capabilities by the packages that provide them."""
     named = ctx.call("pkg.resolve_capabilities", list(desired))
     return dict(zip(named, desired.values(), strict=True))
 
 
 def held(ctx: Context) -> list[str]:
-    """Packages that are held, by what the host's package manager has for it. Raises CommandError, InvocationError."""
+    """List of held packages. Raises CommandError, InvocationError if the package manager cannot hold packages."""
     if "pkg.list_holds" in ctx.functions:
         return list(ctx.call("pkg.list_holds", full=False))
     if "pkg.get_selections" not in ctx.functions:
@@ -115,7 +118,7 @@ def held(ctx: Context) -> list[str]:
 
 
 def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normalize: bool) -> dict[str, str | None]:
-    """Package -> version wanted, None for any. Raises ValueError with Salt's comment."""
+    """Map of package to wanted version, None for any version. Raises ValueError with Salt's comment."""
     rows = [{name: version}] if not pkgs else list(pkgs.items()) if isinstance(pkgs, Mapping) else pkgs
     if not isinstance(rows, list):
         raise ValueError("Invalidly formatted 'pkgs' parameter. See minion log.")
@@ -133,13 +136,16 @@ def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normal
 
 
 def packed(sources: Any) -> dict[str, str | None]:
+    """Return the ``sources`` argument as a map of package to package file. Raises ValueError with Salt's comment."""
     if not isinstance(sources, list) or not all(isinstance(row, Mapping) and len(row) == 1 for row in sources):
         raise ValueError("Invalidly formatted 'sources' parameter. See minion log.")
     return {str(package): str(place) for row in sources for package, place in row.items()}
 
 
 def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, **source: Any) -> dict[str, Any]:
-    """``latest`` made a version: the newest, else the one that is installed; None where there is neither."""
+    """Replace the version ``latest`` by the newest available version, else by the installed one; None if there is
+    neither.
+    """
     wants = [package for package, version in desired.items() if version == "latest"]
     if not wants:
         return dict(desired)
@@ -149,7 +155,7 @@ def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, 
 
 
 def satisfied(ctx: Context, versions: Any, wanted: str | None, ignore_epoch: bool | None, *, newer: bool) -> bool:
-    """Whether one of the installed versions is a wanted one. ``newer``: a single exact version may be exceeded."""
+    """Whether one of the versions is wanted. ``newer``: a version above a single exact version is accepted too."""
     if not versions or not wanted:
         return bool(versions)
     conditions = package_versions.conditions(wanted)
@@ -163,6 +169,7 @@ def satisfied(ctx: Context, versions: Any, wanted: str | None, ignore_epoch: boo
 
 
 def there(ctx: Context, wanted: Mapping[str, str | None], ignore_epoch: bool | None) -> list[str]:
+    """List of the wanted packages that are installed in a wanted version, sorted."""
     now = ctx.call("pkg.list_pkgs", versions_as_list=True)
     return sorted(
         package
@@ -172,9 +179,15 @@ def there(ctx: Context, wanted: Mapping[str, str | None], ignore_epoch: bool | N
 
 
 def refresh_now(ctx: Context, refresh: bool | None) -> bool:
+    """Whether to fetch the package lists now: if requested, or if ``mod_init`` requested it and ``refresh`` is not
+    False.
+    """
     return bool(refresh) or (refresh is not False and bool(ctx.scratch.get(REFRESH_DUE)))
 
 
 def mapped(names: Sequence[str], answer: Any) -> dict[str, str]:
-    """What ``pkg.version`` and its kin say, as a map also for one package."""
+    """Return a return of ``pkg.version`` or ``pkg.latest_version`` as a map.
+
+    For one package these functions return only a text.
+    """
     return dict(answer) if isinstance(answer, Mapping) else {names[0]: answer}

@@ -1,4 +1,6 @@
-"""``salt.runner``, ``salt.parallel_runners`` and ``salt.wheel``: what the master itself runs, as states."""
+"""``salt.runner``, ``salt.wheel``, ``salt.parallel_runners`` and ``salt.wait_for_event``: functions and events of the
+master.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,10 @@ _ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")
 
 
 def runner(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """A runner of the master; all arguments but the name are the runner's, those in ``arg`` and ``kwarg`` too.
+    """Run a runner function of the master. All arguments except ``name`` are passed to it, also those in ``arg`` and
+    ``kwarg``.
 
-    Seed 004; Salt: states/saltmod.py.
+    Salt: salt/states/saltmod.py, runner.
     """
     if ctx.test:
         return entry(name, None, f"Runner function '{name}' would be executed.")
@@ -27,9 +30,9 @@ def runner(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """A wheel function of the master (``key.accept``); all arguments but the name are the function's.
+    """Run a wheel function of the master, such as ``key.accept``. All arguments except ``name`` are passed to it.
 
-    Seed 004; Salt: states/saltmod.py.
+    Salt: salt/states/saltmod.py, wheel.
     """
     if ctx.test:
         return entry(name, None, f"Wheel function '{name}' would be executed.")
@@ -37,9 +40,12 @@ def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> dict[str, Any]:
-    """Several runners at once: ``runners`` maps IDs of their own to ``name`` (the ID where it is left out) and ``kwarg``.
+    """Run several runner functions at the same time.
 
-    Any other argument is taken and means nothing, as in Salt. Seed 004; Salt: states/saltmod.py.
+    runners
+        map of ID to a map with ``name`` (the runner function; default: the ID) and ``kwarg`` (its arguments)
+
+    All other arguments are ignored, as in Salt. Salt: salt/states/saltmod.py, parallel_runners.
     """
     if isinstance(runners, str):
         runners = {runners: {"name": runners}}
@@ -70,14 +76,16 @@ def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> di
 def wait_for_event(
     ctx: Context, name: str, id_list: list[Any], event_id: str = "id", timeout: float = 300, node: str = "master"
 ) -> dict[str, Any]:
-    """Waits until events whose tags match the glob ``name`` have named everything in ``id_list``.
+    """Wait until events with tags that match the glob ``name`` have contained every value of ``id_list``.
 
     event_id
-        the key of an event's data, or of ``data`` in it, that holds what it names: a value, or a list of values
+        key of the event data, or of its ``data``, that contains the value or a list of values
     timeout
-        seconds
+        seconds to wait
+    node
+        only ``master`` is supported: an orchestration receives events of the master
 
-    ``node`` is ``master``: an orchestration hears the master's bus. Seed 004; Salt: states/saltmod.py.
+    Salt: salt/states/saltmod.py, wait_for_event.
     """
     if node != "master":
         return entry(name, False, f"not supported: node={node}. An orchestration hears the events of its master")
@@ -144,7 +152,7 @@ def _is_state_run(value: Any) -> bool:
 
 
 def _changes(found: Any) -> Any:
-    """The changes of a state run, of all that is below it."""
+    """Return the changes of a state run, collected from all maps below ``found``."""
     if not isinstance(found, Mapping):
         return {}
     if "changes" in found:

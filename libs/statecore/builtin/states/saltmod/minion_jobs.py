@@ -1,4 +1,4 @@
-"""``salt.state`` and ``salt.function``: a job for minions is one state of an orchestration."""
+"""``salt.state`` and ``salt.function``: a job on minions as one state of an orchestration."""
 
 from __future__ import annotations
 
@@ -41,18 +41,26 @@ def state(
     failhard: bool | None = None,
     roster: str | None = None,
 ) -> dict[str, Any]:
-    """A state run on minions: ``sls``, a whole ``highstate``, or a ``top`` file of that name.
+    """Run states on minions: the SLS files ``sls``, the ``highstate``, or the top file ``top``.
 
     tgt, tgt_type
-        the minions
-    fail_minions, allow_fail
-        minions whose failure is none of this state's, and how many others may fail
+        target and target type of the minions
+    fail_minions
+        list of minions, or text with commas, whose failure is ignored
+    allow_fail
+        number of other minions that may fail
     expect_minions
-        whether a minion that does not return is a failure
-    batch, subset
-        so many at a time, or a share (``25%``); only so many of them, drawn at random
+        False: minions that do not return are no failure
+    batch
+        number or percentage (``25%``) of minions that run at the same time
+    subset
+        run on this number of minions only, chosen at random
+    timeout
+        seconds to wait for returns
+    pillar, saltenv, pillarenv, test, queue, concurrent, exclude
+        as in ``state.apply``
 
-    Seed 004; Salt: states/saltmod.py. ``ssh`` and ``roster`` are not supported.
+    ``ssh`` and ``roster`` are not supported. Salt: salt/states/saltmod.py, state.
     """
     _refuse_ssh(ssh, roster)
     try:
@@ -96,7 +104,7 @@ def state(
 
 
 def _call_of(highstate: Any, top: Any, sls: Any) -> tuple[str, ...] | None:
-    """The function of a state run and its argument."""
+    """Return (state function, argument) of the job; None if no argument names states."""
     if highstate:
         return ("state.highstate",)
     if top:
@@ -154,15 +162,16 @@ def function(
     failhard: bool | None = None,
     roster: str | None = None,
 ) -> dict[str, Any]:
-    """An execution function on minions: ``name`` with ``arg`` (a list) and ``kwarg`` (a map).
+    """Run the execution function ``name`` on minions, with ``arg`` (a list) and ``kwarg`` (a map).
+
+    A minion fails if its return code is not 0, it returns False, or ``fail_function`` rejects its return.
 
     fail_function
-        an execution function that says of each return whether it is a success
+        execution function of the master that gets each return and returns True for success
     expect_minions
-        whether a minion that does not return is a failure
+        True: a minion that does not return is a failure
 
-    The rest as ``salt.state``. A minion fails with a return code, with a return of False, or by ``fail_function``.
-    Seed 004; Salt: states/saltmod.py.
+    All other arguments are as in ``salt.state``. Salt: salt/states/saltmod.py, function.
     """
     _refuse_ssh(ssh, roster)
     if ctx.test:

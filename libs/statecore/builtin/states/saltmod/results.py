@@ -1,4 +1,6 @@
-"""What a minion's return says about a state run or a function. Pure."""
+"""The master of an orchestration, and the results of the ``salt`` states: success, changes and comments from minions'
+returns.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from statecore.model.ports import Master
 
 
 def master_of(ctx: Context) -> Master:
-    """The master that runs this orchestration. Raises StateFailure where none does."""
+    """Return the master that runs this orchestration. Raises StateFailure outside of an orchestration."""
     if ctx.master is None:
         raise StateFailure(
             "This state asks a master, and none runs it: put it into an SLS for salt-run state.orchestrate"
@@ -20,12 +22,15 @@ def master_of(ctx: Context) -> Master:
 
 
 def entry(name: str, result: bool | None, comment: str, changes: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What a state returns. These states do not make plans: what they did has a job's id, which belongs to the return."""
+    """Return a state's return. These states return no plans, because their returns contain the JID of the job."""
     return {"name": name, "result": result, "comment": comment, "changes": changes or {}}
 
 
 def succeeded(running: Any) -> bool:
-    """Whether a state run, or a map of state runs, has no failure in it. What is no map, or an empty one, is a failure."""
+    """Whether a state run, or a map of state runs, contains no failure.
+
+    Anything else than a non-empty map is a failure.
+    """
     return isinstance(running, Mapping) and bool(running) and _sound(running)
 
 
@@ -42,12 +47,12 @@ def _sound(running: Mapping[str, Any]) -> bool:
 
 
 def changed(running: Mapping[str, Any]) -> bool:
-    """Whether a state of the run changed something."""
+    """Whether a state of the run has changes."""
     return any(isinstance(entry, Mapping) and entry.get("changes") for entry in running.values())
 
 
 def detail(minion: str, answer: Mapping[str, Any]) -> str:
-    """One line about a minion that returned no state run; "" for a state run, whose changes say more."""
+    """Return one line about a minion that returned no state run; "" if it returned one."""
     if "ret" not in answer:
         return f"Minion {minion} did not return a state result."
     ret = answer["ret"]
@@ -62,7 +67,7 @@ def detail(minion: str, answer: Mapping[str, Any]) -> str:
 
 
 def names(listed: Any) -> list[str] | None:
-    """Minions from a list or a text with commas; [] for nothing, None for what is neither."""
+    """Return minion ids from a list or text with commas; [] for None; None for any other type."""
     if listed is None:
         return []
     if isinstance(listed, str):
@@ -71,7 +76,7 @@ def names(listed: Any) -> list[str] | None:
 
 
 def arguments(listed: Any) -> dict[str, Any]:
-    """A map, or the list of one-key maps that YAML users write for one."""
+    """Return a map from a map, or from a list of one-key maps."""
     if isinstance(listed, Mapping):
         return dict(listed)
     found: dict[str, Any] = {}
@@ -82,5 +87,5 @@ def arguments(listed: Any) -> dict[str, Any]:
 
 
 def joined(values: Iterable[str]) -> str:
-    """Names in order, with commas."""
+
     return ", ".join(values)

@@ -1,4 +1,4 @@
-"""Services as states (Salt's ``service`` state): running or dead now, started at boot or not, masked or not."""
+"""Salt's ``service`` states: services that run or not, start at boot or not, or are masked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def available(ctx: Context) -> str | None:
-    """None where a service module serves the host."""
+    """Return None if a ``service`` execution module supports the host, else the reason."""
     try:
         ctx.functions["service.start"]
     except NotAvailable as missing:
@@ -48,16 +48,20 @@ def running(
     timeout: Any = None,
     enabled: Any = None,
 ) -> Plan:
-    """A service that runs.
+    """Start a service that is not running.
 
     enable
-        True: and is started at boot; False: and is not; else that is left as it is
-    init_delay, wait
-        seconds that are waited behind a start; that systemd has for a service that is about to run
+        True: start the service at boot. False: do not. Default: leave this setting unchanged.
+    init_delay
+        seconds to wait after the start
+    wait
+        seconds to wait for a service that systemd is starting
     sig
-        the service runs if a process has this text in its command line
+        text in the command line of a process: the service runs if such a process exists
+    no_block, unmask, unmask_runtime
+        for systemd only: do not wait for the start; remove a mask before it
     reload, full_restart, force
-        what a ``watch`` does: reload it, stop and start it, reload it even by force; else it is restarted
+        action when a watched state changes: reload; stop and start; reload by force. Default: restart.
     """
     given = given_to_systemd(no_block, unmask, unmask_runtime)
     try:
@@ -82,7 +86,7 @@ def dead(
     force: bool = False,
     enabled: Any = None,
 ) -> Plan:
-    """A service that does not run. Arguments as for running."""
+    """Stop a service that is running. Arguments as in ``service.running``."""
     given = given_to_systemd(no_block, False, False)
     try:
         delay = seconds("init_delay", init_delay)
@@ -93,7 +97,7 @@ def dead(
 
 
 def enabled(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False) -> Plan:
-    """A service that is started at boot, whether it runs now or not."""
+    """Start a service at boot. It is neither started nor stopped now."""
     if not ctx.call("service.available", name):
         step = Step(f"enable {name}", lambda: Outcome(absent(name), ok=False))
         return Plan.change(absent_would(name, "enabled"), [step])
@@ -101,19 +105,19 @@ def enabled(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool 
 
 
 def disabled(ctx: Context, name: str) -> Plan:
-    """A service that is not started at boot, whether it runs now or not."""
+    """Do not start a service at boot. It is neither started nor stopped now."""
     if not ctx.call("service.available", name):
         return Plan.unchanged(absent(name))
     return toggle_plan(ctx, name, {}, wanted=False)
 
 
 def masked(ctx: Context, name: str, runtime: bool = False) -> Plan:
-    """A service that nothing can start; ``runtime``: until the next boot."""
+    """Mask a service, so that nothing can start it. ``runtime``: until the next boot."""
     return masking(ctx, name, runtime=runtime, wanted=True)
 
 
 def unmasked(ctx: Context, name: str, runtime: bool = False) -> Plan:
-    """A service without a mask; ``runtime``: the mask that lasts until the next boot."""
+    """Remove the mask of a service. ``runtime``: remove the mask that lasts until the next boot."""
     return masking(ctx, name, runtime=runtime, wanted=False)
 
 
@@ -128,7 +132,7 @@ def mod_watch(
     force: bool = False,
     **arguments: Any,
 ) -> Plan:
-    """Something watched has changed: a running service is restarted (or reloaded), one that is to be dead is stopped."""
+    """Restart or reload a ``running`` service, or stop a ``dead`` one, because a watched state changed."""
     if sfun not in ("running", "dead"):
         return Plan.failed(f"Unable to trigger watch for service.{sfun}")
     if is_offline(ctx):
@@ -164,7 +168,7 @@ def mod_watch(
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """What a watch does: the function of the service module, and its names in comments."""
+    """The action for a watch: function of the service module, and its names in comments."""
 
     function: str
     verb: str

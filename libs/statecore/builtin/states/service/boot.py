@@ -1,4 +1,4 @@
-"""What is done about a service at boot: enabled, disabled, masked; and what providers differ in."""
+"""Services at boot: enable, disable, mask and unmask; and differences between service managers."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ _FAILED: Mapping[tuple[bool, bool | None], str] = {
 
 
 def toggle_plan(ctx: Context, name: str, given: Mapping[str, Any], *, wanted: bool) -> Plan:
+    """Return a plan that enables or disables a service at boot."""
     word = "enabled" if wanted else "disabled"
     if bool(ctx.call("service.enabled", name)) is wanted:
         return Plan.unchanged(f"Service {name} is already {word}, {_STANDS[None]}")
@@ -48,6 +49,7 @@ def toggle_plan(ctx: Context, name: str, given: Mapping[str, Any], *, wanted: bo
 
 
 def toggle(ctx: Context, name: str, given: Mapping[str, Any], *, runs: bool | None, wanted: bool) -> Outcome:
+    """Enable or disable a service at boot. ``runs``: current status for the comment; None if it was already right."""
     word = "enabled" if wanted else "disabled"
     before = bool(ctx.call("service.enabled", name))
     if before is wanted:
@@ -64,6 +66,7 @@ def toggle(ctx: Context, name: str, given: Mapping[str, Any], *, runs: bool | No
 
 
 def masking(ctx: Context, name: str, *, runtime: bool, wanted: bool) -> Plan:
+    """Return a plan that masks or unmasks a service."""
     if not by_systemd(ctx):
         return Plan.failed("Service masking not available on this minion")
     kind = "runtime masked" if runtime else "masked"
@@ -83,7 +86,7 @@ def masking(ctx: Context, name: str, *, runtime: bool, wanted: bool) -> Plan:
 
 
 def telling(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
-    """The step whose comment, when the init system refuses, is what that says."""
+    """Wrap a step's work: an error of the service manager becomes the failed step's comment."""
 
     def told() -> Outcome:
         try:
@@ -95,21 +98,22 @@ def telling(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
 
 
 def noted(plan: Plan, *notes: str) -> Plan:
-    """The plan, told with these lines before its own."""
+    """Return the plan with additional lines before its comment."""
     return Plan(plan.result, plan.comment, plan.changes, plan.steps, (*notes, *plan.notes), plan.warnings)
 
 
 def is_offline(ctx: Context) -> bool:
-    """Whether the host has no init that runs: what is started at boot can be said, nothing else."""
+    """Whether the host has no running service manager. Then services can only be enabled and disabled."""
     return "service.offline" in ctx.functions and bool(ctx.call("service.offline"))
 
 
 def by_systemd(ctx: Context) -> bool:
+    """Whether systemd manages the host's services."""
     return "service.masked" in ctx.functions
 
 
 def given_to_systemd(no_block: bool, unmask: bool, unmask_runtime: bool) -> dict[str, bool]:
-    """Those of systemd's own arguments that are asked for."""
+    """Map of the systemd arguments that are set."""
     pairs = zip(SYSTEMD_ONLY, (no_block, unmask, unmask_runtime), strict=True)
     return {key: True for key, value in pairs if value}
 

@@ -1,4 +1,4 @@
-"""``service.running`` and ``service.dead``: a service that runs, or does not, now and at boot."""
+"""``service.running`` and ``service.dead``: the status of a service now and at boot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TRUE = ("true", "yes", "on", "1")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What running or dead is asked for."""
+    """The arguments of ``running`` or ``dead``."""
 
     ctx: Context
     name: str
@@ -44,18 +44,18 @@ class Goal:
     foreign: tuple[str, ...] = ()
 
     def status(self) -> bool:
-        """Whether it runs now."""
+        """Whether the service runs now."""
         waiting = {"wait": self.wait} if self.wait and by_systemd(self.ctx) else {}
         return bool(self.ctx.call("service.status", self.name, self.sig, **waiting))
 
     def enabled(self) -> bool:
-        """Whether it is started at boot now."""
+        """Whether the service starts at boot."""
         return bool(self.ctx.call("service.enabled", self.name))
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Salt's sentences of running and of dead."""
+    """Salt's comments for ``running`` or ``dead``; {} stands for the service's name."""
 
     already: str
     would: str
@@ -83,6 +83,7 @@ _WORDS: Mapping[str, _Words] = {
 
 
 def plan(goal: Goal, *, misspelt: bool) -> Plan:
+    """Return a plan that starts or stops the service. ``misspelt``: the argument ``enabled`` was given, which fails."""
     ctx, name, words = goal.ctx, goal.name, _WORDS[goal.verb]
     if misspelt:
         return Plan.failed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
@@ -126,7 +127,7 @@ def _work(goal: Goal, *, before: bool, at_boot: bool) -> Outcome:
 
 
 def _toggled(goal: Goal, outcome: Outcome, *, runs: bool) -> Outcome:
-    """What is done about the boot after the service was started or stopped; its comment replaces the other."""
+    """Enable or disable the service after it was started or stopped. Its comment replaces that of the start or stop."""
     if goal.enable is None:
         return outcome
     toggled = toggle(goal.ctx, goal.name, {}, runs=runs, wanted=goal.enable)
@@ -134,14 +135,14 @@ def _toggled(goal: Goal, outcome: Outcome, *, runs: bool) -> Outcome:
 
 
 def _unmasking(goal: Goal) -> Plan | None:
-    """What is done about the mask of a service that runs already; None: nothing."""
+    """Return a plan that removes the mask of a running service; None if this is not requested."""
     if not (goal.given.get("unmask") and by_systemd(goal.ctx)):
         return None
     return masking(goal.ctx, goal.name, runtime=bool(goal.given.get("unmask_runtime")), wanted=False)
 
 
 def seconds(argument: str, value: Any) -> float | None:
-    """A number of seconds, None for nothing. Raises InvocationError that names the argument."""
+    """Return a number of seconds; None for an empty value. Raises InvocationError that names the argument."""
     if value in (None, "", False):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Users as states (Salt's ``user`` state)."""
+"""Salt's ``user`` states: accounts of users."""
 
 from __future__ import annotations
 
@@ -74,14 +74,33 @@ def present(
     password_lock: bool | None = None,
     local: bool = False,
 ) -> Plan:
-    """A user that exists.
+    """Create a user, or change an existing user to match the arguments. Arguments that are not given stay as they are.
 
+    uid, gid
+        number of the user; primary group (number or name). An existing user's numbers are changed only with
+        ``allow_uid_change`` and ``allow_gid_change``.
+    usergroup
+        True: the primary group has the user's name
     groups, optional_groups
-        groups beside the primary one; optional ones count if they exist; ``remove_groups``: it is in no others
+        additional groups. All ``groups`` must exist; of ``optional_groups`` only existing ones are used.
+    remove_groups
+        False: the user stays in additional groups that are not named
+    home, createhome, persist_home
+        home directory; create it if missing; True: move the old home's content to a new home
     password
-        a hash, as it stands in /etc/shadow; with ``hash_password`` the password itself
+        password hash for /etc/shadow; with ``hash_password`` the plain password
+    enforce_password
+        False: an existing password is not changed
+    empty_password, password_lock
+        True: log in without a password; lock (True) or unlock (False) the password
+    fullname, roomnumber, workphone, homephone, other
+        parts of the comment (GECOS) field
     date, expire
-        days since 1970, or YYYY-MM-DD
+        day of the last password change; day when the account expires: days since 1970, or YYYY-MM-DD
+    mindays, maxdays, inactdays, warndays
+        password aging, in days
+    system, unique, nologinit
+        options for a new user: system account; False: the uid may be used twice; no entry in lastlog and faillog
     """
     given = dict(locals())
     for argument, reason in _UNSUPPORTED.items():
@@ -134,7 +153,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, purge: bool = False, force: bool = False, local: bool = False) -> Plan:
-    """A user that does not exist; ``purge``: nor its home."""
+    """Remove a user. ``purge``: also remove the home directory; ``force``: remove the user even if logged in."""
     if local:
         return Plan.failed(f"not supported: local; {_UNSUPPORTED['local']}")
     if not ctx.call("user.info", name):

@@ -1,4 +1,6 @@
-"""Making and changing users."""
+"""One user account: the wanted values, the differences from the existing account, and the steps that create or change
+it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ _DAYS = ("date", "expire")
 
 @dataclass(frozen=True, slots=True)
 class WantedUser:
-    """What a user is to be. None: as it is."""
+    """The wanted values of a user account. None: leave the value unchanged."""
 
     name: str
     uid: int | None
@@ -64,7 +66,7 @@ class WantedUser:
 
 
 def number(argument: str, value: Any) -> int | None:
-    """A whole number, or a day as days since 1970; None for nothing."""
+    """Return a whole number, or a date as days since 1970; None for an empty value. Raises InvocationError."""
     if value in (None, ""):
         return None
     text = str(value).strip()
@@ -79,7 +81,7 @@ def number(argument: str, value: Any) -> int | None:
 
 
 def hashed(ctx: Context, name: str, password: str) -> str:
-    """The hash that the user has, where it is that of the password; else a new one."""
+    """Return the user's current password hash if it matches the password, else a new hash."""
     known = str(ctx.call("shadow.info", name)["passwd"])
     # A locked account has a "!" before the hash.
     bare = known.removeprefix("!")
@@ -87,7 +89,7 @@ def hashed(ctx: Context, name: str, password: str) -> str:
 
 
 def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict[str, Any]:
-    """What has to change, by Salt's names; {} when nothing."""
+    """Map of the values to change, by Salt's names; empty if the account is as wanted."""
     change: dict[str, Any] = {}
     if wanted.uid is not None and now["uid"] != wanted.uid:
         change["uid"] = wanted.uid
@@ -109,7 +111,7 @@ def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict
 
 
 def group_number(ctx: Context, gid: Any) -> int | None:
-    """None for a group that is not there (yet)."""
+    """Return the number of a group; None if the group does not exist (yet)."""
     try:
         return ctx.host.gid(gid)
     except HostError:
@@ -117,7 +119,10 @@ def group_number(ctx: Context, gid: Any) -> int | None:
 
 
 def _group_changes(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> list[str] | None:
-    """The groups to be in beside the primary one, None when they are right. Primary groups, old and new, do not count."""
+    """Return the wanted additional groups, sorted; None if they are right.
+
+    The old and new primary groups are not counted.
+    """
     goal = {*(wanted.groups or ()), *(wanted.optional or ())}
     has = set(now["groups"])
     if not wanted.remove_groups or (wanted.groups is None and not wanted.optional):
@@ -153,6 +158,7 @@ def _password_changes(ctx: Context, wanted: WantedUser) -> dict[str, Any]:
 
 
 def not_allowed(changes: Mapping[str, Any], now: Mapping[str, Any], *, allow_uid: bool, allow_gid: bool) -> str:
+    """Return the comment that refuses a change of uid or gid that is not allowed; "" if all changes are allowed."""
     refused = [
         f"Changing {key} ({now[key]} -> {changes[key]}) not permitted, set allow_{key}_change to True to force this "
         "change. Note that this will not change file ownership."
@@ -167,6 +173,10 @@ def not_allowed(changes: Mapping[str, Any], now: Mapping[str, Any], *, allow_uid
 
 
 def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], missing: list[str]) -> Plan:
+    """Return a plan that changes an existing user.
+
+    ``missing``: wanted groups that do not exist, which fail the state.
+    """
     name = wanted.name
     if not changes and not missing:
         return Plan.unchanged(f"User {name} is present and up to date")
@@ -198,7 +208,7 @@ def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], missing
 
 
 def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], before: Mapping[str, Any]) -> None:
-    """Makes the changes; groups last, since the primary group decides what they mean."""
+    """Apply the changes; additional groups last, because they depend on the primary group."""
     name = wanted.name
     home = changes.get("home")
     steps: Mapping[str, Callable[[Any], Any]] = {
@@ -224,6 +234,10 @@ def _make_home(ctx: Context, home: str, owner: Mapping[str, Any]) -> None:
 
 
 def create(ctx: Context, wanted: WantedUser, made: Mapping[str, Any], missing: list[str]) -> Plan:
+    """Return a plan that creates a user.
+
+    ``made``: further arguments of ``user.add``; ``missing``: groups that do not exist.
+    """
     name = wanted.name
     would = f"User {name} set to be added" + (f" (pending groups: {','.join(missing)})" if missing else "")
 
@@ -256,7 +270,7 @@ def create(ctx: Context, wanted: WantedUser, made: Mapping[str, Any], missing: l
 
 
 def _with_password(ctx: Context, wanted: WantedUser, changes: dict[str, Any]) -> Outcome:
-    """Sets the password of a new user, and how it ages."""
+    """Set password and password aging of a new user, and return the outcome of the creation."""
     name = wanted.name
     failed: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Certificates."""
+"""``x509.certificate_managed``: certificates."""
 
 from __future__ import annotations
 
@@ -46,16 +46,18 @@ def certificate_managed(
     check_cmd: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A certificate; made anew when it should say something else, or comes to its end.
+    """Create a certificate. It is recreated if its content differs from the arguments, or before it expires.
 
     days_remaining
-        days before its end at which it is made anew: 90
-    encoding, append_certs
-        pem, der, pkcs7_pem, pkcs7_der or pkcs12; certificates that stand behind it
+        number of days before the expiry at which the certificate is recreated; default 90
+    encoding
+        pem, der, pkcs7_pem, pkcs7_der or pkcs12
+    append_certs
+        certificates to append after the certificate
     copypath, prepend_cn, CN, O, …, keyUsage, subjectAltName, … and all others
-        as for ``x509.create_certificate``
+        as in ``x509.create_certificate``
     user, group, mode, makedirs, …
-        as for ``file.managed``
+        as in ``file.managed``
     """
     asked = {
         "digest": digest,

@@ -1,4 +1,4 @@
-"""The file that holds what is managed: what is in it now, whose it is to be, and how something new gets there."""
+"""The file of a managed key or certificate: its current content, its wanted owner and mode, and how it is written."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ FaultOfCall = (CommandError, InvocationError)
 
 
 def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(arguments of the file, the others by their short names)."""
+    """Return (arguments of the file, other arguments by their short names)."""
     ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
     rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}
     return ours, {name: value for name, value in policies.short(rest).items() if value is not None}
 
 
 def need_nothing_more(rest: Mapping[str, Any]) -> None:
-    """Raises InvocationError that names what the state does not take."""
+    """Raise InvocationError if arguments are left that the state does not accept."""
     if rest:
         raise InvocationError(f"Unrecognized keyword arguments: {sorted(rest)}")
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedFile:
-    """One file of the host, and what is wanted of it but for its content."""
+    """One file of the host, with its current content and its wanted owner and mode."""
 
     ctx: Context
     name: str
@@ -74,7 +74,7 @@ class ManagedFile:
 
     @classmethod
     def of(cls, ctx: Context, name: str, given: Mapping[str, Any], mode: str | None = None) -> ManagedFile:
-        """The file of a call; ``mode`` is its mode where the call names none. Raises CommandError, InvocationError."""
+        """Return the file of a call. ``mode``: default mode. Raises CommandError, InvocationError."""
         if refused := sorted(argument for argument in _REFUSED if given.get(argument)):
             raise InvocationError(f"not supported: {', '.join(refused)}")
         if not str(name).startswith("/"):
@@ -90,12 +90,14 @@ class ManagedFile:
 
     @property
     def left_alone(self) -> bool:
-        """Whether there is no file, and none is to be made."""
+        """Whether the file does not exist and is not to be created."""
         return not self.given.get("create", True) and not self.real.is_file()
 
     def plan(self, what: str, changes: Mapping[str, Any], make: Callable[[], bytes], *, again: bool) -> Plan:
-        """Writes what ``make`` makes where there are changes, else sees to owner and mode. ``what`` names the thing,
-        ``again`` tells that there is one already."""
+        """Return a plan that writes the content of ``make`` if there are changes, else corrects owner and mode.
+
+        ``what``: words for the content in comments; ``again``: True if the content exists already.
+        """
         if self.left_alone:
             return Plan.unchanged(f"File {self.name} is not present and is not set for creation")
         if not changes:
@@ -115,7 +117,7 @@ class ManagedFile:
         return Plan.change(f"The {what} would have been {verb}d", [Step(f"write {self.name}", work)], changes)
 
     def plan_of(self, content: bytes) -> Plan:
-        """Writes this, as ``file.managed`` would."""
+        """Return a plan that writes this content, like ``file.managed``."""
         if self.left_alone:
             return Plan.unchanged(f"File {self.name} is not present and is not set for creation")
         return self._write(content).plan()

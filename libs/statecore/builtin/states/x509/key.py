@@ -1,4 +1,4 @@
-"""Private keys, and PEM that is given."""
+"""``x509.private_key_managed`` and ``x509.pem_managed``: private keys and PEM files."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def private_key_managed(
     check_cmd: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A private key of this kind. One that is there stays, as long as it is of this kind; mode 0400 where none is named.
+    """Create a private key. An existing key is kept if it has the wanted type, size and encoding. Default mode: 0400.
 
     algo, keysize
         rsa (2048, 3072, 4096), ec (256, 384, 521), ed25519, ed448
     passphrase
-        locks it
+        encrypt the key with this passphrase
     encoding
         pem, der or pkcs12
     new
-        a new key at each run: with prereq, for a certificate that is made anew
+        True: create a new key in each run. Use it with ``prereq`` on a certificate that is recreated.
     overwrite
-        what is there and cannot be read may make way
+        True: replace an existing file that cannot be read as a key
     user, group, mode, makedirs, …
-        as for ``file.managed``
+        as in ``file.managed``
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd})
@@ -72,10 +72,10 @@ def private_key_managed(
 
 
 def pem_managed(ctx: Context, name: str, text: Any, check_cmd: str | None = None, **kwargs: Any) -> Plan:
-    """A file that holds this PEM entry (or that of another file), in its proper form.
+    """Write a PEM entry to a file, in normalized form. ``text``: the PEM text, or the path of a file that contains it.
 
     user, group, mode, makedirs, …
-        as for ``file.managed``
+        as in ``file.managed``
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd})
@@ -88,7 +88,7 @@ def pem_managed(ctx: Context, name: str, text: Any, check_cmd: str | None = None
 
 
 def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loading.LoadedKey | None, dict[str, Any]]:
-    """(the key that is there, what is wrong with its lock). Raises CommandError where it must not make way."""
+    """Return (existing key or None, changes of its passphrase). Raises CommandError if it must not be overwritten."""
     try:
         return loading.key(data, locked), {}
     except loading.NeedlessPassword:

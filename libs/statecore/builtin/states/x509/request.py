@@ -1,4 +1,4 @@
-"""Certificate signing requests."""
+"""``x509.csr_managed``: certificate signing requests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def csr_managed(
     check_cmd: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A request for a certificate of this key; made anew when it asks for something else.
+    """Create a certificate signing request for a private key. It is recreated if its content differs from the
+    arguments.
 
     subject, or CN, O, …; keyUsage, subjectAltName, …
-        as for ``x509.create_csr``
+        as in ``x509.create_csr``
     user, group, mode, makedirs, …
-        as for ``file.managed``
+        as in ``file.managed``
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd, "subject": subject})

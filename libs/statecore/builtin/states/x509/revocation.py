@@ -1,4 +1,4 @@
-"""Lists of revoked certificates."""
+"""``x509.crl_managed``: certificate revocation lists."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ def crl_managed(
     check_cmd: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A list that revokes these certificates; made anew when it should hold something else, or comes to its end.
+    """Create a certificate revocation list. It is recreated if its content differs from the arguments, or before it
+    expires.
 
     revoked, extensions
-        as for ``x509.create_crl``; ``cRLNumber: auto`` counts the lists
+        as in ``x509.create_crl``. ``cRLNumber: auto``: increase the number with each list.
     days_remaining
-        days before its end at which it is made anew: 30; 0: never
+        number of days before the expiry at which the list is recreated; default 30; 0: never
     user, group, mode, makedirs, …
-        as for ``file.managed``
+        as in ``file.managed``
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd})
@@ -109,7 +110,7 @@ def _aged(current: loading.Loaded[x509.CertificateRevocationList], encoding: str
 
 
 def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> int:
-    """The number of the list that there is, 0 where it has none."""
+    """Return the number of the existing list; 0 if it has none."""
     if current is None:
         return 0
     try:
@@ -119,7 +120,7 @@ def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> i
 
 
 def _uncounted(changes: dict[str, Any], *, counts: bool) -> dict[str, Any]:
-    """The changes without that of the number, where it is this state's own to set."""
+    """Return the changes without the list number, if ``cRLNumber: auto`` sets the number."""
     if not counts or "extensions" not in changes:
         return changes
     rows = {
