@@ -1,4 +1,4 @@
-"""Alternatives: which of several programs a common name means (Salt's ``alternatives`` state)."""
+"""Salt's ``alternatives`` states: which of several programs a common name starts (update-alternatives)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ ALIASES = {"set": "set_"}
 
 
 def install(ctx: Context, name: str, link: str, path: str, priority: int) -> Plan:
-    """A program that is one of the group ``name``. ``link``: the common name; ``priority``: who wins by itself."""
+    """Register the program ``path`` as an alternative of the group ``name``.
+
+    link
+        path of the common name, such as /usr/bin/editor
+    priority
+        in automatic mode, the alternative with the highest priority is used
+    """
     if ctx.call("alternatives.check_exists", name, path):
         return Plan.unchanged(f"Alternative {path} for {name} is already registered")
     would = f"Alternative will be set for {name} to {path} with priority {priority}"
@@ -29,7 +35,7 @@ def install(ctx: Context, name: str, link: str, path: str, priority: int) -> Pla
 
 
 def remove(ctx: Context, name: str, path: str) -> Plan:
-    """A program that is not one of the group ``name``."""
+    """Remove the program ``path`` from the alternatives of the group ``name``."""
     if not ctx.call("alternatives.check_exists", name, path):
         there = ctx.call("alternatives.show_current", name)
         return Plan.unchanged(
@@ -52,7 +58,7 @@ def remove(ctx: Context, name: str, path: str) -> Plan:
 
 
 def auto(ctx: Context, name: str) -> Plan:
-    """A group of which the priority decides."""
+    """Set the group ``name`` to automatic mode: the alternative with the highest priority is used."""
     shown = ctx.call("alternatives.display", name)
     first = shown.split("\n", 1)[0]
     if first == f"{name} - auto mode":
@@ -70,7 +76,7 @@ def auto(ctx: Context, name: str) -> Plan:
 
 
 def set_(ctx: Context, name: str, path: str) -> Plan:
-    """A group of which the name means this program."""
+    """Use the program ``path`` for the group ``name``."""
     now = ctx.call("alternatives.show_current", name)
     if now == path:
         return Plan.unchanged(f"Alternative for {name} already set to {path}")

@@ -1,4 +1,4 @@
-"""What archives hold, taken out (Salt's ``archive`` state)."""
+"""Salt's ``archive`` state: archives extracted into directories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TRIMMED = 100
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What is asked for, checked."""
+    """The arguments of ``archive.extracted`` after checks."""
 
     name: str
     source: str
@@ -84,28 +84,38 @@ def extracted(
     keep_source: bool = True,
     keep: bool = True,
 ) -> Plan:
-    """A directory that holds what an archive (tar or zip) holds.
+    """Extract an archive (tar or zip) into the directory ``name``.
 
     source
-        salt://, file://, http(s):// or a path of the host, or a list of which the first that can be had is taken
+        ``salt://``, ``file://`` or ``http(s)://`` URL, or a path of the host; of a list, the first source that exists
     source_hash, source_hash_name, skip_verify, use_etag
-        what it has to be, as ``file.managed`` takes them
+        digest of the archive, as in ``file.managed``
     signature, source_hash_sig, signed_by_any, signed_by_all, keyring, gnupghome, sig_backend
-        who has to have signed it, or the file of digests, as ``file.managed`` takes them
+        required signature of the archive, or of the file of digests, as in ``file.managed``
     source_hash_update
-        taken out again when the archive is another than the last time, whatever ``if_missing`` says
+        True: extract again if the archive changed since the last extraction, even if ``if_missing`` exists
     skip_files_list_verify
-        an archive that is the one of the last time is not looked into
+        True: do not compare the extracted files if the archive is unchanged since the last extraction
     options
-        ``--strip-components=N``; another option of tar is refused
+        ``--strip-components=N``. Other options of tar are refused.
+    password
+        password of a zip archive
     if_missing
-        nothing is done where this path exists
+        do nothing if this path exists
     enforce_toplevel
-        False also takes archives with more than one name at the top
-    overwrite, clean, clean_parent, force
-        take out in any case; remove the top names first; the directory itself; whatever is of another type
+        False: accept archives with more than one entry at the top level
+    overwrite
+        True: extract always
+    clean, clean_parent
+        True: remove the archive's top-level entries before; remove the whole directory before
+    force
+        True: replace existing files of another type
+    user, group, enforce_ownership_on
+        owner and group of the extracted files; directory below ``name`` to which they apply
+    trim_output
+        number of extracted files to report; True: 100
     keep_source, keep
-        False: the copy of what came over http is not kept
+        False: remove the copy of an http(s) archive from the minion's cache
     """
     if list_options:
         return Plan.failed("not supported: list_options; archives are read here without a program")
@@ -203,7 +213,7 @@ def _check_signature(ctx: Context, signers: Signers, found: FileSource, signatur
 
 
 def _forgetting(address: str, wish: _Wish, plan: Plan) -> Plan:
-    """The plan, and after it no copy of what came from a server."""
+    """Return the plan with a last step that removes the cached copy of an http(s) archive."""
     if not address.startswith(downloads.SCHEMES):
         return plan
     if not plan.steps:
@@ -218,13 +228,13 @@ def _forgetting(address: str, wish: _Wish, plan: Plan) -> Plan:
 
 
 def _memory(ctx: Context, name: str, address: str) -> Path:
-    """Where the digest of an archive is kept once it is taken out into a directory, below the minion's cache."""
+    """Return the path in the minion's cache that stores the digest of the last extracted archive of a directory."""
     key = hashlib.sha256(f"{name}\0{address}".encode()).hexdigest()
     return file_source.cache_of(ctx) / "archive_hash" / key
 
 
 def _remembered(memory: Path, archive: Path) -> bool:
-    """Whether an archive is the one that was taken out last."""
+    """Whether the archive is the one of the last extraction."""
     try:
         return memory.read_text("utf-8") == digests.digest_of(archive, "sha256")
     except FileNotFoundError:
@@ -316,7 +326,7 @@ def _extract(ctx: Context, wish: _Wish, found: archives.Contents, wrong: list[st
 
 
 def _compared(ctx: Context, name: str, found: archives.Contents) -> tuple[bool, list[str]]:
-    """(whether anything is missing, what is there but of another type)."""
+    """Return (True if an entry of the archive is missing, list of existing entries of another type)."""
     missing, wrong = False, []
     for names, fits in (
         (found.dirs, stat.S_ISDIR),
@@ -335,7 +345,7 @@ def _compared(ctx: Context, name: str, found: archives.Contents) -> tuple[bool, 
 
 
 def _owned(ctx: Context, wish: _Wish, found: archives.Contents) -> list[Path]:
-    """What is to have the wanted owner, as far as it is there."""
+    """List of existing paths that must have the wanted owner and group."""
     if not wish.user and not wish.group:
         return []
     tops = (

@@ -1,4 +1,4 @@
-"""Beacons of the minion (Salt's ``beacon`` state)."""
+"""Salt's ``beacon`` states: beacons of the minion."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from statecore.system.scheduling.beacon_config import merged
 
 
 def present(ctx: Context, name: str, save: bool = False, **kwargs: Any) -> Plan:
-    """A beacon that is configured with these options: all arguments but ``name`` and ``save`` are the beacon's own.
+    """Configure a beacon. All arguments except ``name`` and ``save`` are options of the beacon.
 
     save
-        it is there after a restart, too
+        True: also save the beacons to the minion's configuration, so that they survive a restart
     """
     wanted = [{key: value} for key, value in kwargs.items()]
     configured = _configured(ctx)
@@ -34,7 +34,7 @@ def present(ctx: Context, name: str, save: bool = False, **kwargs: Any) -> Plan:
 
 
 def absent(ctx: Context, name: str, save: bool = False) -> Plan:
-    """A beacon that is not configured. ``save``: nor after a restart."""
+    """Remove a beacon. ``save``: also save the beacons, so that it stays removed after a restart."""
     if name not in _configured(ctx):
         return Plan.unchanged(f"{name} not configured in beacons")
 
@@ -46,12 +46,12 @@ def absent(ctx: Context, name: str, save: bool = False) -> Plan:
 
 
 def enabled(ctx: Context, name: str) -> Plan:
-    """A beacon that looks."""
+    """Enable a configured beacon."""
     return _switched(ctx, name, f"Enabled {name} from beacons", f"{name} not a configured beacon", on=True)
 
 
 def disabled(ctx: Context, name: str) -> Plan:
-    """A beacon that does not look."""
+    """Disable a configured beacon."""
     return _switched(ctx, name, f"Disabled beacon {name}.", f"Job {name} is not configured.", on=False)
 
 

@@ -1,4 +1,7 @@
-"""Commands as states (Salt's ``cmd`` state). What a command would change is not known before it ran: a plan only names it."""
+"""Salt's ``cmd`` states: commands and scripts.
+
+The effects of a command are unknown before it ran, so a plan only names it.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +44,24 @@ def run(
     rstrip: bool = True,
     python_shell: bool = True,
 ) -> Plan:
-    """Runs a command each time. ``onlyif``, ``unless`` and ``creates`` say when it need not.
+    """Run a command. ``onlyif``, ``unless`` and ``creates`` define when it is not necessary.
 
+    creates
+        path or list of paths: do not run the command if all of them exist
+    cwd, runas, group, env, clean_env, umask, shell
+        working directory, user, group, environment variables, empty environment, umask and shell of the command
+    root
+        run in a chroot of this directory
     stateful
-        the command tells by its last line whether it changed something: JSON, or ``changed=yes comment='...'``
+        True: the last line of output tells whether something changed: JSON, or ``changed=yes comment='...'``. A list
+        with
+        ``test_name``: this command is run in test mode.
+    timeout, ignore_timeout
+        seconds after which the command is killed; True: a timeout is no failure
+    success_retcodes, success_stdout, success_stderr
+        lists of return codes, or outputs, that also count as success
+    bg
+        True: do not wait for the command
     """
     given = _given(locals(), ("creates", "root", "stateful", "ignore_timeout"))
     refused = _refused(env, use_vt, password)
@@ -75,7 +92,7 @@ def run(
 
 
 def wait(ctx: Context, name: str, **arguments: Any) -> Plan:
-    """Does nothing by itself; runs the command when something that it watches changed."""
+    """Run the command only if a watched state changed."""
     return Plan.unchanged("")
 
 
@@ -106,7 +123,17 @@ def script(
     ignore_retcode: bool = False,
     saltenv: str | None = None,
 ) -> Plan:
-    """Fetches a script and runs it. With ``source``, ``name`` is "word arguments...", of which the word says nothing."""
+    """Fetch a script and run it.
+
+    source
+        URL or path of the script; default: the first word of ``name``
+    args
+        arguments of the script; default: the words of ``name`` after the first
+    template, context, defaults
+        renderer of the script and values for it
+
+    All other arguments are as in ``cmd.run``.
+    """
     given = _given(locals(), ("source", "creates", "stateful", "args"))
     refused = _refused(env, use_vt, password)
     if refused:
@@ -128,7 +155,7 @@ def script(
 
 
 def wait_script(ctx: Context, name: str, **arguments: Any) -> Plan:
-    """Does nothing by itself; runs the script when something that it watches changed."""
+    """Run the script only if a watched state changed."""
     return Plan.unchanged("")
 
 
@@ -146,7 +173,7 @@ _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: Any) -> Plan:
-    """Something watched has changed: the command, or the script, runs."""
+    """Run the command or script, because a watched state changed."""
     function = _ON_CHANGE.get(sfun)
     if function is None:
         return Plan.failed(f"cmd.{sfun} does not work with the watch requisite, please use cmd.wait or cmd.wait_script")
@@ -158,7 +185,7 @@ def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: Any) -> P
 
 
 def _given(local: Mapping[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
-    """The arguments to hand on to the execution module: those that were set."""
+    """Map of the arguments to pass to the execution module: those that have a value."""
     kept = {key: value for key, value in local.items() if key not in ("ctx", "name", *own)}
     return {
         key: value for key, value in kept.items() if value not in (None, False) or key in ("rstrip", "python_shell")
@@ -174,7 +201,7 @@ def _refused(env: Any, use_vt: bool, password: str | None) -> str:
 
 
 def _tells(stateful: Any) -> bool:
-    """Whether the command's last line says what it did; Salt takes nothing but True and lists for that."""
+    """Whether the command reports its changes in its last line. As in Salt, only True and non-empty lists count."""
     return stateful is True or (isinstance(stateful, list) and bool(stateful))
 
 
@@ -213,7 +240,7 @@ def _predicted(outcome: Outcome, what: str) -> Plan:
 
 
 def _reinterpreted(result: Mapping[str, Any], ok: bool) -> Outcome:
-    """A stateful command says by its output, JSON, or by its last line, ``key=value ...``, whether it changed something."""
+    """Return the outcome of a stateful command from its output: JSON, or ``key=value ...`` in the last line."""
     text = str(result["stdout"])
     if not text:
         return Outcome(str(result["stderr"]), ok=ok)

@@ -1,4 +1,4 @@
-"""Cron tables of users (Salt's ``cron`` state). A job is known by its identifier, which is its command unless given."""
+"""Salt's ``cron`` states: users' cron tables. A job is identified by ``identifier``, by default its command."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ def present(
     identifier: Any = False,
     special: str | None = None,
 ) -> Plan:
-    """A job in a user's table.
+    """Add a job to a user's cron table, or change it.
 
     minute, hour, daymonth, month, dayweek
-        as in a cron table; ``random`` draws a number when the job is added
+        as in a cron table; ``random``: a random number, chosen when the job is added
     special
         ``@hourly``, ``@reboot`` and so on, in place of the times
-    comment, commented
-        a comment above the job; the job switched off (``#DISABLED#``)
+    comment
+        comment line above the job
+    commented
+        True: disable the job with ``#DISABLED#``
     identifier
-        by what the job is found again when its command changes
+        text that identifies the job if its command changes
     """
     cmd = str(name).strip()
     known_as = cmd if identifier is False else identifier
@@ -62,7 +64,10 @@ def present(
 def absent(
     ctx: Context, name: str, user: str = "root", identifier: Any = False, special: str | None = None, **kwargs: Any
 ) -> Plan:
-    """A job that is not in a user's table; ``special`` means the one with that time. Times are taken, and not looked at."""
+    """Remove a job from a user's cron table.
+
+    ``special``: only a job with this special time. Other times are ignored.
+    """
     cmd = str(name).strip()
     known_as = cmd if identifier is False else identifier
     table = _table(ctx, user)
@@ -93,9 +98,11 @@ def file(
     defaults: Mapping[str, Any] | None = None,
     backup: Any = "",
 ) -> Plan:
-    """A user's whole table, from a source as ``file.managed`` takes it (``name``: salt://, a path, or a list).
+    """Replace a user's whole cron table by a source: ``salt://`` URL, path, or list of which the first that exists is
+    used.
 
-    ``replace: False`` leaves a table that is there.
+    ``template``, ``context``, ``defaults`` and ``source_hash`` are as in ``file.managed``. ``replace: False`` keeps
+    an existing table.
     """
     if backup:
         return Plan.failed("not supported: backup (a cron table is no file of the host's own)")
@@ -124,7 +131,7 @@ def file(
 
 
 def env_present(ctx: Context, name: str, value: Any = None, user: str = "root") -> Plan:
-    """A variable in a user's table."""
+    """Set an environment variable in a user's cron table."""
     wanted = cron_table.env_value(value)
     there = [each["value"] for each in _table(ctx, user)["env"] if each["name"] == name]
     if there and there[0] == wanted:
@@ -138,7 +145,7 @@ def env_present(ctx: Context, name: str, value: Any = None, user: str = "root") 
 
 
 def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
-    """A variable that is not in a user's table."""
+    """Remove an environment variable from a user's cron table."""
     variable = str(name).strip()
     if not any(each["name"] == variable for each in _table(ctx, user)["env"]):
         return Plan.unchanged(f"Cron env {variable} {'is' if ctx.test else 'already'} absent")
@@ -152,7 +159,10 @@ def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
 
 
 def _source(ctx: Context, name: Any, source_hash: str, template: str | None, values: Mapping[str, Any]) -> bytes:
-    """The bytes of the first source that exists, verified and rendered. Raises CommandError, InvocationError, SlsError."""
+    """Return the content of the first source that exists, verified and rendered.
+
+    Raises CommandError, InvocationError, SlsError.
+    """
     wanted = FileVerification(source_hash, skip_verify=not source_hash)
     try:
         address, place, _ = find(ctx, name, ctx.saltenv, str(name), wanted)
@@ -182,7 +192,10 @@ def _outcome(done: str, kind: str, name: str, user: str, gap: str) -> Outcome:
 
 
 def _table(ctx: Context, user: str) -> dict[str, Any]:
-    """What a user's table holds: nothing where there is no such user, who in test mode is still to be made. Writing fails then."""
+    """Return a user's cron table.
+
+    It is empty for an unknown user: in test mode, an earlier state may be going to create the user.
+    """
     if accounts.find(ctx.host, user) is None:
         return {"pre": [], "crons": [], "special": [], "env": []}
     return dict(ctx.call("cron.list_tab", user))

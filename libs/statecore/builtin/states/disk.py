@@ -1,4 +1,7 @@
-"""How full file systems are, as a state that changes nothing (Salt's ``disk`` state). It tells what it saw in ``data``."""
+"""Salt's ``disk`` state: checks the used space of a file system and changes nothing.
+
+The figures are in ``data`` of the return.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from statecore.model.errors import CommandError
 def status(
     ctx: Context, name: str, maximum: Any = None, minimum: Any = None, absolute: bool = False, free: bool = False
 ) -> dict[str, Any]:
-    """The file system of a mount point, or of a directory, is within limits.
+    """Check that the used space of a mount point's or directory's file system is within limits.
 
     maximum, minimum
-        percent that is used; with ``absolute`` kilobytes
+        limits in percent, or in kilobytes with ``absolute``
     free
-        what is free is meant, not what is used
+        True: the limits apply to the available space
     """
     told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     limits: dict[str, int | None] = {}
@@ -59,7 +62,7 @@ def _limit(which: str, value: Any, *, absolute: bool) -> tuple[int | None, str]:
 
 
 def _of_mount(row: dict[str, str], *, absolute: bool) -> tuple[float, float]:
-    """Used and available."""
+    """Return (used, available) of a row of ``disk.usage``: in kilobytes if ``absolute``, else in percent."""
     if absolute:
         return int(row["used"]), int(row["available"])
     used = int(row["capacity"].rstrip("%"))

@@ -1,4 +1,4 @@
-"""Environment variables of this process (Salt's ``environ`` state)."""
+"""Salt's ``environ`` state: environment variables of this process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ def setenv(
     update_minion: bool = False,
     permanent: Any = False,
 ) -> Plan:
-    """Variables that have these values.
+    """Set environment variables.
 
     value
-        text; False, which empties it; or a dict of several, ``name`` then is just a name
+        text; False: set to empty text; a map of several variables, then ``name`` is only a label
     false_unsets
-        False removes the variable
+        True: a value of False removes the variable
     clear_all
-        all others are emptied or removed
+        True: empty, or with ``false_unsets`` remove, all other variables
+    update_minion
+        True: also set the variables in the minion process
     """
     if permanent:
         return Plan.failed("not supported: permanent (Windows)")

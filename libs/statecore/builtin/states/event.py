@@ -1,4 +1,4 @@
-"""Events of state runs (Salt's ``event`` state)."""
+"""Salt's ``event`` states: events to the master's bus."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def send(
     show_changed: bool = True,
     **kwargs: Any,
 ) -> Plan:
-    """Sends the event ``name`` to the master's bus, each time; see the function ``event.send``.
+    """Send an event with the tag ``name`` to the master's event bus, in each run. See the function ``event.send``.
 
     data
-        what the event says; further arguments say more
+        data of the event; further arguments are added to it
     with_env, with_grains, with_pillar
-        True, or names: these are in the event, too
+        True, or a list of names: add environment variables, grains or pillar keys to the data
     show_changed
-        False: it does not count as a change
+        False: report no change
     """
     if preload:
         return Plan.failed("not supported: preload")
@@ -52,15 +52,15 @@ def send(
 
 
 def fire_master(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """The same as ``send``."""
+    """Send an event; another name of ``event.send``."""
     return send(ctx, name, **kwargs)
 
 
 def wait(ctx: Context, name: str, sfun: Any = None, data: Any = None) -> Plan:
-    """Sends the event only when a state that it watches changed."""
+    """Send the event only if a watched state changed."""
     return Plan.unchanged("")
 
 
 def mod_watch(ctx: Context, name: str, sfun: Any = None, **kwargs: Any) -> Plan:
-    """``send``, since a watched state changed. ``sfun``: the function that was declared."""
+    """Send the event, because a watched state changed. ``sfun``: name of the declared function."""
     return send(ctx, name, **kwargs)

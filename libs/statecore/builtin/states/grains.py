@@ -1,4 +1,4 @@
-"""Grains of the static grains file (Salt's ``grains`` state module). Names are paths: ``icinga:port``."""
+"""Salt's ``grains`` states: grains in the minion's grains file. Names are paths such as ``icinga:port``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ABSENT = object()
 
 
 def exists(ctx: Context, name: str, delimiter: str = _DELIMITER) -> Plan:
-    """Fails when there is no such grain."""
+    """Fail unless the grain exists."""
     if _value(ctx, _path(name, delimiter)) is _ABSENT:
         return Plan.failed("Grain does not exist")
     return Plan.unchanged("Grain exists")
 
 
 def present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER, force: bool = False) -> Plan:
-    """The grain has this value. ``force`` also overwrites lists and dicts, and values in the way of a path."""
+    """Set a grain. ``force``: also replace lists, maps, and values in the middle of the path."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is not _ABSENT and existing == value:
@@ -45,7 +45,7 @@ def _set(ctx: Context, path: str, value: Any, force: bool) -> Outcome:
 def absent(
     ctx: Context, name: str, destructive: bool = False, delimiter: str = _DELIMITER, force: bool = False
 ) -> Plan:
-    """The grain is None, or with ``destructive`` not there at all. A list or dict goes only with ``force``."""
+    """Set a grain to None, or with ``destructive`` remove it. A list or map is removed only with ``force``."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT:
@@ -68,7 +68,7 @@ def absent(
 
 
 def append(ctx: Context, name: str, value: Any, convert: bool = False, delimiter: str = _DELIMITER) -> Plan:
-    """An existing list grain holds the value; ``convert`` makes a list of another value."""
+    """Append a value to an existing list grain. ``convert``: turn another value into a list first."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT:
@@ -89,7 +89,7 @@ def append(ctx: Context, name: str, value: Any, convert: bool = False, delimiter
 
 
 def list_present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER) -> Plan:
-    """A list grain, made if needed, holds the value, or all of a list of values."""
+    """Append a value, or each of a list of values, to a list grain. A missing grain is created."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT or existing is None or existing == "":
@@ -117,7 +117,7 @@ def list_present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITE
 
 
 def list_absent(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER) -> Plan:
-    """A list grain does not hold the value, or any of a list of values."""
+    """Remove a value, or each of a list of values, from a list grain."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT or not existing:

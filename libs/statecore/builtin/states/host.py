@@ -1,4 +1,4 @@
-"""Names and addresses in the hosts file (Salt's ``host`` state)."""
+"""Salt's ``host`` states: host names and addresses in the hosts file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = False) -> Plan:
-    """A name that has these addresses.
+    """Add a host name to addresses in the hosts file.
 
     ip
-        an address or a list of them
+        address, or list of addresses
     comment
-        what stands behind the address as a comment
+        comment after the address
     clean
-        other addresses lose the name; without it they are warned of
+        True: remove the name from all other addresses. False: only warn about them.
     """
     addresses = [str(each) for each in (ip if isinstance(ip, list) else [ip])]
     if wrong := [f"Invalid IP Address for {name} ({each})" for each in addresses if not _is_address(each)]:
@@ -61,7 +61,7 @@ def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = F
 
 
 def absent(ctx: Context, name: str, ip: Any) -> Plan:
-    """A name that has none of these addresses (one, or a list)."""
+    """Remove a host name from an address, or from a list of addresses."""
     addresses = [str(each) for each in (ip if isinstance(ip, list) else [ip])]
     there = [address for address in addresses if ctx.call("hosts.has_pair", address, name)]
     notes = [f"Host {name} ({address}) already absent" for address in addresses if address not in there]
@@ -78,7 +78,10 @@ def absent(ctx: Context, name: str, ip: Any) -> Plan:
 
 
 def only(ctx: Context, name: str, hostnames: str | list[str]) -> Plan:
-    """An address that has these names (one, or a list), in this order, and no other; no names remove the address."""
+    """Set the names of the address ``name``: exactly these names (text or list), in this order.
+
+    Without names, the address is removed.
+    """
     names = [hostnames] if isinstance(hostnames, str) else list(hostnames or ())
     old = " ".join(ctx.call("hosts.get_alias", name))
     new = " ".join(str(each).strip() for each in names)

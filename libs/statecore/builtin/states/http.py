@@ -1,4 +1,4 @@
-"""What a server answers, as a state (Salt's ``http`` state): right, or failed. It changes nothing on the host."""
+"""Salt's ``http`` states: check the answer of an HTTP server. They change nothing on the host."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def query(
     wait_for: float | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A server that answers as it should; what it answered is the entry's ``data``.
+    """Send an HTTP request and check the answer. The answer is in ``data`` of the return.
 
     match, match_type
-        text that the answer has to hold; ``pcre``: a regular expression
+        text that the body must contain (``string``), or a regular expression (``pcre``)
     status, status_type
-        its status; ``pcre``: a regular expression; ``list``: one of these
+        expected status code (``string``), regular expression (``pcre``), or list of status codes (``list``)
     wait_for
-        seconds for which it is asked again while it answers with an error
+        seconds to repeat the request while the server returns an error
 
-    Everything else is an argument of ``http.query``.
+    All other arguments are passed to ``http.query``.
     """
     if wrong := _wrong(match, match_type, status, status_type):
         return Plan.failed(wrong)
@@ -58,10 +58,13 @@ def query(
 def wait_for_successful_query(
     ctx: Context, name: str, wait_for: float = 300, request_interval: float = _INTERVAL, **kwargs: Any
 ) -> Plan:
-    """``query`` until it is right, for so many seconds; the last answer counts. Arguments as there, but for one.
+    """Repeat ``http.query`` until the answer passes the checks, for at most ``wait_for`` seconds. The last answer
+    counts.
 
     request_interval
         seconds between two requests
+
+    All other arguments are as in ``http.query``.
     """
     times = {"wait_for": wait_for, "request_interval": request_interval}
     for argument, value in times.items():
@@ -100,7 +103,7 @@ def _wrong(match: Any, match_type: Any, status: Any, status_type: Any) -> str | 
 
 
 def _verdict(data: Mapping[str, Any], match: Any, match_type: str, status: Any, status_type: str) -> tuple[bool, str]:
-    """Whether all that was asked for was found, and what was, in Salt's words."""
+    """Return (True if all checks passed, Salt's comment about each check)."""
     ok = True
     told: list[str] = []
     if match is not None:

@@ -1,4 +1,4 @@
-"""Options and sections of INI files (Salt's ``ini`` state)."""
+"""Salt's ``ini`` states: options and sections of INI files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def options_present(
     encoding: str | None = None,
     no_spaces: bool = False,
 ) -> Plan:
-    """Options that have these values.
+    """Set options of an INI file.
 
     sections
-        ``{section: {option: value}}``; ``{option: value}`` stands before the first section
+        ``{section: {option: value}}``; ``{option: value}`` for options before the first section
     strict
-        options and sections that are not named here go
+        True: remove options and sections that are not named
+    separator, no_spaces
+        text between option and value; True: no spaces around it
     """
     wanted = _as_text(sections or {})
 
@@ -59,7 +61,7 @@ def options_absent(
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
-    """Options that are not there: ``{section: [options]}``; an option of the top is named alone, with any other value."""
+    """Remove options: ``{section: [options]}``. For an option before the first section: its name with any value."""
     wanted = [
         (section, option)
         for section, options in (sections or {}).items()
@@ -100,7 +102,7 @@ def sections_present(
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
-    """Sections (a list of names) that are there."""
+    """Add sections (a list of names) that are missing."""
     names = [str(each) for each in sections or ()]
 
     def plan(now: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -122,7 +124,7 @@ def sections_absent(
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
-    """Sections (a list of names) that are not there."""
+    """Remove sections (a list of names)."""
     names = [str(each) for each in sections or ()]
 
     def plan(now: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -145,7 +147,7 @@ def _plan(
     plan: Callable[[Mapping[str, Any]], tuple[list[str], dict[str, Any]]],
     work: Callable[[], dict[str, Any]],
 ) -> Plan:
-    """One step, told by a line for each name; nothing to do where ``plan`` finds no changes."""
+    """Return a plan with one step and one comment line for each name; no step if ``plan`` returns no changes."""
     try:
         lines, changes = plan(ctx.call("ini.get_ini", name, separator, encoding))
     except (CommandError, OSError) as error:
@@ -164,7 +166,10 @@ def _plan(
 
 
 def _surplus(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[tuple[str | None, str | None]]:
-    """(section, option) of what ``strict`` removes: no section for an option of the top, no option for a whole section."""
+    """List of (section, option) that ``strict`` removes.
+
+    Section None: option before the first section. Option None: whole section.
+    """
     found: list[tuple[str | None, str | None]] = []
     for key, value in now.items():
         body = wanted.get(key)
@@ -215,7 +220,7 @@ def _present_changes(now: Mapping[str, Any], wanted: Mapping[str, Any], strict: 
 
 
 def _as_text(sections: Mapping[Any, Any]) -> dict[str, Any]:
-    """Names as text: YAML takes ``on`` and ``80`` for something else."""
+    """Return the map with all keys as text, because YAML reads ``on`` and ``80`` as other types."""
     return {str(key): _as_text(value) if isinstance(value, Mapping) else value for key, value in sections.items()}
 
 

@@ -1,4 +1,4 @@
-"""Rules of the packet filter (Salt's ``iptables`` state), of IPv4 and IPv6."""
+"""Salt's ``iptables`` states: chains and rules of the packet filter, for IPv4 and IPv6."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENGINE = (
 
 
 def chain_present(ctx: Context, name: str, table: str = "filter", family: str = "ipv4") -> Plan:
-    """A chain of a table."""
+    """Create a chain in a table."""
     if ctx.call("iptables.check_chain", table, name, family):
         return Plan.unchanged(f"iptables {name} chain is already exist in {table} table for {family}")
 
@@ -41,7 +41,7 @@ def chain_present(ctx: Context, name: str, table: str = "filter", family: str = 
 
 
 def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "ipv4") -> Plan:
-    """No such chain in a table; its rules go with it."""
+    """Remove a chain and its rules from a table."""
     if not ctx.call("iptables.check_chain", table, name, family):
         return Plan.unchanged(f"iptables {name} chain is already absent in {table} table for {family}")
 
@@ -58,16 +58,16 @@ def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "
 
 
 def append(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: Any) -> Plan:
-    """A rule at the end of a chain, unless the chain has it elsewhere.
+    """Append a rule to a chain, unless the chain already contains it.
 
     chain
-        the chain
+        name of the chain
     save
-        True: the rules are kept for the next start; or a file that they are written to
+        True: save all rules for the next boot; or a path: save them to this file
     rules
-        a list of rules, each with all these arguments, in place of one
+        list of maps with these arguments: several rules in place of one
 
-    All other arguments are options of iptables, as ``iptables.build_rule`` takes them.
+    All other arguments are options of iptables, as in ``iptables.build_rule``.
     """
     if "rules" in kwargs:
         return _all(ctx, append, kwargs["rules"])
@@ -75,7 +75,10 @@ def append(ctx: Context, name: str, table: str = "filter", family: str = "ipv4",
 
 
 def insert(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: Any) -> Plan:
-    """A rule at a place of a chain (``position``; -1 is before the last), unless the chain has it. Else as ``append``."""
+    """Insert a rule at ``position`` of a chain (-1: before the last rule), unless the chain already contains it.
+
+    All other arguments are as in ``iptables.append``.
+    """
     if "rules" in kwargs:
         return _all(ctx, insert, kwargs["rules"])
     if not kwargs.get("position"):
@@ -84,7 +87,7 @@ def insert(ctx: Context, name: str, table: str = "filter", family: str = "ipv4",
 
 
 def delete(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: Any) -> Plan:
-    """A rule that a chain has not, or whatever is at ``position``. Else as ``append``."""
+    """Delete a rule from a chain, or the rule at ``position``. All other arguments are as in ``iptables.append``."""
     if "rules" in kwargs:
         return _all(ctx, delete, kwargs["rules"])
     try:
@@ -111,7 +114,10 @@ def delete(ctx: Context, name: str, table: str = "filter", family: str = "ipv4",
 def set_policy(
     ctx: Context, name: str, chain: str, policy: str, table: str = "filter", family: str = "ipv4", save: Any = None
 ) -> Plan:
-    """What becomes of packets of a chain that no rule decides on (ACCEPT, DROP). ``save`` as in ``append``."""
+    """Set the default policy of a chain:
+
+    ``ACCEPT`` or ``DROP`` for packets that match no rule. ``save`` as in ``iptables.append``.
+    """
     about = f"iptables default policy for chain {chain} on table {table} for {family}"
     if ctx.call("iptables.get_policy", table, chain, family) == policy:
         return Plan.unchanged(f"{about} already set to {policy}")
@@ -129,7 +135,7 @@ def set_policy(
 
 
 def flush(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", chain: str = "") -> Plan:
-    """A chain without rules; all chains of the table, where none is named."""
+    """Remove all rules of a chain, or without ``chain`` of all chains of the table."""
     chains = ctx.call("iptables.get_rules", family).get(table, {})
     if chain and chain not in chains:
         return Plan.failed(f"Failed to flush iptables rules: table {table} has no chain {chain}")
@@ -146,9 +152,10 @@ def flush(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", 
 
 
 def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, Any]) -> Low:
-    """Gathers rules of like chunks that are ready to run into one call, which saves them once.
+    """Merge the rules of similar low chunks that are ready to run into one chunk with ``rules``, so that they are
+    saved once.
 
-    What is to be run under conditions of its own stays by itself.
+    Chunks with conditions of their own, such as ``onlyif``, are not merged.
     """
     if low.get("fun") not in _GATHERED or "rules" in low:
         return low
@@ -168,7 +175,7 @@ def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mappin
 
 
 def _plain(low: Low) -> dict[str, Any]:
-    """A chunk's arguments, without what is the engine's."""
+    """Return the state's arguments in a low chunk, without keys of the engine."""
     requisite = re.compile(rf"({'|'.join(_REQUISITES)})(_in|_any|_all)?")
     engine = {*_ENGINE.split(), *_CONDITIONS}
     return {
@@ -179,7 +186,7 @@ def _plain(low: Low) -> dict[str, Any]:
 
 
 def _all(ctx: Context, function: Callable[..., Plan], rules: Any) -> Plan:
-    """One plan for several rules: what they save is saved once, at the end."""
+    """Return one plan for several rules; rules are saved once, at the end."""
     if not isinstance(rules, list) or not all(isinstance(rule, Mapping) and "name" in rule for rule in rules):
         return Plan.failed("rules: a list of maps is needed, each with a name")
     plans, saves = [], []
@@ -253,7 +260,7 @@ def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, 
 
 
 def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, Any], letter: str) -> tuple[str, str, str]:
-    """(chain, the rule, the whole command). Raises InvocationError."""
+    """Return (chain, rule, whole iptables command). Raises InvocationError."""
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")

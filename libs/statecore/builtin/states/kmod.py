@@ -1,4 +1,4 @@
-"""Kernel modules (Salt's ``kmod`` state)."""
+"""Salt's ``kmod`` states: kernel modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, persist: bool = False, mods: Sequence[str] | None = None) -> Plan:
-    """A module (or these, ``mods``) that is loaded; ``persist``: at every start, too."""
+    """Load the kernel module ``name``, or those of the list ``mods``. ``persist``: also load them at each boot."""
     wanted = _wanted(name, mods)
     loaded = set(ctx.call("kmod.mod_list"))
     if persist:
@@ -37,7 +37,13 @@ def present(ctx: Context, name: str, persist: bool = False, mods: Sequence[str] 
 def absent(
     ctx: Context, name: str, persist: bool = False, comment: bool = True, mods: Sequence[str] | None = None
 ) -> Plan:
-    """A module (or these) that is not loaded; ``persist``: nor at a start, its line a comment (``comment``) or gone."""
+    """Unload the kernel module ``name``, or those of the list ``mods``.
+
+    persist
+        True: also do not load them at boot
+    comment
+        True: comment out the module's line in the configuration. False: remove the line.
+    """
     wanted = _wanted(name, mods)
     loaded = set(ctx.call("kmod.mod_list")) | set(ctx.call("kmod.mod_list", True) if persist else ())
     there = [each for each in wanted if each in loaded]

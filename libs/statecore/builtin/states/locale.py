@@ -1,4 +1,4 @@
-"""Locales (Salt's ``locale`` state)."""
+"""Salt's ``locale`` states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def system(ctx: Context, name: str) -> Plan:
-    """The system's locale is this one."""
+    """Set the system's locale."""
     try:
         if ctx.call("locale.get_locale") == name:
             return Plan.unchanged(f"System locale {name} already set")
@@ -26,7 +26,7 @@ def system(ctx: Context, name: str) -> Plan:
 
 
 def present(ctx: Context, name: str) -> Plan:
-    """A locale that programs can use."""
+    """Generate a locale, so that programs can use it."""
     if ctx.call("locale.avail", name):
         return Plan.unchanged(f"Locale {name} is already present")
 

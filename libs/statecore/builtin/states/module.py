@@ -1,6 +1,6 @@
-"""Execution functions as states (Salt's ``module`` state module).
+"""Salt's ``module`` states: execution functions as states.
 
-New style lists functions with their arguments::
+New style: a list of functions with their arguments::
 
     restart:
       module.run:
@@ -8,7 +8,8 @@ New style lists functions with their arguments::
           - name: nginx
         - test.ping:
 
-Old style names one function as ``name`` and its arguments beside it, those that collide with the state's own as ``m_name``.
+Old style: one function in ``name``, with its arguments beside it. Arguments with names of the state's own are
+prefixed: ``m_name``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _PREFIXED: Mapping[str, str] = {f"m_{name}": name for name in ("name", "names", 
 
 
 def run(ctx: Context, **kwargs: Any) -> Plan:
-    """Calls functions in order; fails when one fails (False, or a map with ``result: False`` or a ``retcode``)."""
+    """Call functions in order.
+
+    The state fails if one returns False, or a map with ``result: False`` or a ``retcode`` other than 0.
+    """
     if kwargs.get("returner"):
         return Plan.failed("not supported: returner; what a function returns is in the changes")
     named = [key for key in kwargs if key not in _OWN]
@@ -42,12 +46,12 @@ def run(ctx: Context, **kwargs: Any) -> Plan:
 
 
 def wait(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """Does nothing by itself; ``run`` when a watched state changes."""
+    """Call the functions only if a watched state changed."""
     return Plan.unchanged("")
 
 
 def mod_watch(ctx: Context, **kwargs: Any) -> Plan:
-    """``run``, since a watched state changed."""
+    """Call the functions, because a watched state changed."""
     return run(ctx, **kwargs)
 
 
@@ -64,7 +68,7 @@ def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
 
 
 def _why_not(ctx: Context, name: str) -> str:
-    """A line with the reason that a function is not there, "" where there is none to tell."""
+    """Return a line with the reason why a function is unavailable; "" if no reason is known."""
     if not ctx.may(name):
         return "\nReason: whitelist_modules does not name its module"
     try:
@@ -75,12 +79,12 @@ def _why_not(ctx: Context, name: str) -> str:
 
 
 def _plain(key: str) -> str:
-    """``test.echo:second`` calls test.echo: what follows the colon only tells two calls apart."""
+    """Return the function's name: in ``test.echo:second``, the text after the colon only makes the key unique."""
     return key.partition(":")[0]
 
 
 def _call_all(ctx: Context, wanted: Mapping[str, Any]) -> Outcome:
-    """Calls them all, whatever fails on the way."""
+    """Call all functions, even after one failed."""
     failures: list[str] = []
     successes: list[str] = []
     changes: dict[str, Any] = {}
@@ -105,7 +109,7 @@ def _call_all(ctx: Context, wanted: Mapping[str, Any]) -> Outcome:
 
 
 def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
-    """New style's argument list: maps are keywords, the rest positional."""
+    """Return (positional, keyword) arguments of the new style: maps are keyword arguments, other items are positional."""
     if isinstance(listed, dict):
         return [], listed
     positional: list[Any] = []
@@ -119,7 +123,7 @@ def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _misfit(ctx: Context, key: str, listed: Any) -> str:
-    """Why a function cannot be called so; "" where it can, or nobody knows."""
+    """Return the reason why the arguments do not fit the function; "" if they fit, or the signature is unknown."""
     spec = ctx.catalog.argspec(_plain(key))
     if spec is None:
         return ""

@@ -1,4 +1,4 @@
-"""Databases of MySQL and MariaDB (Salt's ``mysql_database`` state)."""
+"""Salt's ``mysql_database`` states: databases of MySQL and MariaDB."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def available(ctx: Context) -> str | None:
-    """None where the mysql module works."""
+    """Return None if the ``mysql`` execution module is available, else the reason."""
     try:
         ctx.functions["mysql.query"]
     except NotAvailable as missing:
@@ -21,7 +21,10 @@ def available(ctx: Context) -> str | None:
 def present(
     ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: Any
 ) -> Plan:
-    """A database, with this character set and collation where they are named. Connection arguments: see the module."""
+    """Create a database, or change its character set and collation.
+
+    Connection arguments are as in the ``mysql`` module.
+    """
     try:
         there = ctx.call("mysql.db_get", name, **connection_args)
     except (CommandError, InvocationError) as error:
@@ -57,7 +60,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, **connection_args: Any) -> Plan:
-    """A database that is not there."""
+    """Remove a database."""
     try:
         there = ctx.call("mysql.db_exists", name, **connection_args)
     except (CommandError, InvocationError) as error:

@@ -1,4 +1,4 @@
-"""What accounts of MySQL and MariaDB may do (Salt's ``mysql_grants`` state)."""
+"""Salt's ``mysql_grants`` states: privileges of accounts of MySQL and MariaDB."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def available(ctx: Context) -> str | None:
-    """None where the mysql module works."""
+    """Return None if the ``mysql`` execution module is available, else the reason."""
     try:
         ctx.functions["mysql.query"]
     except NotAvailable as missing:
@@ -31,18 +31,20 @@ def present(
     ssl_option: Any = False,
     **connection_args: Any,
 ) -> Plan:
-    """An account that may do this.
+    """Grant privileges to the account ``user``@``host``.
 
-    grant, database
-        ``SELECT,INSERT (column)``, ``ALL``; on ``database.table``, ``database.*``, ``*.*``
+    grant
+        privileges, such as ``SELECT,INSERT (column)`` or ``ALL``
+    database
+        ``database.table``, ``database.*`` or ``*.*``
     grant_option
-        it may hand that on
+        True: the account may grant these privileges to others
     escape
-        False: the name of the database is a pattern
+        False: the database name is a pattern
     revoke_first
-        all else that it may do on that object is taken from it before
+        True: revoke all other privileges on this object first
     ssl_option
-        what a connection needs: ``[{'SSL': True}, {'CIPHER': '…'}]``
+        requirements for the connection: ``[{'SSL': True}, {'CIPHER': '…'}]``
     """
     try:
         what = _need(grant, database, user)
@@ -78,7 +80,7 @@ def absent(
     escape: bool = True,
     **connection_args: Any,
 ) -> Plan:
-    """An account that may not do this. Arguments as for present."""
+    """Revoke privileges. Arguments as in ``mysql_grants.present``."""
     shown = f"grant {grant} on {database} for {user}@{host}"
     try:
         what = _need(grant, database, user)

@@ -1,6 +1,8 @@
-"""Statements of one's own to MySQL and MariaDB (Salt's ``mysql_query`` state, which 3007 had).
+"""Salt's ``mysql_query`` states (until Salt 3007): SQL statements for MySQL and MariaDB.
 
-They are sent each time, unless ``overwrite: False`` and what came of them is kept already. Connection arguments: see the module.
+Statements are sent in each run, unless ``overwrite`` is False and their result is already stored. Connection
+arguments are as in the
+``mysql`` module.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _GRAIN = "grain"
 
 
 def available(ctx: Context) -> str | None:
-    """None where the mysql module works."""
+    """Return None if the ``mysql`` execution module is available, else the reason."""
     try:
         ctx.functions["mysql.query"]
     except NotAvailable as missing:
@@ -40,16 +42,16 @@ def run(
     client_flags: list[str] | None = None,
     **connection_args: Any,
 ) -> Plan:
-    """One statement.
+    """Send one SQL statement.
 
     output
-        where what it returns goes: ``grain``, a file, or the comment
+        where to store the result: ``grain``, or the path of a file. Default: only in the comment.
     grain, key
-        the grain, and the key in it
+        name of the grain, and key in it
     overwrite
-        False: nothing is sent where the file, the grain or the key is there
+        False: send nothing if the file, grain or key already exists
     check_db_exists
-        the state fails where the database is not there
+        True: fail if the database does not exist
     """
     connection = {**connection_args, "client_flags": client_flags}
     return _plan(
@@ -76,7 +78,10 @@ def run_file(
     client_flags: list[str] | None = None,
     **connection_args: Any,
 ) -> Plan:
-    """The statements of a file: of the host, or of the tree (``salt://``). Other arguments as for ``run``."""
+    """Send the SQL statements of a file: a path of the host, or a ``salt://`` URL.
+
+    Other arguments as in ``mysql_query.run``.
+    """
     if not query_file:
         return Plan.failed("query_file is needed")
     try:
@@ -103,7 +108,7 @@ def run_file(
 
 @dataclass(frozen=True, slots=True)
 class _SavedResult:
-    """Where what comes back goes."""
+    """Where to store the result of a statement."""
 
     output: str | None
     grain: str | None
@@ -111,7 +116,7 @@ class _SavedResult:
     overwrite: bool
 
     def where(self) -> str:
-        """The place as sentences have it; "" for the comment."""
+        """Return the storage place for comments; "" if the result is only in the comment."""
         if self.output == _GRAIN:
             return f"grain: {self.grain}" + (f":{self.key}" if self.key is not None else "")
         return f"file: {self.output}" if self.output is not None else ""
@@ -175,7 +180,7 @@ def _is_known(ctx: Context, kept: _SavedResult) -> bool:
 
 
 def _mapped(told: dict[str, Any]) -> dict[str, Any]:
-    """With rows as maps, of one statement or of several."""
+    """Return the result with each row as a map of column to value, for one statement or several."""
     if "results" not in told:
         return told
     tables = [(told["columns"], told["results"])]

@@ -1,4 +1,4 @@
-"""Accounts of MySQL and MariaDB (Salt's ``mysql_user`` state)."""
+"""Salt's ``mysql_user`` states: accounts of MySQL and MariaDB."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NATIVE = "mysql_native_password"
 
 
 def available(ctx: Context) -> str | None:
-    """None where the mysql module works."""
+    """Return None if the ``mysql`` execution module is available, else the reason."""
     try:
         ctx.functions["mysql.query"]
     except NotAvailable as missing:
@@ -32,10 +32,16 @@ def present(
     auth_plugin: str = _NATIVE,
     **connection_args: Any,
 ) -> Plan:
-    """An account with this password (or hash), or, where ``allow_passwordless`` or ``unix_socket`` says so, with none.
+    """Create an account, or change its password.
 
+    password, password_hash
+        password, or its hash
+    allow_passwordless, unix_socket
+        True: an account without password; log in by the Unix socket's user
     password_column
-        means nothing: servers that need it are no more
+        no effect: only servers that are no longer supported need it
+    auth_plugin
+        authentication plugin of the server
     """
     bare = not (password or password_hash)
     if bare and not (allow_passwordless or unix_socket):
@@ -80,7 +86,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, host: str = "localhost", **connection_args: Any) -> Plan:
-    """An account that is not there."""
+    """Remove an account."""
     try:
         there = ctx.call("mysql.user_exists", name, host, **connection_args)
     except (CommandError, InvocationError) as error:

@@ -1,6 +1,6 @@
-"""Network interfaces, their routes, and what counts for all of them (Salt's ``network`` state).
+"""Salt's ``network`` states: network interfaces, routes, and settings for all interfaces.
 
-The files are those that the managed host has: /etc/network/interfaces, netplan's, or RedHat's ifcfg; see the ``ip`` module.
+They write the files that the host uses: /etc/network/interfaces, netplan, or RedHat's ifcfg. See the ``ip`` module.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ _SYSTEM = (
 
 
 def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **kwargs: Any) -> Plan:
-    """An interface that is configured, and up (``enabled``) or down.
+    """Configure an interface, and bring it up (``enabled: True``) or down.
 
     type
-        eth, bond, bridge, slave, vlan; on Debian source; on RedHat team, teamport, alias, ipip, ib
+        eth, bond, bridge, slave, vlan; on Debian also source; on RedHat also team, teamport, alias, ipip, ib
     noifupdown
-        writes the files alone
+        True: write the files only
     addr
-        an old name of ``hwaddr``
+        old name of ``hwaddr``
 
-    Whatever else is given goes into the interface's file: proto, ipaddr, netmask, gateway, dns, mtu, ipv6proto, slaves, ports,
-    mode and so on. What the host's form of files has no word for is passed over; what no form knows is an error.
+    All other arguments are options of the interface: proto, ipaddr, netmask, gateway, dns, mtu, ipv6proto, slaves,
+    ports, mode and so on.
+    Options that the host's file format does not have are ignored. Options that no format has are an error.
     """
     settings, warnings = _settings(kwargs)
     quiet = bool(settings.pop("noifupdown", False))
@@ -82,10 +83,10 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
 
 
 def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, Any]] = (), **kwargs: Any) -> Plan:
-    """The routes of an interface: a list of maps with ipaddr, netmask, gateway, metric, and a name.
+    """Configure the routes of an interface: a list of maps with ipaddr, netmask, gateway, metric and name.
 
     require_reboot
-        does not start networking again
+        True: do not restart networking
     """
     if wrong := _name_fault(name) or _strange(kwargs, ("require_reboot", "apply_hostname", "hostname")):
         return Plan.failed(wrong)
@@ -109,20 +110,20 @@ def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, Any]] = (), **
 
 
 def system(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """What counts for all interfaces.
+    """Configure settings for all interfaces.
 
     enabled
-        whether interfaces are set up at boot
+        whether interfaces are configured at boot
     hostname, apply_hostname
-        the host's name; with ``apply_hostname`` it gets it now
+        the host's name; True: also set it now
     require_reboot
-        does not start networking again
+        True: do not restart networking
     search
-        domains in which names are looked for (Debian)
+        search domains (Debian)
     gateway, gatewaydev, nisdomain, nozeroconf, networking_ipv6, networkdelay, devtimeout, enable_ipv6, ipv6gateway
         values of /etc/sysconfig/network (RedHat)
     retain_settings
-        keeps values of that file that are not named
+        True: keep values of this file that are not named
     """
     if wrong := _strange(kwargs, _SYSTEM.split()):
         return Plan.failed(wrong)
@@ -171,23 +172,23 @@ _NEW = {
 
 
 class _Piece:
-    """One text that is wanted in place of another."""
+    """One configuration text: its current and its wanted lines."""
 
     def __init__(self, kind: str, how: tuple[Any, ...], old: Sequence[str], new: Sequence[str]) -> None:
         self.kind, self.how, self.old, self.new = kind, how, list(old), list(new)
 
     def would(self, name: str) -> str:
-        """Test mode's comment."""
+        """Return the comment in test mode."""
         verb = "are" if self.kind in ("routes", "system") else "is"
         told = f"{_CALLED[self.kind].format(name)} {verb} set to be "
         return told + (f"updated:\n{self._diff()}" if self.old else "added.")
 
     def done(self, name: str) -> str:
-        """The comment of a run."""
+        """Return the comment of a run."""
         return f"{_CALLED[self.kind].format(name)} {'updated' if self.old else 'added'}."
 
     def change(self, name: str) -> str:
-        """What the changes tell."""
+        """Return the text for the changes: a diff, or Salt's words for a new file."""
         return self._diff() if self.old else _NEW[self.kind].format(name)
 
     def _diff(self) -> str:
@@ -235,7 +236,7 @@ def _strange(kwargs: Mapping[str, Any], known: Sequence[str]) -> str | None:
 
 
 def _moves(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:
-    """What is to be done to the interface itself."""
+    """List of actions for the interface: "up", "down", both for a restart, or "restart" for networking as a whole."""
     if "range" in name:
         return ["restart"] if written else []
     if type_ == "slave" or type_ == "teamport":

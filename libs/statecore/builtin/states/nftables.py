@@ -1,4 +1,4 @@
-"""Tables, chains and rules of nftables (Salt's ``nftables`` state)."""
+"""Salt's ``nftables`` states: tables, chains and rules of nftables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:
-    """A table of a family (ipv4, ipv6, inet, arp, bridge, netdev)."""
+    """Create a table in a family: ipv4, ipv6, inet, arp, bridge or netdev."""
     if ctx.call("nftables.check_table", name, family=family)["result"]:
         return Plan.unchanged(f"nftables table {name} already exists in family {family}")
     return _plan(
@@ -24,7 +24,7 @@ def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:
 
 
 def table_absent(ctx: Context, name: str, family: str = "ipv4") -> Plan:
-    """No such table; its chains and rules go with it."""
+    """Remove a table with its chains and rules."""
     if not ctx.call("nftables.check_table", name, family)["result"]:
         return Plan.unchanged(f"nftables table {name} is already absent from family {family}")
     return _plan(
@@ -45,7 +45,10 @@ def chain_present(
     priority: Any = None,
     family: str = "ipv4",
 ) -> Plan:
-    """A chain of a table; with ``table_type``, ``hook`` and ``priority`` one that packets pass through."""
+    """Create a chain in a table.
+
+    With ``table_type``, ``hook`` and ``priority`` it is a base chain, which receives packets.
+    """
     if ctx.call("nftables.check_chain", table, name, family=family)["result"]:
         return Plan.unchanged(f"nftables {name} chain is already exist in {table} table for {family}")
     given = [value not in (None, "") for value in (table_type, hook, priority)]
@@ -65,7 +68,7 @@ def chain_present(
 
 
 def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "ipv4") -> Plan:
-    """No such chain in a table; its rules go with it."""
+    """Remove a chain and its rules from a table."""
     if not ctx.call("nftables.check_chain", table, name, family)["result"]:
         return Plan.unchanged(f"nftables {name} chain is already absent in {table} table for {family}")
 
@@ -83,25 +86,31 @@ def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "
 
 
 def append(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan:
-    """A rule at the end of a chain, unless the chain has it elsewhere.
+    """Append a rule to a chain, unless the chain already contains it.
 
     table, chain
-        where; the table is ``filter`` unless another is named
+        table (default ``filter``) and chain
     save
-        True: all rules are written to /etc/nftables; or to another file
+        True: save all rules to /etc/nftables; or a path: save them to this file
 
-    All other arguments are the options of ``nftables.build_rule``.
+    All other arguments are options of ``nftables.build_rule``.
     """
     return _put(ctx, name, family, kwargs, insert=False)
 
 
 def insert(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan:
-    """A rule at the beginning of a chain, or before the one whose handle is ``position``. Else as ``append``."""
+    """Insert a rule at the beginning of a chain, or before the rule with the handle ``position``.
+
+    All other arguments are as in ``nftables.append``.
+    """
     return _put(ctx, name, family, kwargs, insert=True)
 
 
 def delete(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan:
-    """A rule that a chain has not; ``position``: the handle of a rule, in place of its options. Else as ``append``."""
+    """Delete a rule from a chain.
+
+    ``position``: handle of the rule, in place of its options. Else as in ``nftables.append``.
+    """
     try:
         table, chain, rule = _rule(ctx, family, kwargs)
         by_handle = kwargs.get("position")
@@ -138,7 +147,7 @@ def flush(
     table: str = "filter",
     chain: str = "",
 ) -> Plan:
-    """A chain without rules, or a whole table; ``ignore_absence``: one that is not there is flushed, too."""
+    """Remove all rules of a chain, or of a whole table. ``ignore_absence``: a missing table or chain is no failure."""
     absent = f"Failed to flush table {table} in family {family}, table does not exist."
     there = ctx.call("nftables.check_table", table, family=family)["result"]
     if there and chain:
@@ -168,7 +177,10 @@ def set_policy(
     save: Any = None,
     save_filename: str | None = None,
 ) -> Plan:
-    """What becomes of packets of a chain that no rule decides on (accept, drop). ``save``, ``save_filename``: as in ``append``."""
+    """Set the default policy of a chain (accept or drop) for packets that match no rule.
+
+    ``save`` is as in ``nftables.append``; ``save_filename`` is another way to name its file.
+    """
     about = f"nftables default policy for chain {chain} on table {table} for {family}"
     current = ctx.call("nftables.get_policy", table, chain, family)
     if (current or "").lower() == str(policy).lower():
@@ -231,7 +243,7 @@ def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, Any], *, ins
 
 
 def _rule(ctx: Context, family: str, kwargs: Mapping[str, Any]) -> tuple[str, str, str]:
-    """(table, chain, the rule). Raises InvocationError."""
+    """Return (table, chain, rule). Raises InvocationError."""
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")

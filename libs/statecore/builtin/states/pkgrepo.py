@@ -1,4 +1,4 @@
-"""Repositories as states (Salt's ``pkgrepo`` state), by what the host's package manager has for them."""
+"""Salt's ``pkgrepo`` states: package repositories, with any supported package manager of the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LATER = (
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has a package manager whose repositories a ``pkg`` module knows."""
+    """Return None if a ``pkg`` execution module supports repositories of the host's package manager, else the reason."""
     try:
         ctx.functions["pkg.repo_changes"]
     except NotAvailable as missing:
@@ -42,25 +42,29 @@ def managed(
     allow_insecure_key: bool = True,
     **options: Any,
 ) -> Plan:
-    """A repository that packages are to be had from.
+    """Configure a package repository.
 
     name
         APT: the whole line, ``deb [signed-by=/etc/apt/keyrings/x.gpg] https://x.test/debian bookworm main``.
-        RPM: the repository's id, which names its file too. apk: the whole line.
+        RPM: the repository's id, which is also the name of its file. apk: the whole line.
     enabled, disabled
-        one of them, at most
+        whether the repository is used; only one of the two arguments may be given
     comments
-        APT: beside the line; RPM: in the section
+        APT: comments beside the line. RPM: comments in the section.
     refresh
-        the package lists are fetched afterwards (APT, apk)
+        True: fetch the package lists afterwards (APT, apk)
     clean_file
-        nothing else stays in ``file`` (APT)
-    key_url, key_text, allow_insecure_key, aptkey
-        APT: the key; whether it may come over http; whether it may be trusted for all repositories where the line has no signed-by
+        True: remove all other lines from ``file`` (APT)
+    key_url, key_text
+        APT: URL, or text, of the repository's key
+    allow_insecure_key
+        APT: False: refuse a key over http
+    aptkey
+        APT: True: if the line has no signed-by, trust the key for all repositories
     file, comps, architectures, dist, trusted
         APT: see ``pkg.mod_repo``
     humanname, baseurl, mirrorlist, metalink, gpgkey, gpgcheck and others
-        RPM: options of the repository's section; what is empty is removed
+        RPM: options of the repository's section; empty options are removed
     """
     if "repo" in options:
         return Plan.failed(
@@ -111,7 +115,7 @@ def absent(
     keyid_ppa: bool | None = None,
     refresh: bool = True,
 ) -> Plan:
-    """A repository that is not to be there; APT: the whole line, of which the components that it names are removed."""
+    """Remove a package repository. APT: the whole line; the components that it names are removed."""
     for argument, value in (("ppa", ppa), ("ppa_auth", ppa_auth), ("copr", copr)):
         if value:
             return Plan.failed(f"not supported: {argument}; name the repository as it is written in its file")
@@ -139,7 +143,7 @@ def absent(
 
 
 def _failed(before: str, error: Exception) -> Outcome:
-    """What went wrong, with what was changed all the same."""
+    """Return a failed outcome with the changes made before the error."""
     info = error.info if isinstance(error, CommandError) else None
     changes = info.get("changes", {}) if isinstance(info, Mapping) else {}
     said = error.strerror_without_changes if isinstance(error, CommandError) else str(error)

@@ -1,4 +1,4 @@
-"""Databases of PostgreSQL (Salt's ``postgres_database`` state)."""
+"""Salt's ``postgres_database`` states: databases of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -32,12 +32,16 @@ def present(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A database with this owner and tablespace; encoding, lc_collate and lc_ctype are those that it is made with.
+    """Create a database, or change its owner and tablespace. Other differences cannot be changed and fail the state.
 
+    encoding, lc_collate, lc_ctype, template
+        used only for a new database
     owner_recurse
-        a new owner gets all that is in it, too
-    user, db_user, db_password, db_host, db_port, maintenance_db
-        the system user who asks, and how the server is reached
+        True: a new owner also gets all objects of the database
+    user
+        system user that runs psql
+    db_user, db_password, db_host, db_port, maintenance_db
+        connection to the server
     """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
@@ -89,7 +93,7 @@ def absent(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A database that is not there; who is connected to it is not any more."""
+    """Remove a database. Its connections are closed."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.db_exists", name, **to)

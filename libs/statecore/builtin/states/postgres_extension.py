@@ -1,4 +1,4 @@
-"""Extensions of a database of PostgreSQL (Salt's ``postgres_extension`` state)."""
+"""Salt's ``postgres_extension`` states: extensions of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -29,7 +29,11 @@ def present(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """An extension in the database ``maintenance_db``, in this schema, at least of this version."""
+    """Install an extension in the database ``maintenance_db``, or upgrade it to ``ext_version``.
+
+    schema
+        schema of the extension's objects
+    """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         told = ctx.call("postgres.create_metadata", name, schema=schema, ext_version=ext_version, **to)
@@ -71,7 +75,10 @@ def absent(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """An extension that the database has not; what needs it goes with it, unless ``restrict`` (or ``cascade: False``)."""
+    """Remove an extension from the database, with all objects that depend on it.
+
+    ``restrict`` or ``cascade: False``: fail if there are such objects.
+    """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.is_installed_extension", name, **to)

@@ -1,4 +1,4 @@
-"""Groups of PostgreSQL: roles that may not log in (Salt's ``postgres_group`` state)."""
+"""Salt's ``postgres_group`` states: PostgreSQL roles without login."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -34,7 +34,7 @@ def present(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A role that others are members of. Arguments as for ``postgres_user.present``."""
+    """Create or change a group role. Arguments as in ``postgres_user.present``."""
     flags = {
         "createdb": createdb,
         "createroles": createroles,
@@ -66,6 +66,6 @@ def absent(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A group that is not there."""
+    """Remove a group role."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     return roles.absent(ctx, "group", name, to)

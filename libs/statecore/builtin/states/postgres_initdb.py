@@ -1,4 +1,4 @@
-"""Data directories of PostgreSQL (Salt's ``postgres_initdb`` state)."""
+"""Salt's ``postgres_initdb`` state: data directories of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -25,18 +25,18 @@ def present(
     waldir: str | None = None,
     checksums: bool = False,
 ) -> Plan:
-    """A directory that a server can start from; what is there is left as it is.
+    """Initialize a data directory for a PostgreSQL server. An existing data directory is not changed.
 
     name
-        the directory; ``runas`` (postgres) must be able to make it, or own it
+        path of the directory. The user ``runas`` (default postgres) must be able to create it, or own it.
     user, password
-        the first user of the server, who may do everything; ``auth: password`` takes a password
+        superuser of the new server; ``auth: password`` requires a password
     auth
-        how the server lets users in: password, md5, scram-sha-256, trust, peer
+        authentication method of the server: password, md5, scram-sha-256, trust or peer
     waldir
-        a directory of its own for the write-ahead log
+        separate directory for the write-ahead log
     checksums
-        the server checks what it reads
+        True: the server stores and checks checksums of its data pages
     """
     if not name.startswith("/"):
         return Plan.failed(f"{name} is not an absolute path")

@@ -1,4 +1,4 @@
-"""Languages of a database's functions (Salt's ``postgres_language`` state)."""
+"""Salt's ``postgres_language`` states: procedural languages of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -25,7 +25,7 @@ def present(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A language that functions of the database ``maintenance_db`` may be written in."""
+    """Install a procedural language in the database ``maintenance_db``."""
     to = {"runas": user, "host": db_host, "user": db_user, "port": db_port, "password": db_password}
     try:
         there = ctx.call("postgres.language_exists", name, maintenance_db, **to)
@@ -55,7 +55,10 @@ def absent(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A language that the database ``maintenance_db`` has not. One that functions are written in stays, and the state fails."""
+    """Remove a procedural language from the database ``maintenance_db``.
+
+    The state fails if functions use the language.
+    """
     to = {"runas": user, "host": db_host, "user": db_user, "port": db_port, "password": db_password}
     try:
         there = ctx.call("postgres.language_exists", name, maintenance_db, **to)

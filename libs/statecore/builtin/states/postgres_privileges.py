@@ -1,4 +1,4 @@
-"""What roles of PostgreSQL may do with its objects (Salt's ``postgres_privileges`` state)."""
+"""Salt's ``postgres_privileges`` states: privileges of PostgreSQL roles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -31,20 +31,20 @@ def present(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A role that has privileges on an object, or is a member of a group.
+    """Grant a role privileges on an object, or membership in a group.
 
     name
-        the role; ``public`` means all
+        the role; ``public``: all roles
     object_name
-        the object; ALL means all tables, sequences or functions of the schema that there are now
+        the object; ``ALL``: all tables, sequences or functions that the schema contains now
     object_type
-        table (a view is one, too), sequence, function, schema, tablespace, language, database, or group
+        table (also for views), sequence, function, schema, tablespace, language, database, or group
     privileges
-        SELECT, INSERT and so on, or ALL; none for a group
+        list such as SELECT and INSERT, or ALL; not used for a group
     grant_option
-        the role may give them on; of a group: it may add members
+        True: the role may grant the privileges to others; for a group: it may add members
     prepend
-        the schema of a table, sequence or function
+        schema of the table, sequence or function
     """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
@@ -82,7 +82,7 @@ def absent(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A role that has none of these privileges on an object, or is no member of a group. Arguments as for ``present``."""
+    """Revoke privileges on an object, or membership in a group. Arguments as in ``postgres_privileges.present``."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
     try:

@@ -1,4 +1,4 @@
-"""Schemas of a database of PostgreSQL (Salt's ``postgres_schema`` state)."""
+"""Salt's ``postgres_schema`` states: schemas of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -26,7 +26,7 @@ def present(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> Plan:
-    """A schema in a database; a new one gets this owner."""
+    """Create a schema in a database. ``owner``: owner of a new schema."""
     to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     try:
         there = ctx.call("postgres.schema_exists", dbname, name, **to)
@@ -57,7 +57,7 @@ def absent(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> Plan:
-    """A schema that a database has not. One that holds something stays, and the state fails."""
+    """Remove a schema from a database. The state fails if the schema contains objects."""
     to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     try:
         there = ctx.call("postgres.schema_exists", dbname, name, **to)

@@ -1,4 +1,4 @@
-"""Tablespaces of PostgreSQL (Salt's ``postgres_tablespace`` state)."""
+"""Salt's ``postgres_tablespace`` states: tablespaces of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -29,8 +29,11 @@ def present(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A tablespace in this directory, which the server's user owns; with these options and this owner. One that lies elsewhere
-    cannot be moved, and the state fails."""
+    """Create a tablespace, or change its options and owner.
+
+    The server's user must own ``directory``. The state fails if the tablespace exists in another directory, because
+    it cannot be moved.
+    """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.tablespace_list", **to).get(name)
@@ -82,7 +85,7 @@ def _altered(
 
 
 def _same(known: str | None, value: Any) -> bool:
-    """Numbers, which the server keeps as they were written."""
+    """Whether two options are equal as numbers: the server stores numbers as they were written."""
     try:
         return known is not None and float(known) == float(value)
     except (TypeError, ValueError):
@@ -99,7 +102,7 @@ def absent(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> Plan:
-    """A tablespace that is not there. One that holds something stays, and the state fails."""
+    """Remove a tablespace. The state fails if it contains objects."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         there = ctx.call("postgres.tablespace_exists", name, **to)

@@ -1,4 +1,4 @@
-"""Users of PostgreSQL (Salt's ``postgres_user`` state)."""
+"""Salt's ``postgres_user`` states: PostgreSQL roles with login."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """None where the postgres module works."""
+    """Return None if the ``postgres`` execution module is available, else the reason."""
     return roles.module_missing(ctx)
 
 
@@ -36,18 +36,24 @@ def present(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A role that may log in.
+    """Create or change a role.
 
     createdb, createroles, superuser, replication, inherit, login
-        what it may do; what is not named stays
-    password, default_password, encrypted
-        its password, or the one that it gets when it is made; kept as md5 or scram-sha-256
+        attributes of the role; attributes that are not given stay unchanged
+    password, default_password
+        the role's password; password of a new role only
+    encrypted
+        how the password is stored: md5 or scram-sha-256
     refresh_password
-        the password is set each time, not compared: for who may not read what is kept
-    valid_until, groups
-        when the password expires; groups that it is a member of, at least
-    user, db_user, db_password, db_host, db_port, maintenance_db
-        the system user who asks, and how the server is reached
+        True: set the password in each run without comparing it, for users that cannot read the stored password
+    valid_until
+        time when the password expires
+    groups
+        groups that the role is a member of; other memberships stay
+    user
+        system user that runs psql
+    db_user, db_password, db_host, db_port, maintenance_db
+        connection to the server
     """
     flags = {
         "createdb": createdb,
@@ -82,6 +88,6 @@ def absent(
     db_port: Any = None,
     db_user: str | None = None,
 ) -> Plan:
-    """A role that is not there."""
+    """Remove a role."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     return roles.absent(ctx, "user", name, to)

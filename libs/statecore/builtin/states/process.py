@@ -1,4 +1,4 @@
-"""Processes as states (Salt's ``process`` state)."""
+"""Salt's ``process`` state."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ _TERM = 15
 
 
 def absent(ctx: Context, name: str, user: str | None = None, signal: Any = None) -> Plan:
-    """No process of the host has the text in its command line; those that have get a signal, TERM where none is named. This one,
-    and those that started it, do not count: the command that applies the state has the text in its own.
+    """Kill the processes of the host whose command line contains ``name``.
+
+    This process and its parents are never killed, although the command that applies the state may contain the text.
 
     user
-        only this user's processes
+        only processes of this user
+    signal
+        signal to send; default TERM
     """
     try:
         found = _others(ctx, name, user)
@@ -46,7 +49,7 @@ def _others(ctx: Context, name: str, user: str | None) -> list[int]:
 
 
 def _ancestors(ctx: Context) -> Iterator[int]:
-    """Numbers of the processes above this one, as far as the host's /proc knows them by them."""
+    """Yield the process ids of this process's parents, as far as the host's /proc shows them."""
     pid = os.getppid()
     while pid > 1:
         yield pid

@@ -1,7 +1,8 @@
-"""Users' modules of the tree, fetched by a state (Salt's ``saltutil`` state).
+"""Salt's ``saltutil`` states: fetch users' modules from the state tree.
 
-Those that come are there for what runs after them only with ``reload_modules: True``. Arguments of each: ``saltenv``, ``refresh``,
-``extmod_whitelist``, ``extmod_blacklist``, as of the function of the same name.
+New modules are available to later states only with ``reload_modules: True``. Arguments of each state: ``saltenv``,
+``refresh``,
+``extmod_whitelist`` and ``extmod_blacklist``, as in the execution function of the same name.
 """
 
 from __future__ import annotations
@@ -18,117 +19,117 @@ _NOTHING = "No updates to sync"
 
 
 def sync_all(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """All kinds."""
+    """Fetch modules of all kinds."""
     return _plan(ctx, "all", {**kwargs}, ("clean_pillar_cache", *_ARGUMENTS))
 
 
 def sync_beacons(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_beacons``."""
+    """Fetch modules from ``salt://_beacons``."""
     return _plan(ctx, "beacons", kwargs, _ARGUMENTS)
 
 
 def sync_clouds(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_clouds``."""
+    """Fetch modules from ``salt://_clouds``."""
     return _plan(ctx, "clouds", kwargs, _ARGUMENTS)
 
 
 def sync_engines(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_engines``."""
+    """Fetch modules from ``salt://_engines``."""
     return _plan(ctx, "engines", kwargs, _ARGUMENTS)
 
 
 def sync_grains(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_grains``."""
+    """Fetch modules from ``salt://_grains``."""
     return _plan(ctx, "grains", kwargs, _ARGUMENTS)
 
 
 def sync_executors(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_executors``."""
+    """Fetch modules from ``salt://_executors``."""
     return _plan(ctx, "executors", kwargs, _ARGUMENTS)
 
 
 def sync_log_handlers(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_log_handlers``."""
+    """Fetch modules from ``salt://_log_handlers``."""
     return _plan(ctx, "log_handlers", kwargs, _ARGUMENTS)
 
 
 def sync_modules(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_modules``."""
+    """Fetch modules from ``salt://_modules``."""
     return _plan(ctx, "modules", kwargs, _ARGUMENTS)
 
 
 def sync_output(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_output``."""
+    """Fetch modules from ``salt://_output``."""
     return _plan(ctx, "output", kwargs, _ARGUMENTS)
 
 
 def sync_outputters(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_output``."""
+    """Fetch modules from ``salt://_output``."""
     return _plan(ctx, "outputters", kwargs, _ARGUMENTS)
 
 
 def sync_pillar(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_pillar``."""
+    """Fetch modules from ``salt://_pillar``."""
     return _plan(ctx, "pillar", kwargs, _ARGUMENTS)
 
 
 def sync_proxymodules(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_proxymodules``."""
+    """Fetch modules from ``salt://_proxymodules``."""
     return _plan(ctx, "proxymodules", kwargs, _ARGUMENTS)
 
 
 def sync_matchers(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_matchers``."""
+    """Fetch modules from ``salt://_matchers``."""
     return _plan(ctx, "matchers", kwargs, _ARGUMENTS)
 
 
 def sync_renderers(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_renderers``."""
+    """Fetch modules from ``salt://_renderers``."""
     return _plan(ctx, "renderers", kwargs, _ARGUMENTS)
 
 
 def sync_returners(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_returners``."""
+    """Fetch modules from ``salt://_returners``."""
     return _plan(ctx, "returners", kwargs, _ARGUMENTS)
 
 
 def sync_sdb(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_sdb``."""
+    """Fetch modules from ``salt://_sdb``."""
     return _plan(ctx, "sdb", kwargs, _ARGUMENTS)
 
 
 def sync_states(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_states``."""
+    """Fetch modules from ``salt://_states``."""
     return _plan(ctx, "states", kwargs, _ARGUMENTS)
 
 
 def sync_tops(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_tops``."""
+    """Fetch modules from ``salt://_tops``."""
     return _plan(ctx, "tops", kwargs, _ARGUMENTS)
 
 
 def sync_resources(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_resources``."""
+    """Fetch modules from ``salt://_resources``."""
     return _plan(ctx, "resources", kwargs, _ARGUMENTS)
 
 
 def sync_thorium(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_thorium``."""
+    """Fetch modules from ``salt://_thorium``."""
     return _plan(ctx, "thorium", kwargs, _ARGUMENTS)
 
 
 def sync_utils(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_utils``."""
+    """Fetch modules from ``salt://_utils``."""
     return _plan(ctx, "utils", kwargs, _ARGUMENTS)
 
 
 def sync_serializers(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_serializers``."""
+    """Fetch modules from ``salt://_serializers``."""
     return _plan(ctx, "serializers", kwargs, _ARGUMENTS)
 
 
 def sync_wrapper(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """``salt://_wrapper``."""
+    """Fetch modules from ``salt://_wrapper``."""
     return _plan(ctx, "wrapper", kwargs, _ARGUMENTS)
 
 

@@ -1,4 +1,4 @@
-"""Jobs of the minion's schedule (Salt's ``schedule`` state)."""
+"""Salt's ``schedule`` states: jobs of the minion's schedule."""
 
 from __future__ import annotations
 
@@ -42,38 +42,40 @@ def present(
     persist: bool = True,
     offline: bool = False,
 ) -> Plan:
-    """A job that is in the schedule, with these options.
+    """Add a job to the schedule, or change it.
 
-    function
-        what is run, with ``job_args`` and ``job_kwargs``
+    function, job_args, job_kwargs
+        execution function with its arguments
     seconds, minutes, hours, days
-        how long after the last run; together they add up
+        interval between two runs; the values are added
     when
-        a date or time of day (``5:00pm``, ``Monday 3:00pm``), or a list of them
+        date or time of day (``5:00pm``, ``Monday 3:00pm``), or list of them
     cron
-        the same as in a crontab
-    once
-        one run, at a time in the form ``once_fmt`` (``%Y-%m-%dT%H:%M:%S``)
+        time in crontab format
+    once, once_fmt
+        time of a single run, and its format (default ``%Y-%m-%dT%H:%M:%S``)
     run_on_start
-        the first run is when the minion starts; so it is for intervals
+        True: run also when the minion starts; default for intervals
     maxrunning
-        so many of it may run at once (1)
+        maximum number of runs at the same time; default 1
     splay
-        each run is put off by up to so many seconds; or a map of ``start`` and ``end``
+        maximum random delay of each run in seconds, or a map with ``start`` and ``end``
     range, skip_during_range
-        a map of ``start`` and ``end``: only, or never, in between; ``run_after_skip_range`` makes up for it
+        map with ``start`` and ``end``: run only, or never, in this period
+    run_after_skip_range
+        True: run a skipped job after ``skip_during_range``
     after, until
-        not before, not later than a date
+        date before which, or after which, the job does not run
     enabled, dry_run
-        it is there and does not run
+        ``enabled: False`` or ``dry_run: True``: the job is in the schedule, but does not run
     return_job
-        False: the master is not told what came of it; ``nocache``: it keeps nothing of it
+        False: send no return to the master. ``nocache``: the master does not store it.
     returner, return_config, return_kwargs
-        where results go besides
+        returners that also get the return, and their options
     persist
-        False: it goes when the minion ends
+        False: the job is not saved and is lost when the minion stops
     offline
-        the saved schedule is changed, of a minion that does not run
+        True: change the saved schedule of a minion that is not running
     """
     given = {
         key: value
@@ -130,7 +132,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
-    """A job that is not in the schedule. ``persist=False``: it is there again when the minion starts."""
+    """Remove a job from the schedule. ``persist: False``: the job exists again after a restart of the minion."""
     if name not in _jobs(ctx, offline):
         return Plan.unchanged(f"Job {name} not present in schedule")
 
@@ -143,12 +145,12 @@ def absent(ctx: Context, name: str, persist: bool = True, offline: bool = False)
 
 
 def enabled(ctx: Context, name: str, persist: bool = True) -> Plan:
-    """A job of the schedule that runs."""
+    """Enable a job of the schedule."""
     return _switched(ctx, name, persist, on=True)
 
 
 def disabled(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
-    """A job of the schedule that does not run."""
+    """Disable a job of the schedule."""
     if offline:
         return Plan.failed(
             "not supported: offline; schedule.present with enabled: False and offline: True says the same"

@@ -1,4 +1,4 @@
-"""Keys that may log in as a user (Salt's ``ssh_auth`` state)."""
+"""Salt's ``ssh_auth`` states: public keys in users' authorized_keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DONE: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A key as the name and the arguments of a state give it."""
+    """A public key from the name and arguments of a state."""
 
     key: str
     enc: str
@@ -47,14 +47,17 @@ def present(
     fingerprint_hash_type: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """A key that may log in as a user.
+    """Add a public key to a user's authorized keys.
 
     name
-        the key alone, ``key comment``, or a whole line: ``options type key comment``
+        the key, ``key comment``, or a whole line: ``options type key comment``
     source
-        a file of which every key may log in, in place of the name
+        file with keys, all of which are added in place of ``name``
     config
-        the user's file of keys, relative to its home; ``%u`` is the user, ``%h`` the home
+        the user's file of authorized keys, relative to the home directory; ``%u`` is the user, ``%h`` the home
+        directory
+    enc, comment, options
+        type, comment and options of the key, if ``name`` does not contain them
     """
     try:
         if source:
@@ -89,7 +92,7 @@ def absent(
     config: str = _CONFIG,
     fingerprint_hash_type: str | None = None,
 ) -> Plan:
-    """A key that may not log in as a user; arguments as of ``present``."""
+    """Remove a public key from a user's authorized keys. Arguments as in ``ssh_auth.present``."""
     try:
         if source:
             return _absent_file(ctx, name, user, source, config, fingerprint_hash_type)
@@ -122,7 +125,7 @@ def manage(
     fingerprint_hash_type: str | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """These keys, and no others, may log in as a user."""
+    """Set a user's authorized keys to exactly the list ``ssh_keys``: add missing keys and remove all others."""
     if isinstance(ssh_keys, str):
         return Plan.failed("ssh_keys must be a list of keys")
     words = {word for each in ssh_keys for word in str(each).split(" ")}
@@ -144,7 +147,7 @@ def _remover(ctx: Context, user: str, key: str, config: str) -> Any:
 
 
 def _quiet(step: Step) -> Any:
-    """What has changed stands in the changes alone, as Salt has it."""
+    """Return the step's work without its comment on success: as in Salt, only the changes are reported."""
 
     def work() -> Outcome:
         done = step.run()

@@ -1,4 +1,4 @@
-"""Hosts that are known to a user, or to all (Salt's ``ssh_known_hosts`` state)."""
+"""Salt's ``ssh_known_hosts`` states: host keys in known_hosts, of a user or of the system."""
 
 from __future__ import annotations
 
@@ -24,10 +24,18 @@ def present(
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
 ) -> Plan:
-    """A host that is known: by this ``key`` (of the type ``enc``), by this ``fingerprint``, or by what it shows when asked.
+    """Add a host's key to known_hosts.
 
+    key, enc
+        the key and its type
+    fingerprint
+        fingerprint of the key. Without key and fingerprint, the key that the host presents is trusted.
     config
-        the file, relative to the user's home; without a user an absolute path
+        path of the file, relative to the user's home directory; absolute without a user
+    hash_known_hosts
+        False: write the host name in plain text
+    timeout
+        seconds to wait for the host's key
     """
     place = config or (".ssh/known_hosts" if user else "/etc/ssh/ssh_known_hosts")
     if not user and not place.startswith("/"):
@@ -72,7 +80,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, user: str | None = None, config: str | None = None) -> Plan:
-    """A host that is not known."""
+    """Remove a host's keys from known_hosts."""
     place = config or (".ssh/known_hosts" if user else "/etc/ssh/ssh_known_hosts")
     if not user and not place.startswith("/"):
         return Plan.failed(_NO_FILE)

@@ -1,4 +1,4 @@
-"""What is watched of a machine, as states that change nothing (Salt's ``status`` state). They tell what they saw in ``data``."""
+"""Salt's ``status`` states: check figures of the host and change nothing. The figures are in ``data`` of the return."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statecore.model.context import Context
 
 
 def loadavg(ctx: Context, name: str, maximum: Any = None, minimum: Any = None) -> dict[str, Any]:
-    """The load average (``1-min``, ``5-min`` or ``15-min``) is within limits, both of them included."""
+    """Check that the load average ``name`` (``1-min``, ``5-min`` or ``15-min``) is within limits, limits included."""
     told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     data = ctx.call("status.loadavg")
     if name not in data:
@@ -31,7 +31,7 @@ def loadavg(ctx: Context, name: str, maximum: Any = None, minimum: Any = None) -
 
 
 def process(ctx: Context, name: str) -> dict[str, Any]:
-    """A process of the host has a command line that fits (a shell pattern in it)."""
+    """Check that a process runs whose command line contains a match of the shell pattern ``name``."""
     told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     found = ctx.call("status.pid", name)
     if not found:

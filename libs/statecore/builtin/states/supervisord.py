@@ -1,6 +1,6 @@
-"""Programs of supervisord as states (the ``supervisord`` state that Salt had until 3007).
+"""Salt's ``supervisord`` states (until Salt 3007): programs of supervisord.
 
-A name is a program, ``group:program``, or ``group:`` (``group:*``) for all of a group.
+A name is a program, ``group:program``, or ``group:`` (also ``group:*``) for all programs of a group.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ _HARMLESS = ("already started", "already active", "not running", "already added"
 
 @dataclass(frozen=True, slots=True)
 class _Supervisor:
-    """Which supervisord is meant, and what runs under it."""
+    """Access to one supervisord, and the name of a program or group."""
 
     ctx: Context
     name: str
     where: Mapping[str, str | None]
 
     def matches(self) -> dict[str, str]:
-        """program -> state, of those that the name means. Raises CommandError where supervisord does not answer."""
+        """Map of program to its status, for the programs that the name selects.
+
+        Raises CommandError if supervisord does not answer.
+        """
         found = self.ctx.call("supervisord.status", **self.where)
         group = self.name.endswith(":")
         return {
@@ -38,7 +41,7 @@ class _Supervisor:
         }
 
     def do(self, verb: str, comment: str) -> Outcome:
-        """A verb on the name; the comment stands for success."""
+        """Run a supervisorctl command with the name. ``comment``: comment on success."""
         return _judged(self.ctx.call(f"supervisord.{verb}", self.name, **self.where), comment)
 
 
@@ -51,14 +54,18 @@ def running(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> Plan:
-    """A program, or all of a group, that runs; one that supervisord does not know yet is added.
+    """Start a program, or all programs of a group. Programs that supervisord does not know yet are added.
 
     restart
-        it is started anew where it runs
+        True: restart programs that already run
     update
-        supervisord applies what is new in its configuration first
-    user, conf_file, bin_env
-        who runs supervisorctl, with which configuration; supervisorctl, or a virtual environment that has it
+        True: make supervisord apply changes of its configuration first
+    user
+        user that runs supervisorctl
+    conf_file
+        configuration file of supervisord
+    bin_env
+        path of supervisorctl, or of a virtual environment that contains it
     """
     there = _Supervisor(ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env))
     try:
@@ -75,7 +82,7 @@ def running(
 def dead(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> Plan:
-    """A program, or all of a group, that does not run."""
+    """Stop a program, or all programs of a group."""
     there = _Supervisor(ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env))
     try:
         known = there.matches()
@@ -104,7 +111,7 @@ def mod_watch(
     bin_env: str | None = None,
     sfun: str = "running",
 ) -> Plan:
-    """Something watched has changed: it is started anew; one that is to be dead stays so."""
+    """Restart a ``running`` program, because a watched state changed. A ``dead`` one is stopped."""
     if sfun == "dead":
         return dead(ctx, name, user, conf_file, bin_env)
     return running(ctx, name, restart, update, user, conf_file, bin_env)
@@ -158,7 +165,7 @@ def _runs(there: _Supervisor) -> bool:
 
 
 def _judged(said: str, comment: str) -> Outcome:
-    """What supervisorctl said, as the outcome: lines with ERROR count, but for those that change nothing."""
+    """Return the outcome of supervisorctl's output: failed if a line contains ERROR, except for harmless errors."""
     bad = [line for line in said.splitlines() if "ERROR" in line and not any(each in line for each in _HARMLESS)]
     return Outcome("\n".join([comment, said]) if bad else comment, ok=not bad)
 

@@ -1,4 +1,4 @@
-"""Kernel parameters (Salt's ``sysctl`` state)."""
+"""Salt's ``sysctl`` state: kernel parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, value: Any, config: str | None = None) -> Plan:
-    """A parameter that has this value, now and after the next start. ``config``: the file that keeps it."""
+    """Set a kernel parameter now and for later boots. ``config``: file that stores the value."""
     file = config or ctx.call("sysctl.default_config")
     try:
         configured = ctx.call("sysctl.show", config_file=file) or {}

@@ -1,7 +1,6 @@
-"""States that touch nothing: for trying out requisites, output and orders of trees (Salt's ``test`` state module).
+"""Salt's ``test`` states: they change nothing, and serve to test requisites, output and order of a state tree.
 
-They predict as Salt's do, so ``test=True`` says "if we weren't testing ..."; what they pretend to do is a step that does
-nothing.
+In test mode their comments are those of Salt ("If we weren't testing ..."). Their steps do nothing.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ def _pretend(comment: str, *, ok: bool = True) -> Step:
 
 
 def nop(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """Does nothing and succeeds, whatever it is given; something for ``use`` and for requisites to hold on to."""
+    """Do nothing and succeed, with any arguments. Useful as a target of requisites and ``use``."""
     return Plan.unchanged("Success!")
 
 
 def succeed_without_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: Any) -> Plan:
-    """Succeeds without changes, with ``comment``."""
+    """Succeed without changes, with ``comment``."""
     return Plan.unchanged(comment)
 
 
 def fail_without_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: Any) -> Plan:
-    """Fails without changes, with ``comment``; in test mode too."""
+    """Fail without changes, with ``comment``; also in test mode."""
     return Plan.failed("If we weren't testing, this would be a failure!" if ctx.test else comment)
 
 
 def succeed_with_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: Any) -> Plan:
-    """Pretends a change and succeeds, with ``comment``."""
+    """Report a change and succeed, with ``comment``."""
     return Plan.change("If we weren't testing, this would be successful with changes", [_pretend(comment)], _PRETENDED)
 
 
 def fail_with_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: Any) -> Plan:
-    """Pretends a change and fails, with ``comment``."""
+    """Report a change and fail, with ``comment``."""
     return Plan.change(
         "If we weren't testing, this would be failed with changes", [_pretend(comment, ok=False)], _PRETENDED
     )
@@ -65,11 +64,13 @@ def configurable_test_state(
     warnings: str | list[str] | None = None,
     allow_test_mode_failure: bool = False,
 ) -> dict[str, Any]:
-    """A state that returns what it is told to.
+    """Return the given result, changes and comment.
 
-    ``changes`` and ``result`` are True, False or "Random"; ``warnings`` a string or a list of them. In test mode the
-    result is None (True when ``changes`` is False) unless ``allow_test_mode_failure`` and ``result`` is False.
-    Raises InvocationError for anything else. A dict and no plan, since its result follows no rule.
+    ``changes`` and ``result`` are True, False or "Random"; ``warnings`` is a string or a list of strings. In test
+    mode the result is None
+    (True if ``changes`` is False), unless ``allow_test_mode_failure`` is True and ``result`` is False. Raises
+    InvocationError for other
+    values. Returns a map in place of a plan, because its result is arbitrary.
     """
     changed = _choice("changes", changes)
     succeeded = _choice("result", result)
@@ -105,14 +106,14 @@ def _choice(option: str, value: bool | str) -> bool:
 
 
 def show_notification(ctx: Context, name: str, text: str | None = None, **kwargs: Any) -> Plan:
-    """Shows ``text`` as its comment. Raises InvocationError without one."""
+    """Succeed with ``text`` as comment. Raises InvocationError without text."""
     if not text:
         raise InvocationError("Missing required argument text.")
     return Plan.unchanged(str(text))
 
 
 def mod_watch(ctx: Context, name: str, sfun: str | None = None, **kwargs: Any) -> dict[str, Any]:
-    """Says which watched states changed; ``result``, ``comment`` and ``changes`` may be given."""
+    """Report which watched states changed. ``result``, ``comment`` and ``changes`` may be given."""
     changed = [f"{low['state']}: {low['__id__']}" for low in ctx.low.get("__changed__", ())]
     return {
         "name": name,
@@ -133,9 +134,10 @@ def check_pillar(
     dictionary: str | list[str] | None = None,
     verbose: bool = False,
 ) -> Plan:
-    """Fails unless the pillar has all keys, and those of a kind (boolean, integer, ...) with a value of that type.
+    """Fail unless the pillar contains all keys of ``present``, and each key of ``boolean``, ``integer``, ... with a
+    value of this type.
 
-    Keys are colon-separated paths. ``verbose`` also lists the keys that passed.
+    Keys are paths separated by colons. ``verbose``: also list the keys that passed.
     """
     asked = {"boolean": boolean, "integer": integer, "string": string, "listing": listing, "dictionary": dictionary}
     if not (present or any(asked.values())):

@@ -1,4 +1,4 @@
-"""The time zone (Salt's ``timezone`` state)."""
+"""Salt's ``timezone`` state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def system(ctx: Context, name: str, utc: bool = True) -> Plan:
-    """The host's time zone is this one. ``utc``: its hardware clock shows UTC; False leaves the clock as it is."""
+    """Set the host's time zone.
+
+    ``utc``: True: also set the hardware clock to UTC. False: do not change the clock's setting.
+    """
     try:
         same = ctx.call("timezone.zone_compare", name)
         in_utc = ctx.call("timezone.get_hwclock") not in ("localtime", "LOCAL")

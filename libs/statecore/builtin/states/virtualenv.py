@@ -1,4 +1,4 @@
-"""Virtual environments of Python as states (Salt's ``virtualenv`` state)."""
+"""Salt's ``virtualenv`` state: Python virtual environments."""
 
 from __future__ import annotations
 
@@ -80,20 +80,20 @@ def managed(
     find_links: Any = None,
     no_index: bool = False,
 ) -> Plan:
-    """A virtual environment at ``name``, with packages.
+    """Create a virtual environment at ``name``, and install packages in it.
 
     venv_bin
-        the virtualenv program; ``venv``, or a Python: its module venv
+        path of the virtualenv program; ``venv`` or a Python: use its module venv
     python
-        the Python of the environment
+        Python of the environment
     requirements, pip_pkgs
-        requirements files (salt:// too), packages that are in it
+        requirements files (may be ``salt://`` URLs); list of packages
     clear
-        what is in it is removed, each time
+        True: remove the content of an existing environment in each run
     find_links, no_index
-        where pip looks for packages
+        where pip searches packages
 
-    All others are options of virtualenv and of pip.
+    All other arguments are options of virtualenv and of pip.
     """
     given = dict(locals())
     if wrong := _wrong(given):
@@ -140,7 +140,7 @@ def _wrong(given: Mapping[str, Any]) -> str:
 
 
 def _packages_wanted(ctx: Context, given: Mapping[str, Any], *, anew: bool) -> bool:
-    """Whether pip has something to do. Raises CommandError for a requirements file that is not there."""
+    """Whether pip has packages to install. Raises CommandError for a missing requirements file."""
     requirements, named = given["requirements"], given["pip_pkgs"]
     if not (requirements or named):
         return False
@@ -184,7 +184,7 @@ def _make(ctx: Context, given: Mapping[str, Any], *, there: bool) -> Outcome:
 
 
 def _lost(ctx: Context, name: str) -> dict[str, Any]:
-    """What is told of an environment that is cleared."""
+    """Return the changes to report for an environment that is cleared."""
     try:
         packages = ctx.call("pip.freeze", bin_env=name)
     except CommandError:

@@ -1,4 +1,4 @@
-"""Notifications by webhook: somebody elsewhere is told that something changed. Ours; Salt 3008 has no such state.
+"""Notifications by webhook: tell another service that something changed. Salt 3008 has no such state.
 
     tell the team:
       webhook.notified:
@@ -7,7 +7,7 @@
         - onchanges:
           - file: /etc/nginx/nginx.conf
 
-The URL of a webhook is a password: it is in no log, no comment and no change, and so it is not the state's name.
+The URL of a webhook is a secret. It appears in no log, comment or change, and therefore is not the state's name.
 """
 
 from __future__ import annotations
@@ -56,23 +56,30 @@ def notified(
     verify_ssl: bool | None = None,
     ca_bundle: str | None = None,
 ) -> Plan:
-    """Somebody who is told, once in a run; use it with ``onchanges``. It changes nothing on the host.
+    """Send a notification, at most once in a run. Use it with ``onchanges``. It changes nothing on the host.
 
     name
-        what it is called in results; not the URL
-    message, payload
-        a text, sent as ``{"text": …}``, which chats understand; or what is to be sent: data as JSON, text as it is
-    method, headers, token
-        the request; ``token`` is sent as a Bearer's
+        label for results; not the URL
+    message
+        text, sent as ``{"text": …}``, which chat services understand
+    payload
+        data to send in place of ``message``: text unchanged, other data as JSON
+    method, headers
+        method and additional headers of the request
+    token
+        sent as Bearer token
     secret, signature_header
-        the body is signed with it (HMAC-SHA256), as GitHub signs its own
+        sign the body with this secret (HMAC-SHA256) and send the signature in this header, like GitHub's webhooks
     status
-        the answer, or answers, that are right; else any from 200 to 299
-    retries, retry_interval, timeout
-        how often it is tried again where nobody answers, or is busy; seconds between, twice as many each time; seconds for one
-        attempt
+        status code, or list of codes, of a successful answer; default: 200 to 299
+    retries
+        number of further attempts if the server is busy or does not answer
+    retry_interval
+        seconds before the second attempt; doubled for each further attempt
+    timeout
+        seconds for one attempt
     verify_ssl, ca_bundle
-        as for ``http.query``
+        as in ``http.query``
     """
     try:
         call = _call(
@@ -105,13 +112,13 @@ def notified(
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "notified", **kwargs: Any) -> Plan:
-    """``notified``, since a watched state changed; what was sent in this run is not sent again."""
+    """Send the notification, because a watched state changed. It is not sent twice in a run."""
     return notified(ctx, name, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One notification. ``place`` is all of its URL that may be shown."""
+    """One notification. ``place`` is the part of its URL that may be shown: host and port."""
 
     url: str
     place: str
@@ -127,11 +134,11 @@ class _Call:
 
     @property
     def digest(self) -> str:
-        """What tells it from others, and tells nothing of it."""
+        """SHA-256 hash of URL, method and body: identifies the notification without revealing it."""
         return hashlib.sha256(json.dumps([self.url, self.method, self.body]).encode()).hexdigest()
 
     def made(self, ctx: Context) -> Outcome:
-        """Sends it, more than once if need be."""
+        """Send the notification, with further attempts if necessary."""
         pause = self.pause
         for attempt in range(self.retries + 1):
             if attempt:
