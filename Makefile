@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast check format docs bench bench-jobs bench-states lock oracle interop chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog interop chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,12 +34,16 @@ lab: $(VENV)/.ready ## a whole master, Redis and two minions on loopback, and a 
 lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
 	@$(BIN)/saltern lab down
 
-# Tests of roles share the cores with one another, and a busy machine can outlast their patience: what fails is run once more, alone and in
-# the sight of all; what fails there has failed. More than a few that fail are no matter of patience (--maxfail), and any other exit
-# code of the first run (2: interrupted, or a file that cannot be read) stands.
+# A failed test runs once more, alone: tests of roles share two cores. .ci/run-tests names the flaky ones; more than three fail the run.
 test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers, userlands and make interop
-	$(WITH_ORACLE) $(PYTEST) -m "$(SUITE)" \
-	    || { [ $$? = 1 ] && echo "once more, alone:" && $(WITH_ORACLE) $(BIN)/pytest -v --last-failed --last-failed-no-failures none --maxfail 3 -m "$(SUITE)"; }
+	$(WITH_ORACLE) .ci/run-tests $(PYTEST) -- -m "$(SUITE)"
+
+test-one: $(VENV)/.ready ## the tests of one file, folder or name: make test-one T=tests/statecore/compile (or T="-k batch")
+	$(WITH_ORACLE) $(BIN)/pytest -v $(T)
+
+coverage: $(VENV)/.ready ## which lines the pure tests run: a table, and htmlcov/ (T= limits it to a file or folder)
+	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
+	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun" $(T)
 
 test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
 	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun"
@@ -69,6 +73,13 @@ bench-jobs: $(VENV)/.ready oracle .saltext-redis/.ready ## the job cache from 10
 	$(BIN)/python -m bench.jobs --jobs $(JOBS) --salt $(abspath $(ORACLE)) --saltext $(abspath .saltext-redis)
 
 oracle: $(ORACLE)/.ready ## real Salt in a virtual environment of its own
+
+wheels: $(VENV)/.ready ## the four wheels in dist/, byte for byte the same for one commit
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation \
+	    --wheel-dir dist $(addprefix ./,$(PACKAGES))
+
+changelog: $(VENV)/.ready ## joins the fragments of changes/ into CHANGELOG.md as VERSION=0.2.0
+	$(BIN)/towncrier build --yes --version $(VERSION)
 
 images: ## builds the container images
 	docker/images

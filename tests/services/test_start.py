@@ -50,7 +50,7 @@ class Finder:
         if name == pressed:
             os.kill(os.getpid(), signal.SIGINT)
 
-from services import start
+from saltern import start
 pressed, main = sys.argv.pop(1), getattr(start, sys.argv.pop(1))
 sys.meta_path.insert(0, Finder())
 sys.exit(main())

@@ -54,7 +54,7 @@ class Shell:
     def process(self, *words: str) -> tuple[int, str, str]:
         """The same of a process of its own."""
         done = subprocess.run(
-            [sys.executable, "-m", "statecore", *words],
+            [str(Path(sys.executable).with_name("statecore")), *words],
             cwd=self.directory,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "libs"), str(ROOT)])},
             capture_output=True,
