@@ -56,3 +56,32 @@ def test_pages_have_links_and_name_files() -> None:
     texts = [(ROOT / page).read_text("utf-8") for page in PAGES]
     assert sum(len(_LINK.findall(text)) for text in texts) > 60
     assert sum(len(_FILE.findall(text)) for text in texts) > 30
+
+
+#: What code says of the page and section that it implements.
+_SOURCE = re.compile(r"docs/([\w/-]+\.md)#([\w-]+)")
+
+#: Ways to cite what is not in the repository.
+_NOWHERE = re.compile(r"\bseeds? 00\d|\b(?:[Pp]rotocol|[Dd]esign),? sections? \d|\bSource: (?!docs/)")
+
+CODE = sorted(path for place in ("libs", "services", "tests", "bench") for path in (ROOT / place).rglob("*.py"))
+
+
+def test_every_source_names_a_section_that_is_there() -> None:
+    astray = [
+        f"{path.relative_to(ROOT)}: docs/{page}#{anchor}"
+        for path in CODE
+        for page, anchor in _SOURCE.findall(path.read_text("utf-8"))
+        if not (ROOT / "docs" / page).is_file() or anchor not in heading_anchors(ROOT / "docs" / page)
+    ]
+    assert astray == []
+
+
+def test_nothing_is_cited_that_is_not_in_the_repository() -> None:
+    cited = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in CODE
+        for found in _NOWHERE.finditer(path.read_text("utf-8"))
+        if path != Path(__file__)
+    ]
+    assert cited == []
