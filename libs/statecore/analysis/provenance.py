@@ -6,11 +6,11 @@ what the turning round of requisites, and ``use``, brought is seen by comparing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from statecore.compile import HALTS, PASSES
+from statecore.compile import HALTS, PASSES, Pass, declarations, exclude, extend, requisites
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, Extension, arguments, states
 from statecore.compile.extend import extended
 from statecore.model.named_tuple import NamedTuple
@@ -86,11 +86,10 @@ def watched(draft: Draft, wanted: str) -> Watched:
     for step in PASSES:
         before = draft
         draft = step(before)
-        name = step.__module__.rpartition(".")[2]
-        if name == "declarations" and wanted in draft.high:
+        if step is declarations.expand and wanted in draft.high:
             history = _declared(wanted, draft.high[wanted])
         if history is not None:
-            _FOLLOW.get(name, _nothing)(history, before, draft)
+            _FOLLOW.get(step, _nothing)(history, before, draft)
         if draft.faults and step in HALTS:
             break
     return Watched(draft, history)
@@ -137,7 +136,7 @@ def _laid(history: History, one: Extension) -> None:
             _take(history, state, str(name), value, Origin("extend", sls, saltenv, (one.id, state, str(name))))
 
 
-def _turned(history: History, before: Draft, after: Draft) -> None:
+def _inverted(history: History, before: Draft, after: Draft) -> None:
     """References that came by ``X_in`` name who declares them."""
     for state, run in states(after.high.get(history.id, {})):
         old = dict(arguments(before.high[history.id].get(state)))
@@ -206,7 +205,7 @@ def _excluded(history: History, before: Draft, after: Draft) -> None:
         for part in before.parts:
             for entry in part.rendered.exclude if isinstance(part.rendered.exclude, list) else ():
                 one = replace(before, excludes=(entry,))
-                if history.id not in _EXCLUDE(one).high:
+                if history.id not in exclude.exclude(one).high:
                     value = next(iter(entry.values())) if isinstance(entry, Mapping) else entry
                     history.excluded_by = entry
                     key = next(iter(entry)) if isinstance(entry, Mapping) else str(value)
@@ -215,15 +214,12 @@ def _excluded(history: History, before: Draft, after: Draft) -> None:
                     return
 
 
-#: The pass that leaves out, asked for one entry at a time.
-_EXCLUDE = next(step for step in PASSES if step.__module__.endswith(".exclude"))
-
-#: Pass -> what is to be seen of an ID when it is through.
-_FOLLOW: Mapping[str, Any] = {
-    "extend": _extended,
-    "requisite_in": _turned,
-    "use": _borrowed,
-    "exclude": _excluded,
+#: Pass -> the function that records in the history what the pass did to the ID.
+_FOLLOW: Mapping[Pass, Callable[[History, Draft, Draft], None]] = {
+    extend.extend: _extended,
+    requisites.invert_requisite_in: _inverted,
+    requisites.apply_use: _borrowed,
+    exclude.exclude: _excluded,
 }
 
 

@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from saltern.mworker import watchdog
-from saltern.mworker.watchdog import Watchdog, Wear
+from saltern.mworker.watchdog import Watchdog, Wear, resident_bytes
 
 
 def test_a_request_is_overdue_after_its_commands_deadline() -> None:
@@ -58,9 +57,9 @@ def test_a_worn_worker_begins_anew(wear: Wear, requests: int, said: str) -> None
 
 
 def test_memory_is_what_is_in_use() -> None:
-    before = watchdog.resident_bytes()
+    before = resident_bytes()
     ballast = bytearray(b"x" * (32 << 20))
-    assert watchdog.resident_bytes() - before > 16 << 20
+    assert resident_bytes() - before > 16 << 20
     del ballast
 
 

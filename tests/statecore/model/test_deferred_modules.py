@@ -111,7 +111,7 @@ def test_names_of_hosts_are_encoded_as_python_does(names: Sequence[str], before:
 #: A thread loads a module, and another forks: the child has no such thread to wait for.
 _FORKED = """
 import os, sys, threading
-from statecore import deferred_modules
+from statecore.model import deferred_modules
 
 sys.path.insert(0, sys.argv[1])
 deferred_modules.DEFERRED = {"slow": {}, "difflib": {}}

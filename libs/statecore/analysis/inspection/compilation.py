@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from statecore.analysis.rules import RULES
-from statecore.compile import HALTS, PASSES
+from statecore.compile import HALTS, PASSES, Pass, conflicts, declarations, extend, include, requisites, shape, sort
 from statecore.compile.draft import Draft, anything
 from statecore.model.errors import SlsFault
 from statecore.model.named_tuple import NamedTuple
@@ -28,16 +28,16 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 
-#: File of a pass -> the rule that its faults break.
-_BY_PASS: Mapping[str, str] = {
-    "include": "include",
-    "conflicts": "duplicate-id",
-    "declarations": "shape",
-    "shape": "shape",
-    "extend": "extend",
-    "requisite_in": "requisite",
-    "requisites": "requisite-to-nothing",
-    "sort": "cycle",
+#: Pass -> the rule that its faults break. Faults of other passes break the rule "compile".
+_BY_PASS: Mapping[Pass, str] = {
+    include.include: "include",
+    conflicts.join: "duplicate-id",
+    declarations.expand: "shape",
+    shape.check: "shape",
+    extend.extend: "extend",
+    requisites.invert_requisite_in: "requisite",
+    requisites.resolve: "requisite-to-nothing",
+    sort.sort: "cycle",
 }
 
 
@@ -70,15 +70,15 @@ def compiled(
     for step in PASSES:
         before = len(draft.faults)
         draft = step(draft)
-        faults += [Told(rule_of(fault, step.__module__), fault) for fault in draft.faults[before:]]
+        faults += [Told(rule_of(fault, step), fault) for fault in draft.faults[before:]]
         if draft.faults and step in HALTS:
             break
     return Compilation(draft, tuple(faults))
 
 
-def rule_of(fault: SlsFault, module: str = "") -> str:
-    """The rule that a fault of the compiler breaks."""
+def rule_of(fault: SlsFault, step: Pass | None = None) -> str:
+    """Return the name of the rule that a fault of the compiler breaks; ``step`` is the pass that reported the fault."""
     named = next((rule for words, rule in _BY_WORDS if words.search(fault.message)), None)
-    rule = named or _BY_PASS.get(module.rpartition(".")[2], "compile")
+    rule = named or (_BY_PASS.get(step) if step is not None else None) or "compile"
     assert rule in RULES
     return rule

@@ -79,7 +79,7 @@ def test_only_the_outputter_in_use_is_imported() -> None:
         "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('saltern.kit.command.output.')))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
-    assert done.stdout.split() == ["color", "flags", "nested", "options", "theme"]
+    assert done.stdout.split() == ["color", "flags", "nested", "options"]
 
 
 SAMPLES = {
