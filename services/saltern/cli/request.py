@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from saltern.kit.command.arguments import add_executor_flags, executors, on_the_wire, parse_arguments, value_of
-from saltern.kit.command.command_line import EXTERNAL_AUTH, ROSTER, CommandParser
+from saltern.kit.command.arguments import on_the_wire, parse_arguments, value_of
+from saltern.kit.command.command_line import EXTERNAL_AUTH, ROSTER, CommandParser, add_executor_flags, executors
 from saltern.kit.command.output.flags import add_output_flags
 from saltern.kit.config.durations import seconds_of
 from saltern.kit.jobs.batch import batch_size

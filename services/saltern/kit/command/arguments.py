@@ -6,7 +6,6 @@ at their letters tells that YAML would return them as they are, and the parser i
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 import textwrap
@@ -14,8 +13,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
-
-from saltern.kit.command.command_line import CommandParser
 
 #: ``name=value``, but not ``name==value``.
 _KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)\Z", re.DOTALL)
@@ -135,17 +132,3 @@ def _not_a_jid(value: Any) -> Any:
 def documentation(fun: str, text: str) -> str:
     """In Salt's look, however the text is indented where it was written."""
     return f"{fun}:\n\n{textwrap.indent(inspect.cleandoc(text), '    ')}\n"
-
-
-def add_executor_flags(parser: CommandParser) -> None:
-    """The two flags."""
-    parser.add_argument(
-        "--module-executors", metavar="LIST", help="executors in place of the minion's, as in '[splay, direct_call]'"
-    )
-    parser.add_argument("--executor-opts", metavar="YAML", help="their options, as in '{splaytime: 30}'")
-
-
-def executors(flags: argparse.Namespace) -> dict[str, Any]:
-    """What a job carries of them: ``module_executors`` and ``executor_opts``, where they were given."""
-    given = {name: getattr(flags, name) for name in ("module_executors", "executor_opts")}
-    return {name: value_of(text) for name, text in given.items() if text}

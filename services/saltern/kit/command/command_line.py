@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from saltern.kit.command import standard_output
+from saltern.kit.command.arguments import value_of
 from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
 from statecore.model.named_tuple import NamedTuple
@@ -228,3 +229,17 @@ def user_name(env: Mapping[str, str], uid: int) -> str:
     if name == "root" and env.get("SUDO_USER"):
         return f"sudo_{env['SUDO_USER']}"
     return name
+
+
+def add_executor_flags(parser: CommandParser) -> None:
+    """The two flags."""
+    parser.add_argument(
+        "--module-executors", metavar="LIST", help="executors in place of the minion's, as in '[splay, direct_call]'"
+    )
+    parser.add_argument("--executor-opts", metavar="YAML", help="their options, as in '{splaytime: 30}'")
+
+
+def executors(flags: argparse.Namespace) -> dict[str, Any]:
+    """What a job carries of them: ``module_executors`` and ``executor_opts``, where they were given."""
+    given = {name: getattr(flags, name) for name in ("module_executors", "executor_opts")}
+    return {name: value_of(text) for name, text in given.items() if text}

@@ -14,8 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from saltern.kit.command.arguments import add_executor_flags, documentation, executors, parse_arguments, value_of
-from saltern.kit.command.command_line import PROFILING, CommandError, CommandParser, Exit, RefusedOption, run_command
+from saltern.kit.command.arguments import documentation, parse_arguments, value_of
+from saltern.kit.command.command_line import (
+    PROFILING,
+    CommandError,
+    CommandParser,
+    Exit,
+    RefusedOption,
+    add_executor_flags,
+    executors,
+    run_command,
+)
 from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.minion_options import MinionOptions, extension_directory, load_minion
 from saltern.kit.config.reading import as_opts
