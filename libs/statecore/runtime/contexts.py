@@ -32,8 +32,8 @@ from statecore.model.ports import (
 )
 from statecore.model.values import merge
 from statecore.runtime import grains_gathering
-from statecore.runtime.local import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.runtime.master_options import heeded
+from statecore.runtime.masterless_ports import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.runtime.ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
 from statecore.sources.local_tree import LocalFiles
 

@@ -11,7 +11,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, NotAvailable
 from statecore.model.lazy import lazy_module
 from statecore.model.ports import Function, MinionControl
-from statecore.runtime.local import LocalMinion
+from statecore.runtime.masterless_ports import LocalMinion
 
 if TYPE_CHECKING:
     from statecore import render

@@ -22,7 +22,7 @@ from statecore.model.ports import (
 from statecore.runtime import return_delivery
 from statecore.runtime.calls import FunctionCall, Returned, returned
 from statecore.runtime.contexts import DEFAULTS, Contexts, local_contexts
-from statecore.runtime.local import Manager
+from statecore.runtime.masterless_ports import Manager
 from statecore.sources.local_tree import LocalFiles
 
 if TYPE_CHECKING:

@@ -18,22 +18,21 @@ from statecore.compile.draft import Draft
 from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import SlsError
-from statecore.model.ports import StateSystem
+from statecore.model.ports import Files, StateSystem
 from statecore.model.types import High, Low, Running, tag
 from statecore.render import SlsSource
 from statecore.runtime.contexts import Contexts, RunContext
-from statecore.runtime.state_runs import disabled, pauses, refusals
+from statecore.runtime.state_runs import disabled_states, pauses, run_checks
 from statecore.runtime.state_runs.high_cache import HighCache
-from statecore.runtime.state_runs.refusals import (
+from statecore.runtime.state_runs.run_checks import (
     COMPILE_ERROR,
     STATE_FAILED,
     faults_of_chunk,
     must_have,
     nothing,
     pillar_errors,
-    usage,
 )
-from statecore.runtime.state_runs.verdict import failed
+from statecore.runtime.state_runs.run_result import failed
 
 
 class RunParts(NamedTuple):
@@ -101,17 +100,17 @@ class StateRuns(StateSystem):
     def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of what a template in the call itself renders to."""
         stage = self._contexts.run_context(options)
-        name, saltenv = refusals.NAME, stage.ctx.saltenv
+        name, saltenv = run_checks.NAME, stage.ctx.saltenv
         stage.tree.add(SlsSource(name, saltenv, "", name, text, name))
         try:
             data = stage.tree.data(name, saltenv)
-            errors = refusals.faults(data)
+            errors = run_checks.faults(data)
         except SlsError as error:
             errors = [line.replace(f"SLS {name}", f"Template {name}") for line in error.lines()]
         if errors:
             stage.ctx.scratch["retcode"] = COMPILE_ERROR
             return errors
-        return self._run(stage, self._compiled_high(stage, refusals.high_of(data), options), options)
+        return self._run(stage, self._compiled_high(stage, run_checks.high_of(data), options), options)
 
     def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Running dictionary of literal high data."""
@@ -157,7 +156,7 @@ class StateRuns(StateSystem):
         """saltenv -> which of its SLS files the top file gives this minion, and which not; or the errors of the top file."""
         stage = self._contexts.run_context(options)
         try:
-            return usage(stage.ctx.files, self._matches(stage))
+            return _usage(stage.ctx.files, self._matches(stage))
         except SlsError as error:
             return error.lines()
 
@@ -256,10 +255,10 @@ class StateRuns(StateSystem):
 
     def _switched(self, stage: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
         """Without the state functions that were switched off, and the entries of these."""
-        switched_off = disabled.patterns(stage.ctx.grains)
+        switched_off = disabled_states.rows(stage.ctx.grains.get(disabled_states.GRAIN))
         if not switched_off or compiled.faults:
             return compiled, {}
-        kept, left_out = disabled.split(compiled.chunks, switched_off)
+        kept, left_out = disabled_states.split(compiled.chunks, switched_off)
         if not left_out:
             return compiled, {}
         return compile_chunks(kept, reacts=partial(self._reacts, stage.ctx))._replace(high=compiled.high), left_out
@@ -355,3 +354,28 @@ def _gate(stage: RunContext, jid: str) -> pauses.Gate | None:
         return pauses.Gate(pauses.MasterOrders(stage.ctx.master))
     cachedir = stage.opts.get("cachedir")
     return pauses.Gate(pauses.FileOrders(pauses.directory(cachedir) / jid)) if jid and cachedir else None
+
+
+def _usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
+    """Map of saltenv to its ``used`` and ``unused`` SLS references, and their counts.
+
+    A file that no top file names is unused, even if another file includes it.
+    """
+    return {env: _usage_of_env(_references(files.paths(env)), set(matches.get(env, ()))) for env in files.envs()}
+
+
+def _usage_of_env(known: Sequence[str], chosen: set[str]) -> dict[str, Any]:
+    used = [ref for ref in known if ref in chosen]
+    unused = [ref for ref in known if ref not in chosen]
+    return {
+        "used": used,
+        "unused": unused,
+        "count_all": len(known),
+        "count_used": len(used),
+        "count_unused": len(unused),
+    }
+
+
+def _references(paths: Sequence[str]) -> list[str]:
+    stems = {path.removesuffix(".sls") for path in paths if path.endswith(".sls")}
+    return sorted({stem.removesuffix("/init").replace("/", ".") for stem in stems})

@@ -13,15 +13,21 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import yaml
 
 from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    # Few workers ever ask machines over SSH.
+    futures = lazy_module("concurrent.futures")
 
 #: Machines that are asked at once.
 _AT_ONCE = 16
@@ -61,7 +67,7 @@ def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list
     known: Mapping[str, Mapping[str, str]] = tools.control.call("wheel", fun="key.finger", kwarg={"match": "*"})
     accepted, pending = known.get("minions", {}), known.get("minions_pre", {})
     asked = {minion: row for minion, row in machines.items() if minion not in accepted}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         told = dict(zip(asked, pool.map(lambda row: _said(row, tools.options), asked.values()), strict=True))
     failures = {minion: why for minion, said in told.items() if (why := _fault(minion, said, pending))}
     good = {minion: said for minion, said in told.items() if minion not in failures}

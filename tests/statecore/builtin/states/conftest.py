@@ -34,7 +34,7 @@ from statecore.loader import Loader
 from statecore.loader.tables import attached
 from statecore.model.context import Context
 from statecore.render import SlsTree
-from statecore.runtime.local import LocalMinion, NoEvents, NoJobs
+from statecore.runtime.masterless_ports import LocalMinion, NoEvents, NoJobs
 from statecore.runtime.runtime import local_runtime
 from statecore.sources.local_tree import LocalFiles
 from tests import case_files

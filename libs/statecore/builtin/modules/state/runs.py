@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.builtin.modules.state import arguments
-from statecore.builtin.modules.state.switched_off import disabled, refusals
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
-from statecore.runtime.state_runs import state_queue
+from statecore.runtime.state_runs import disabled_states, state_queue
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +83,7 @@ def sls(
     kinds = arguments.module_kinds(sync_mods)
     options = arguments.options(ctx, test, {**kwargs, "exclude": exclude, "state_events": state_events})
     with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
-        if refused := refused or refusals(ctx, names):
+        if refused := refused or disabled_states.sls_refusals(_disabled(ctx), names):
             ctx.scratch["retcode"] = _COMPILE_ERROR
             return refused
         _sync(ctx, kinds, options)
@@ -104,7 +103,7 @@ def highstate(
 
         salt '*' state.highstate exclude="[{'sls': 'web'}]"
     """
-    if "highstate" in disabled(ctx):
+    if "highstate" in _disabled(ctx):
         return {
             "name": "Salt highstate run is disabled. To re-enable, run state.enable highstate",
             "result": "False",
@@ -250,6 +249,10 @@ _OF_THE_RUN = frozenset(
         *("failhard", "cache", "cache_name", "mock", "exclude", "whitelist", "orchestration_jid", "terse"),
     )
 )
+
+
+def _disabled(ctx: Context) -> list[str]:
+    return disabled_states.rows(ctx.call("grains.get", disabled_states.GRAIN))
 
 
 def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, Any]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore.builtin.modules.state import arguments
-from statecore.builtin.modules.state.switched_off import GRAIN, disabled
 from statecore.model.context import Context
+from statecore.runtime.state_runs import disabled_states
 
 
 def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
@@ -38,11 +38,11 @@ def list_disabled(ctx: Context) -> Any:
 
         salt '*' state.list_disabled
     """
-    return ctx.call("grains.get", GRAIN)
+    return ctx.call("grains.get", disabled_states.GRAIN)
 
 
 def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str, Any]:
-    known = disabled(ctx)
+    known = disabled_states.rows(ctx.call("grains.get", disabled_states.GRAIN))
     told = []
     word = "enabled" if on else "disabled"
     before = list(known)
@@ -52,6 +52,6 @@ def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str,
         if not already:
             known.remove(state) if on else known.append(state)
     if known != before:
-        ctx.call("grains.setval", GRAIN, known)
+        ctx.call("grains.setval", disabled_states.GRAIN, known)
     ctx.minion.refresh_modules()
     return {"res": True, "msg": "\n".join(told)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime.state_runs.verdict import failed
+from statecore.runtime.state_runs.run_result import failed
 
 _IDS = "abcd"
 _MODULES = ("test", "cmd")
@@ -42,7 +42,7 @@ def _running(chance: random.Random, high: dict[str, Any]) -> dict[str, Any]:
 def test_as_salt(oracle: Any) -> None:
     chance = random.Random(3008)
     cases = [(_running(chance, high), high) for high in (_high(chance) for _ in range(3000))]
-    program = str(Path(__file__).with_name("salt_verdict.py"))
+    program = str(Path(__file__).with_name("salt_run_result.py"))
     salts = json.loads(oracle.run("python", program, stdin=json.dumps(cases)))
     assert {True, False} == set(salts)
     wrong = [(case, good) for case, good in zip(cases, salts, strict=True) if failed(*case) is good]

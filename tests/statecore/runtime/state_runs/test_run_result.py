@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.runtime.state_runs.verdict import failed
+from statecore.runtime.state_runs.run_result import failed
 
 _A, _B, _C = ("test_|-a_|-a_|-nop", "test_|-b_|-b_|-nop", "test_|-c_|-c_|-nop")
 

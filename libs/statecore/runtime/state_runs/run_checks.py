@@ -1,8 +1,8 @@
-"""Runs that do not begin: the pillar has errors, there is nothing to do, the ID that is wanted is not there."""
+"""Checks before a state run begins: pillar errors, nothing to apply, unknown IDs, malformed low chunks and templates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statecore.compile import Compiled
@@ -10,7 +10,6 @@ from statecore.loader import Loader
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, NotAvailable
 from statecore.model.nearest import close_matches
-from statecore.model.ports import Files
 from statecore.model.types import High, Running
 from statecore.runtime.contexts import RunContext
 
@@ -122,25 +121,3 @@ def _of_id(name: Any, body: Any) -> Iterator[str]:
 def high_of(data: Mapping[Any, Any]) -> High:
     """Its high data; short declarations are the compiler's to expand."""
     return {str(name): body if isinstance(body, str) else dict(body) for name, body in data.items()}
-
-
-def usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
-    """saltenv -> ``used`` and ``unused`` SLS references, sorted, with counts. What is only included counts as unused."""
-    return {env: _of_env(_references(files.paths(env)), set(matches.get(env, ()))) for env in files.envs()}
-
-
-def _of_env(known: Sequence[str], chosen: set[str]) -> dict[str, Any]:
-    used = [ref for ref in known if ref in chosen]
-    unused = [ref for ref in known if ref not in chosen]
-    return {
-        "used": used,
-        "unused": unused,
-        "count_all": len(known),
-        "count_used": len(used),
-        "count_unused": len(unused),
-    }
-
-
-def _references(paths: Sequence[str]) -> list[str]:
-    stems = {path.removesuffix(".sls") for path in paths if path.endswith(".sls")}
-    return sorted({stem.removesuffix("/init").replace("/", ".") for stem in stems})

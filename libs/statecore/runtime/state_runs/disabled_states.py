@@ -1,0 +1,64 @@
+"""States disabled by ``state.disable``, stored in the grain ``state_runs_disabled``.
+
+The grain is a list. Each row is "highstate", the name of an SLS file, "NAME.*" for all SLS files below NAME, or a glob of state
+functions ("test.*").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from statecore.model.types import Low, Running, tag
+
+GRAIN = "state_runs_disabled"
+
+
+def rows(grain: object) -> list[str]:
+    """Return the rows of the grain's value; [] for anything but a list."""
+    return [str(each) for each in grain] if isinstance(grain, list | tuple) else []
+
+
+def sls_refusals(disabled: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return a sentence of Salt's for each SLS file of ``names`` that a row of the grain disables."""
+    return [sentence for name in names for row in disabled if (sentence := _sls_refusal(name, row))]
+
+
+def _sls_refusal(name: str, row: str) -> str:
+    if ".*" in row:
+        if name.startswith(f"{row.split('.')[0]}."):
+            return f'The state file "{name}" is currently disabled by "{row}", to re-enable, run state.enable {row}.'
+    elif name == row:
+        return f'The state file "{name}" is currently disabled, to re-enable, run state.enable {name}.'
+    return ""
+
+
+def split(chunks: Sequence[Low], disabled: Sequence[str]) -> tuple[list[Low], Running]:
+    """Return (chunks that may run, returns of the chunks whose function a row disables).
+
+    Chunks of one tag are joined. The returns are failed ones in Salt's words, without run numbers.
+    """
+    kept: dict[str, Low] = {}
+    left_out: Running = {}
+    for low in chunks:
+        function = f"{low['state']}.{low['fun']}"
+        row = next((each for each in disabled if fnmatchcase(function, each)), None)
+        if row is None:
+            kept.setdefault(tag(low), low)
+        else:
+            left_out[tag(low)] = _disabled_return(low, function, row)
+    return list(kept.values()), left_out
+
+
+def _disabled_return(low: Low, function: str, row: str) -> dict[str, Any]:
+    return {
+        "name": low["name"],
+        "changes": {},
+        "result": False,
+        "comment": f'The state function "{function}" is currently disabled by "{row}", '
+        f"to re-enable, run state.enable {row}.",
+        "__sls__": low.get("__sls__"),
+        "__id__": low["__id__"],
+        "__state_ran__": False,
+    }
