@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from statecore.model.deferred_modules import defer
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.nearest import close_matches
 
 

@@ -8,12 +8,12 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from saltern.entry import COMMANDS as TOOLS
 from saltern.kit.command.launcher import INTERRUPTED, SAID
-from statecore.model.named_tuple import NamedTuple
 
 _SECONDS = 60
 _SCRIPTS = Path(__file__).parents[2] / "services" / "pyproject.toml"

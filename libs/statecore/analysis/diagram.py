@@ -9,11 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.graph import Graph
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low
 
 #: Targets of one ``sls:`` requisite or glob beyond which one arrow, from the last of them, stands for all.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.analysis.rules import RULES, Level
 from statecore.model.errors import Mark
-from statecore.model.named_tuple import NamedTuple
 
 
 class Remark(NamedTuple):

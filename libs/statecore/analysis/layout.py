@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-
-from statecore.model.named_tuple import NamedTuple
+from typing import NamedTuple
 
 #: Distances in pixels: between boxes of a layer, between layers, between parts.
 _BESIDE, _BELOW, _APART = 28, 62, 48

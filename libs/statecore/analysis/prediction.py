@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.analysis.requisites import written
 from statecore.compile.graph import Graph, Need
 from statecore.engine.requisite import Decision, Seen, decide, look
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import FileChange, Low, Plan, Running, RunningEntry, tag, untag
 
 _LISTENER = "listener_"

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.compile import HALTS, PASSES, Pass, declarations, exclude, extend, requisites
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, Extension, arguments, states
 from statecore.compile.extend import extended
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import High
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.analysis.finding import Remark
 from statecore.compile.graph import KINDS, Graph, Node, link
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low
 
 #: Functions that never report a change, so that nothing that waits for one ever runs.

@@ -7,12 +7,11 @@ Rendering tells of what it came across; branches for other systems are only read
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import meta, nodes
 
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.nearest import close_matches
 
 #: Filters and tests that know what to do with something undefined.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.compile import (
     conflicts,
@@ -27,7 +27,6 @@ from statecore.compile import (
 from statecore.compile.draft import Draft, Extension, anything
 from statecore.compile.graph import Graph
 from statecore.model.errors import SlsFault
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import High, Low
 from statecore.render import SlsTree
 

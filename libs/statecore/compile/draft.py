@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.compile.graph import Graph
 from statecore.model.errors import Mark, SlsFault
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import High, Low
 from statecore.render import RenderedSls, SlsTree
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.nearest import close_matches
 from statecore.model.types import Low, tag
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.engine.requisite import REQUISITES
 from statecore.loader.arguments import Parameters
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.nearest import close_matches
 
 #: Keys that speak to the state system and not to the state function. A function may still name one of them as its own

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.compile.graph import Graph, Node, link
 from statecore.engine import report
@@ -22,7 +22,6 @@ from statecore.loader import Loader
 from statecore.loader.tables import attached
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low, Running, RunningEntry, tag
 from statecore.model.values import redacted
 

@@ -7,12 +7,11 @@ says whether the state is to be left alone and why; the comments are Salt's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.engine.slots import resolve
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low
 
 #: Arguments of a state that also apply to its guards' commands.

@@ -6,11 +6,10 @@ Unlike watch they do not change the order of anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.requisite import REQUISITES
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low, Running, tag
 
 _KEPT_OUT = frozenset(

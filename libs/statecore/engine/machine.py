@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from statecore.compile.graph import Graph, Need, Node
 from statecore.engine.report import requisite_name
 from statecore.engine.requisite import NOT_RUN, Decision, Seen, decide, look
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import Low, Running, RunningEntry
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
+from typing import NamedTuple
 
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.types import RunningEntry
 
 

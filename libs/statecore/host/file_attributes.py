@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from statecore.model.errors import HostError, InvocationError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import CommandResult, ManagedHost
 
 #: The letters that may be set; others that lsattr shows are the file system's own. Salt: modules/file.py, lsattr.

@@ -17,11 +17,11 @@ import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from statecore.host import namespaces
 from statecore.host.rooted_path import MAX_LINKS, below
 from statecore.model.errors import HostError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import CommandResult
 
 #: Where programs of the host are looked for when nothing else says so.

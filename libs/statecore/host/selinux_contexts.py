@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.model.errors import HostError, InvocationError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 
 #: Argument -> what people call it, the option of chcon, the option of semanage (which keeps no role).

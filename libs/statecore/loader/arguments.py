@@ -6,9 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
-from typing import Any
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple
 
 _PLAIN = frozenset({"str", "int", "float", "bool", "list", "Sequence", "Mapping", "dict", "None"})
 

@@ -15,8 +15,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from statecore.model.named_tuple import NamedTuple
+from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 

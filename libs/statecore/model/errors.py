@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple
 
 
 class StatecoreError(Exception):

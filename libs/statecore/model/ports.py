@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 Function = Callable[..., Any]
 

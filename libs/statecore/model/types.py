@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 #: ID declaration -> {state module: [argument, ..., function name], "__sls__": ref, "__env__": saltenv}.
 High: TypeAlias = dict[str, Any]

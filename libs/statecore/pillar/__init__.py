@@ -9,10 +9,9 @@ Source: docs/protocol.md#pillar-transfer.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.model.errors import SlsError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import Files, Function
 from statecore.pillar.decryption import Decrypt, decrypted
 from statecore.pillar.errors import Errors

@@ -8,10 +8,9 @@ Salt: salt/pillar/git_pillar.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.model.errors import StatecoreError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import Files
 from statecore.pillar.errors import Errors
 from statecore.pillar.memory import PillarMemory

@@ -9,10 +9,9 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.model.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import Files
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render import yaml

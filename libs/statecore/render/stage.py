@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import Files
 from statecore.render.jinja import Jinja
 from statecore.render.kept_yaml import KeptYaml

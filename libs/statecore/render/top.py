@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple
 
 #: Saltenv -> target -> list of SLS references and options, as written in the top file.
 Sections = dict[str, dict[Any, Any]]

@@ -10,7 +10,7 @@ import logging
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import GeneratorType
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.loader import Loader, Served
 from statecore.loader.arguments import accepted, unknown
@@ -18,7 +18,6 @@ from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.dunders import ModuleOpts
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable, StatecoreError
-from statecore.model.named_tuple import NamedTuple
 from statecore.runtime.ports import LoaderCatalog
 
 log = logging.getLogger(__name__)

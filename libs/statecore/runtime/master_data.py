@@ -9,7 +9,7 @@ import logging
 import traceback
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.host.host import Host
 from statecore.loader import Loader, Served
@@ -18,7 +18,6 @@ from statecore.loader.tables import Table
 from statecore.model import values
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable, SlsError, StatecoreError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import Files
 from statecore.model.time_limit import TimeLimitExceeded, time_limit
 from statecore.pillar import PillarFiles, PillarResult, compile_pillar, pillar_top

@@ -10,12 +10,11 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.host.content import digests
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
-from statecore.model.named_tuple import NamedTuple
 from statecore.sources import downloads, openpgp_signatures
 
 #: A digest in a line of a hash file.

@@ -13,10 +13,9 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.model.errors import StatecoreError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import FileHash
 
 #: Bytes read at a time for a digest.

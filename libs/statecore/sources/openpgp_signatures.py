@@ -7,10 +7,9 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.model.errors import CommandError
-from statecore.model.named_tuple import NamedTuple
 
 #: Seconds that gpg may take.
 _PATIENCE = 120

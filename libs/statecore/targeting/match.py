@@ -16,10 +16,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from statecore.model.errors import TargetError
-from statecore.model.named_tuple import NamedTuple
 from statecore.targeting.compound import OPERATORS, parsed, words_of
 from statecore.targeting.nested import nested_match
 

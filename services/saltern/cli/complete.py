@@ -15,9 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 NAMES = Path(__file__).with_name("names.json")
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltern.cli.context import CommandContext, no_bus, run_guarded, stock_codes
 from saltern.cli.request import add_target_flags, names_of
@@ -27,7 +27,6 @@ from saltern.kit.config.master import ClientOptions
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.watch import JobWatch
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
-from statecore.model.named_tuple import NamedTuple
 
 #: Bytes of a file that one job carries, as in Salt.
 CHUNK = 98304

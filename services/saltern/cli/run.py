@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltern.cli.context import CommandContext, no_bus, run_guarded, stock_codes
 from saltern.cli.export_jobs import export_jobs
@@ -23,7 +23,6 @@ from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.runner_results import NotYet, runner_results
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
 from saltern.kit.links.event_bus import EventSubscriber
-from statecore.model.named_tuple import NamedTuple
 
 _EPILOG = """\
 examples:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from saltern.kit.command.command_line import CommandError, Exit
-from statecore.model.named_tuple import NamedTuple
 
 
 class Option(NamedTuple):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltern.kit.config.master import ConfigError, MasterOptions, check_master_option
 from statecore.model.errors import TargetError
-from statecore.model.named_tuple import NamedTuple
 from statecore.targeting.match import compile_target
 
 #: Options of ours that mean something else in Salt, or nothing.

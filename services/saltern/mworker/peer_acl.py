@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple
 
 #: Whether a compound target means every minion that the job is for.
 Covers = Callable[[str], bool]

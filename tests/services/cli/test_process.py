@@ -25,7 +25,7 @@ HEAVY = {
 }
 
 #: Of these alone, what is there to be quick.
-LIGHT = {"statecore", "statecore.model.lazy", "statecore.model.named_tuple", "statecore.model.nearest"}
+LIGHT = {"statecore", "statecore.model.lazy", "statecore.model.nearest"}
 
 
 def python(code: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -7,12 +7,11 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from statecore.analysis.commands import check, explain, graph, plan
 from statecore.analysis.commands.ending import CommandFault, Exit
 from statecore.model.errors import StatecoreError
-from statecore.model.named_tuple import NamedTuple
 
 
 class Verb(NamedTuple):

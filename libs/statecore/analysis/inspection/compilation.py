@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.analysis.rules import RULES
 from statecore.compile import HALTS, PASSES, Pass, conflicts, declarations, extend, include, requisites, shape, sort
 from statecore.compile.draft import Draft, anything
 from statecore.model.errors import SlsFault
-from statecore.model.named_tuple import NamedTuple
 from statecore.render import SlsTree
 
 #: Words of a fault -> its rule; the first that fits. Else the pass that found it says.

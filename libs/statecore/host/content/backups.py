@@ -6,10 +6,10 @@ import datetime
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from statecore.host import copies
 from statecore.host.content import atomic_file
-from statecore.model.named_tuple import NamedTuple
 
 #: What the name of a copy ends in; those without parts of a second are older.
 _STAMP = re.compile(r"_[A-Z][a-z]{2}_([A-Z][a-z]{2}_\d\d_\d\d:\d\d:\d\d)_(?:(\d{6})_)?(\d{4})$")

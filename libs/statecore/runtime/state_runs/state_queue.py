@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.host.content import atomic_file
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.model.named_tuple import NamedTuple
 
 #: Key of ctx.scratch: this process has its turn. A state that applies states is part of the run.
 _HELD = "state.turn"

@@ -6,8 +6,8 @@ import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import FileHash
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import place_in_url

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from statecore.model.errors import StatecoreError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.nearest import close_matches
 
 GITFS = "gitfs"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from statecore.model.named_tuple import NamedTuple
+from typing import NamedTuple
 
 _LINK = 0o120000
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from statecore.model.errors import CommandError
-from statecore.model.named_tuple import NamedTuple
 
 
 class FstabEntry(NamedTuple):

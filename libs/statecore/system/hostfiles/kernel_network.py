@@ -18,8 +18,8 @@ import struct
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles import plain_text, processes
 

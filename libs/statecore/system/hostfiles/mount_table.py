@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 
 #: Options that the kernel does not list for a mount, and options that control how and when to mount.

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from statecore.model.errors import HostError
-from statecore.model.named_tuple import NamedTuple
 from statecore.model.ports import ManagedHost
 
 _OURS = Path("/proc")

@@ -14,13 +14,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from saltern.kit.command import standard_output
 from saltern.kit.command.arguments import value_of
 from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
-from statecore.model.named_tuple import NamedTuple
 
 #: What ``--log-level`` takes. The commands themselves log nothing; scripts pass it.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")

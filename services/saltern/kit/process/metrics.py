@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from saltern.kit.process.exposition import Counter, Gauge, Histogram, Registry, collector_rows, process_rows
-from statecore.model.named_tuple import NamedTuple
 
 #: From one millisecond (a ping) to a minute (the request deadline).
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

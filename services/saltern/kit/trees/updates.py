@@ -11,13 +11,12 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
 from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
-from statecore.model.named_tuple import NamedTuple
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR, all_pillar_remotes, gitfs_remotes
 from statecore.sources.local_tree import LocalFiles, tree_options

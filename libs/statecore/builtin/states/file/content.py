@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.builtin.states.file.arguments import Refused
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.named_tuple import NamedTuple
 from statecore.sources import file_source
 from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest, find
 

@@ -7,12 +7,11 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from statecore.loader.compat.utils.data import is_true
 from statecore.loader.compat.utils.yaml import YAMLError, safe_load
 from statecore.model.errors import InvocationError
-from statecore.model.named_tuple import NamedTuple
 
 #: ``name=value``, but not ``name==value``.
 KWARG_REGEX = re.compile(r"^([^\d\W][\w.-]*)=(?!=)(.*)$", re.UNICODE)

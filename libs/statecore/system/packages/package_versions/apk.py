@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from statecore.model.named_tuple import NamedTuple
+from typing import NamedTuple
 
 #: Suffixes, oldest first. Those before "" are pre-releases.
 _SUFFIXES = ("alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
-
-from statecore.model.named_tuple import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Palette(NamedTuple):

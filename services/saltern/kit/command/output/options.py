@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltern.kit.command.output.color import Palette, palette
-from statecore.model.named_tuple import NamedTuple
 
 
 class OutputOptions(NamedTuple):
