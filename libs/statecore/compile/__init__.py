@@ -24,7 +24,7 @@ from statecore.compile import (
     shape,
     sort,
 )
-from statecore.compile.draft import Draft, Extension, anything
+from statecore.compile.draft import Draft, Extension, assume_mod_watch
 from statecore.compile.graph import Graph
 from statecore.model.errors import SlsFault
 from statecore.model.types import High, Low
@@ -88,7 +88,7 @@ def compile_sls(
     matches: Mapping[str, Sequence[str]],
     opts: Mapping[str, object],
     *,
-    reacts: Callable[[str], bool] = anything,
+    reacts: Callable[[str], bool] = assume_mod_watch,
     excludes: Sequence[Any] = (),
 ) -> Compiled:
     """Render and compile SLS references. Errors of rendering are among the result's faults.
@@ -105,7 +105,7 @@ def compile_high(
     opts: Mapping[str, object],
     tree: SlsTree | None = None,
     *,
-    reacts: Callable[[str], bool] = anything,
+    reacts: Callable[[str], bool] = assume_mod_watch,
     excludes: Sequence[Any] = (),
 ) -> Compiled:
     """Compile literal high data, as given to ``state.high`` or made by a reaction.
@@ -126,7 +126,7 @@ def compile_high(
     return _compiled(_through((declarations.expand,), draft))
 
 
-def compile_chunks(chunks: Sequence[Low], *, reacts: Callable[[str], bool] = anything) -> Compiled:
+def compile_chunks(chunks: Sequence[Low], *, reacts: Callable[[str], bool] = assume_mod_watch) -> Compiled:
     """Resolve the requisites of literal low chunks and sort the chunks. Each chunk needs ``__id__`` and ``name``.
 
     The faults name no file, since low chunks come from no SLS.

@@ -60,7 +60,7 @@ class Extension(NamedTuple):
     body: dict[str, Any]
 
 
-def anything(_state: str) -> bool:
+def assume_mod_watch(_state: str) -> bool:
     """Return True for every state module.
 
     For callers that compile without a loader: all state modules count as having mod_watch.
@@ -86,7 +86,7 @@ class Draft:
     chunks: tuple[Low, ...] = ()
     graph: Graph = field(default_factory=Graph)
     #: Returns True if the named state module has a mod_watch function.
-    reacts: Callable[[str], bool] = anything
+    reacts: Callable[[str], bool] = assume_mod_watch
     faults: tuple[SlsFault, ...] = ()
 
     def fault(self, message: str, origin: Mapping[str, Any], *keys: object, hint: str = "") -> SlsFault:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from statecore.compile.draft import REQUISITES, Draft, Extension, states
-from statecore.compile.targets import bearing
+from statecore.compile.targets import ids_with_state
 from statecore.model.errors import SlsFault
 from statecore.model.nearest import close_matches
 from statecore.model.types import High
@@ -62,7 +62,7 @@ def _named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> s
     """
     if name in high and not strict:
         return name
-    found = bearing(high, name, state)
+    found = ids_with_state(high, name, state)
     return found[0] if len(found) == 1 else None
 
 

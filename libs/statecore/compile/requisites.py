@@ -12,7 +12,7 @@ from typing import Any
 from statecore.compile.draft import REQUISITES_IN, Draft, Extension, arguments, disabled, states
 from statecore.compile.extend import extended
 from statecore.compile.graph import Fault, link
-from statecore.compile.targets import bearing, dotted, targets
+from statecore.compile.targets import dotted_reference_fault, ids_with_state, targets
 from statecore.model.errors import SlsFault
 from statecore.model.types import Low
 
@@ -34,7 +34,7 @@ def invert_requisite_in(draft: Draft) -> Draft:
                     continue
                 for target_state, target in targets(item[key], draft.high):
                     if "." in target_state:
-                        faults.append(dotted(draft, REQUISITES_IN[key], (target_state, target), name))
+                        faults.append(dotted_reference_fault(draft, REQUISITES_IN[key], (target_state, target), name))
                         target_state = target_state.partition(".")[0]
                     own = wanted.setdefault(target, {})
                     _add(own.setdefault(target_state, []), REQUISITES_IN[key], {state: name})
@@ -77,9 +77,9 @@ def _loans(draft: Draft, faults: list[SlsFault]) -> Iterator[Extension]:
                     continue
                 for target in targets(references, draft.high):
                     if "." in target[0]:
-                        faults.append(dotted(draft, "use", target, name))
+                        faults.append(dotted_reference_fault(draft, "use", target, name))
                         continue
-                    for other in bearing(draft.high, target[1], target[0]):
+                    for other in ids_with_state(draft.high, target[1], target[0]):
                         pair = (name, state), (other, target[0])
                         yield from _loan(draft, *(pair if key == "use_in" else reversed(pair)))
 
@@ -104,10 +104,12 @@ def resolve(draft: Draft) -> Draft:
     """
     chunks = tuple(_reconciled(low, draft) for low in draft.chunks)
     graph = link(chunks, {part.rendered.sls for part in draft.parts if not part.rendered.high})
-    return replace(draft, chunks=chunks, graph=graph).with_faults([located(draft, fault) for fault in graph.faults])
+    return replace(draft, chunks=chunks, graph=graph).with_faults(
+        [located_fault(draft, fault) for fault in graph.faults]
+    )
 
 
-def located(draft: Draft, fault: Fault) -> SlsFault:
+def located_fault(draft: Draft, fault: Fault) -> SlsFault:
     """Return a graph fault as an SLS fault with file and line.
 
     For a cycle, its hint lists the positions of all requisites in it.

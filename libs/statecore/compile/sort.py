@@ -17,7 +17,7 @@ from typing import Any
 
 from statecore.compile.draft import Draft
 from statecore.compile.graph import Graph, Node, cycle
-from statecore.compile.requisites import located
+from statecore.compile.requisites import located_fault
 from statecore.model.types import Low
 
 #: Distance between the highest order in the tree and ``order: last``.
@@ -48,7 +48,7 @@ def sort(draft: Draft) -> Draft:
     ring = cycle(draft.graph) if nodes is None else None
     if nodes is None or ring is not None:
         assert ring is not None, "what cannot be ordered has a ring"
-        return draft.with_faults([located(draft, ring)])
+        return draft.with_faults([located_fault(draft, ring)])
     _mark(draft.graph)
     chunks = draft.graph.chunks
     listed = tuple(chunks[node.position] for node in nodes)

@@ -32,7 +32,7 @@ def targets(references: Any, high: Mapping[str, Any]) -> Iterator[tuple[str, str
                 yield found
 
 
-def bearing(high: Mapping[str, Any], name: str, state: str) -> list[str]:
+def ids_with_state(high: Mapping[str, Any], name: str, state: str) -> list[str]:
     """List of the IDs that have the state module ``state`` and are called ``name``.
 
     That is the ID ``name`` itself, or else every ID with the argument ``name: name``.
@@ -47,7 +47,7 @@ def bearing(high: Mapping[str, Any], name: str, state: str) -> list[str]:
     ]
 
 
-def dotted(draft: Draft, kind: str, target: tuple[str, str], name: str) -> SlsFault:
+def dotted_reference_fault(draft: Draft, kind: str, target: tuple[str, str], name: str) -> SlsFault:
     """Return the fault for a reference of the ID ``name`` that holds a function (``pkg.installed``) instead of a state
     module.
     """

@@ -5,8 +5,8 @@ Source: docs/state-system.md#rendering, docs/state-system.md#sls-rendering.
 
 from __future__ import annotations
 
+from statecore.render.context import SlsSource
 from statecore.render.renderers import RENDERERS
-from statecore.render.stage import SlsSource
 from statecore.render.templates import TreeTemplates
 from statecore.render.tree import RenderedSls, SlsTree
 

@@ -14,12 +14,12 @@ from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch
 TIME_LIMIT = 20.0
 
 
-def seconds_of(opts: Mapping[str, Any]) -> float:
+def time_limit_of(opts: Mapping[str, Any]) -> float:
     """Return the time limit in seconds from the options."""
     return max(0.0, float(opts.get("jinja_time_limit") or 0)) or TIME_LIMIT
 
 
-def told(error: ComputedTooMuch) -> str:
+def limit_message(error: ComputedTooMuch) -> str:
     """Return the error message for a file that exceeded the time or memory limit."""
     if isinstance(error, ComputedTooLarge):
         return f"rendering takes more than {error.growth >> 20} MiB of memory: a text or a list that grows without end?"

@@ -15,13 +15,13 @@ from statecore.model.errors import Mark, NotAvailable, SlsError, SlsFault, State
 from statecore.model.ports import Files
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render import yaml
+from statecore.render.context import RenderContext, Renderer, SlsSource
 from statecore.render.faults import DataFault, TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
-from statecore.render.kept_yaml import KeptYaml
-from statecore.render.limit import seconds_of, told
+from statecore.render.limit import limit_message, time_limit_of
 from statecore.render.memory import RenderMemory
 from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
-from statecore.render.stage import RenderContext, Renderer, SlsSource
+from statecore.render.yaml_cache import YamlCache
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Pipes:
         names: Mapping[str, Any],
         users: Mapping[str, Callable[..., Any]] | None = None,
         memory: RenderMemory | None = None,
-        kept: KeptYaml | None = None,
+        kept: YamlCache | None = None,
     ) -> None:
         """Prepare the renderers of one tree.
 
@@ -79,7 +79,7 @@ class Pipes:
         self._files = files
         self._opts = opts
         self._users = {} if users is None else users
-        self._kept = KeptYaml("") if kept is None else kept
+        self._kept = YamlCache("") if kept is None else kept
         self._default = str(opts.get("renderer") or _DEFAULT)
         self._jinja_options = {**whitespace(opts), **(opts.get("jinja_sls_env") or {})}
         self._renderers: dict[str, Renderer | None] = {}
@@ -158,14 +158,14 @@ class Pipes:
             given = {"renderers": users, "tmplpath": source.file}
             given |= {"argline": stage.arguments} if stage.arguments else {}
             try:
-                with computing_limit(seconds_of(self._opts)):
+                with computing_limit(time_limit_of(self._opts)):
                     text = io.StringIO(data) if isinstance(data, str) else data
                     made = render(text, source.saltenv, source.sls, **given)
                     return made.read() if hasattr(made, "read") else made
             except SlsError:
                 raise
             except ComputedTooMuch as error:
-                raise DataFault(f"the renderer '{name}': {told(error)} ({error.place})", 0) from error
+                raise DataFault(f"the renderer '{name}': {limit_message(error)} ({error.place})", 0) from error
             except Exception as error:
                 place = str(error) if isinstance(error, StatecoreError) else f"{error} ({type(error).__name__})"
                 raise DataFault(f"the renderer '{name}': {place}", 0) from error

@@ -8,12 +8,12 @@ from typing import Any
 
 from statecore.model.errors import Mark, SlsError, SlsFault
 from statecore.model.ports import Files
+from statecore.render.context import SlsSource
 from statecore.render.jinja import whitespace
-from statecore.render.limit import seconds_of
-from statecore.render.names import of_sls, place
+from statecore.render.limit import time_limit_of
+from statecore.render.path_variables import sls_variables, template_variables
 from statecore.render.pipe import Pipes
 from statecore.render.renderers import mako_template, python
-from statecore.render.stage import SlsSource
 
 
 class TreeTemplates:
@@ -23,7 +23,7 @@ class TreeTemplates:
         self._files = files
         self._context = context
         self._pipes = pipes
-        self._seconds = seconds_of(opts)
+        self._seconds = time_limit_of(opts)
         #: Jinja's options for files that are not SLS files.
         self.jinja_options = {**whitespace(opts), **(opts.get("jinja_env") or {})}
         #: Engine name, as in ``template: jinja`` -> function that renders.
@@ -47,7 +47,7 @@ class TreeTemplates:
             **self._context,
             "saltenv": saltenv,
             "env": saltenv,
-            **place(path),
+            **template_variables(path),
             "tplfile": path or source,
             **context,
         }
@@ -65,7 +65,7 @@ class TreeTemplates:
         sls = str(names.get("sls", ""))
         # As in Salt, a file that is not an SLS of the run has its base name only, without directories, in its
         # variables.
-        own = {"sls": "", **of_sls(posixpath.basename(path or source), sls, saltenv, file)}
+        own = {"sls": "", **sls_variables(posixpath.basename(path or source), sls, saltenv, file)}
         seen = {**self._context, **own, **names}
         options = None if sls else self.jinja_options
         return self._pipes.data(SlsSource(sls, saltenv, path, file, text, shown), seen, pipe, options)

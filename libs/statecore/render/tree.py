@@ -12,15 +12,15 @@ from typing import Any
 from statecore.model.errors import Mark, SlsError, SlsFault, TargetError
 from statecore.model.nearest import close_matches
 from statecore.model.ports import Files
+from statecore.render.context import SlsSource
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
-from statecore.render.kept_yaml import KeptYaml
 from statecore.render.memory import RenderMemory
-from statecore.render.names import of_sls
+from statecore.render.path_variables import sls_variables
 from statecore.render.pipe import Pipes
-from statecore.render.stage import SlsSource
 from statecore.render.templates import TreeTemplates
 from statecore.render.top import INCLUDE, STRATEGIES, Chosen, Sections, choose, verify
+from statecore.render.yaml_cache import YamlCache
 from statecore.targeting.match import Subject, matches, users_matcher
 
 
@@ -56,7 +56,7 @@ class SlsTree:
         renderers: Mapping[str, Callable[..., Any]] | None = None,
         matchers: Mapping[str, Callable[..., Any]] | None = None,
         memory: RenderMemory | None = None,
-        kept: KeptYaml | None = None,
+        kept: YamlCache | None = None,
     ) -> None:
         """Prepare the tree of one minion.
 
@@ -145,7 +145,7 @@ class SlsTree:
     def _rendered_top(self, source: SlsSource) -> dict[Any, Any]:
         self._sources[source.sls, source.saltenv] = source
         # As in Salt, a top file's path variables are those of a file in the tree's root, without an SLS reference.
-        names = of_sls(posixpath.basename(source.path), "", source.saltenv, source.file)
+        names = sls_variables(posixpath.basename(source.path), "", source.saltenv, source.file)
         top = self._pipes.data(source, self._context | names, jinja_options=self.templates.jinja_options)
         if not isinstance(top, dict):
             raise SlsError([SlsFault("The top file must be a map of environments", Mark(source.shown, 1))])
@@ -277,7 +277,7 @@ class SlsTree:
         return self._pipes.data(source, {**self._names(source), **(names or {})})
 
     def _names(self, source: SlsSource) -> dict[str, Any]:
-        return self._context | of_sls(source.path, source.sls, source.saltenv, source.file)
+        return self._context | sls_variables(source.path, source.sls, source.saltenv, source.file)
 
     def names(self, sls: str, saltenv: str) -> frozenset[str]:
         """Set of the variables that the template of an SLS may use without defining them.

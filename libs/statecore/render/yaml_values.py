@@ -24,7 +24,7 @@ _STR, _INT, _MAP, _SEQ = (_TAG + name for name in ("str", "int", "map", "seq"))
 _MERGE, _VALUE = _TAG + "merge", _TAG + "value"
 
 
-class Twice(ConstructorError):
+class DuplicateKey(ConstructorError):
     """A key that occurs twice in a map. ``earlier`` is the line of the first one."""
 
     earlier = 0
@@ -201,10 +201,12 @@ def _unacceptable(node: Node, key_node: Node) -> ConstructorError:
     )
 
 
-def _twice(node: MappingNode, key: Any, key_node: Node, value: Callable[[Node], Any]) -> Twice:
+def _twice(node: MappingNode, key: Any, key_node: Node, value: Callable[[Node], Any]) -> DuplicateKey:
     """Return the error for a key that occurs a second time in a map, at ``key_node``."""
     first = next(other for other, _ in node.value if value(other) == key)
-    fault = Twice("while constructing a mapping", node.start_mark, f"found conflicting ID '{key}'", key_node.start_mark)
+    fault = DuplicateKey(
+        "while constructing a mapping", node.start_mark, f"found conflicting ID '{key}'", key_node.start_mark
+    )
     fault.earlier = first.start_mark.line + 1
     return fault
 

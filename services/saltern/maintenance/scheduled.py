@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from statecore.system.scheduling.due import Clock, Progress, World, look
+from statecore.system.scheduling.due import Clock, Progress, ScheduleSettings, check
 from statecore.system.scheduling.job import GLOBAL, Job, arguments_of
 
 _LOG = logging.getLogger("saltern.maintenance")
@@ -73,12 +73,12 @@ class ScheduledRunners:
     def due(self, running: Collection[str]) -> Iterator[Due]:
         """Runners to start now. ``running``: JIDs of runners that work; a job that runs ``maxrunning`` times already waits."""
         clock = self._clock()
-        world = World(
+        world = ScheduleSettings(
             enabled=bool(self._whole.get("enabled", True)), skip_function=str(self._whole.get("skip_function") or "")
         )
         for name, entry in list(self._entries.items()):
             try:
-                seen = look(entry.job, entry.progress, clock, world, self._draw)
+                seen = check(entry.job, entry.progress, clock, world, self._draw)
             except ValueError as error:
                 _LOG.error("the job %s of the schedule is left out: %s", name, error)
                 del self._entries[name]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from statecore.analysis.rules import RULES
 from statecore.compile import HALTS, PASSES, Pass, conflicts, declarations, extend, include, requisites, shape, sort
-from statecore.compile.draft import Draft, anything
+from statecore.compile.draft import Draft, assume_mod_watch
 from statecore.model.errors import SlsFault
 from statecore.render import SlsTree
 
@@ -58,7 +58,7 @@ def compiled(
     tree: SlsTree,
     matches: Mapping[str, Sequence[str]],
     opts: Mapping[str, Any],
-    reacts: Callable[[str], bool] = anything,
+    reacts: Callable[[str], bool] = assume_mod_watch,
 ) -> Compilation:
     """What becomes of SLS references, by environment. Its run list counts only where there are no faults.
 

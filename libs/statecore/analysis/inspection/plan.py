@@ -12,7 +12,7 @@ from statecore import engine
 from statecore.analysis.inspection.compilation import compiled
 from statecore.analysis.planfile import plan_data
 from statecore.analysis.prediction import Prediction, predicted
-from statecore.compile.draft import Draft, anything
+from statecore.compile.draft import Draft, assume_mod_watch
 from statecore.compile.graph import Graph
 from statecore.loader import Loader, Served
 from statecore.model.context import Context
@@ -32,7 +32,7 @@ class Planned:
     graph: Graph
 
 
-def run_draft(bench: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = anything) -> Draft:
+def run_draft(bench: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = assume_mod_watch) -> Draft:
     """The compiled run of SLS references; of the top file for None. Raises SlsError with every fault, of the pillar too.
 
     ``reacts`` as for ``compile_sls``.

@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 from jinja2.runtime import Context
 
-from statecore.render.filters import addresses, arrangements, lists, machine, text
+from statecore.render.filters import addresses, combinatorics, lists, machine, text
 
 _LETTERS = string.ascii_letters + string.digits
 
@@ -51,8 +51,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "base64_encode": text.base64_encode,
     "basename": os.path.basename,
     "check_whitelist_blacklist": text.allowed,
-    "combinations": text.strict(arrangements.combinations),
-    "combinations_with_replacement": text.strict(arrangements.combinations_with_replacement),
+    "combinations": text.strict(combinatorics.combinations),
+    "combinations_with_replacement": text.strict(combinatorics.combinations_with_replacement),
     "compare_dicts": lists.compare_dicts,
     "compare_lists": lists.compare_lists,
     "compress": text.strict(itertools.compress),
@@ -109,8 +109,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "network_hosts": addresses.network_hosts,
     "network_size": addresses.network_size,
     "path_join": text.joined_path,
-    "permutations": text.strict(arrangements.permutations),
-    "product": text.strict(arrangements.product),
+    "permutations": text.strict(combinatorics.permutations),
+    "product": text.strict(combinatorics.product),
     "python": text.strict(text.python_text),
     "quote": lambda value: shlex.quote(str(value)),
     "rand_str": random_digest,

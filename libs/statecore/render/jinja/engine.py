@@ -24,7 +24,7 @@ from statecore.render.faults import TemplateFault
 from statecore.render.jinja.header import split_header
 from statecore.render.jinja.sandbox import Rendering, TimeLimit, TreeEnvironment
 from statecore.render.jinja.tags import MARKED
-from statecore.render.limit import seconds_of, told
+from statecore.render.limit import limit_message, time_limit_of
 from statecore.render.memory import RenderMemory
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Engine:
         self._files = files
         self._names = names
         self._undefined = jinja2.Undefined if opts.get("allow_undefined") else jinja2.StrictUndefined
-        self._limit = seconds_of(opts)
+        self._limit = time_limit_of(opts)
         self._environments: dict[tuple[str, str], TreeEnvironment] = {}
 
     def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
@@ -137,7 +137,7 @@ class Engine:
 
     def _reason(self, error: BaseException) -> str:
         if isinstance(error, ComputedTooLarge):
-            return f"Jinja error: {told(error)}"
+            return f"Jinja error: {limit_message(error)}"
         if isinstance(error, TimeLimit | ComputedTooMuch):
             return (
                 f"Jinja error: rendering takes longer than {self._limit:g} seconds: a loop or a macro without end?"

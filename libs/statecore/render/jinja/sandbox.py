@@ -25,7 +25,7 @@ from statecore.render.filters import FILTERS, GLOBALS, TESTS
 from statecore.render.filters.text import printable
 from statecore.render.jinja.tags import SerializerExtension
 from statecore.render.memory import RenderMemory
-from statecore.render.names import place
+from statecore.render.path_variables import template_variables
 
 #: Number of loop iterations and calls between two checks of the clock.
 _TURNS = 100
@@ -185,7 +185,7 @@ class TreeEnvironment(SandboxedEnvironment):
             loader = self.loader
             assert loader is not None
             text, file, _ = loader.get_source(self, name)
-            loaded = self.template(text, name, file, {**rendering.names, **(globals or {}), **place(name)})
+            loaded = self.template(text, name, file, {**rendering.names, **(globals or {}), **template_variables(name)})
             rendering.loaded[name] = loaded
         return loaded
 

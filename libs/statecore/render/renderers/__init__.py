@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from statecore.render.context import Renderer
 from statecore.render.renderers import formats, gpg_messages, mako_template, python
-from statecore.render.stage import Renderer
 
 #: Renderer's name -> its function. The function gets the previous renderer's output.
 RENDERERS: Mapping[str, Renderer] = {

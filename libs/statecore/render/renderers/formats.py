@@ -10,8 +10,8 @@ from typing import Any
 import msgpack
 
 from statecore.render import yaml
+from statecore.render.context import RenderContext
 from statecore.render.faults import DataFault
-from statecore.render.stage import RenderContext
 
 
 def render_jinja(data: Any, stage: RenderContext) -> str:

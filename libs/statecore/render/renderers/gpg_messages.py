@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from statecore.render.context import RenderContext
 from statecore.render.faults import DataFault
-from statecore.render.stage import RenderContext
 
 log = logging.getLogger(__name__)
 

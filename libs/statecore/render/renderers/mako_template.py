@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from statecore.model.errors import Mark
 from statecore.model.ports import Files
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
+from statecore.render.context import RenderContext
 from statecore.render.faults import TemplateFault
-from statecore.render.limit import seconds_of, told
-from statecore.render.stage import RenderContext
+from statecore.render.limit import limit_message, time_limit_of
 
 if TYPE_CHECKING:
     from mako.template import Template
@@ -25,7 +25,9 @@ _NAMED = re.compile("'(\\w+)' is not defined")
 def render(data: Any, stage: RenderContext) -> str:
     """Return the rendered text of the SLS."""
     source = stage.source
-    return run(str(data), source.path or source.file, source.saltenv, stage.files, stage.names, seconds_of(stage.opts))
+    return run(
+        str(data), source.path or source.file, source.saltenv, stage.files, stage.names, time_limit_of(stage.opts)
+    )
 
 
 def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, Any], seconds: float) -> str:
@@ -49,7 +51,7 @@ def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, An
         where = path if error.filename is None else str(error.filename)
         raise TemplateFault(f"Mako error: {error}", Mark(where, error.lineno), _source(text, where)) from error
     except ComputedTooMuch as error:
-        raise _fault(f"Mako error: {told(error)}", error, text, path) from error
+        raise _fault(f"Mako error: {limit_message(error)}", error, text, path) from error
     except Exception as error:
         raise _fault(f"Mako error: {error} ({type(error).__name__})", error, text, path) from error
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from statecore.model.errors import Mark
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
+from statecore.render.context import RenderContext
 from statecore.render.faults import TemplateFault
-from statecore.render.limit import seconds_of, told
-from statecore.render.stage import RenderContext
+from statecore.render.limit import limit_message, time_limit_of
 
 #: Name of a Salt dunder -> name of the template variable with the same value.
 _DUNDERS: Mapping[str, str] = {
@@ -28,7 +28,7 @@ _DUNDERS: Mapping[str, str] = {
 
 def render(data: Any, stage: RenderContext) -> Any:
     """Return the value of the SLS file's ``run()``."""
-    return run(str(data), stage.source.file, stage.names, seconds_of(stage.opts))
+    return run(str(data), stage.source.file, stage.names, time_limit_of(stage.opts))
 
 
 def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:
@@ -49,7 +49,7 @@ def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:
     except SyntaxError as error:
         raise TemplateFault(f"{error.msg} (SyntaxError)", Mark(file, error.lineno or 0), text) from error
     except ComputedTooMuch as error:
-        raise TemplateFault(told(error), _mark(error, file), text) from error
+        raise TemplateFault(limit_message(error), _mark(error, file), text) from error
     except (Exception, SystemExit) as error:
         raise TemplateFault(f"{error} ({type(error).__name__})", _mark(error, file), text) from error
 

@@ -3,13 +3,13 @@
 The functions take and return values; callers read files and call other minions. Importing a module of this package
 loads the library ``cryptography``. Only the execution and state modules ``x509`` import it, on their first use.
 
-``names``       distinguished and general names, object identifiers, serial numbers
-``extensions``  extensions from Salt's arguments
-``shown``       extensions and names as ``x509.read_*`` returns them
-``loading``     parses bytes in any encoding
-``wanted``      a desired certificate, request or list before it is signed; its differences from the existing one
-``issuing``     makes keys, signs, encodes
-``orders``      checks the arguments of a call and loads its keys and certificates
-``policies``    merges a signing policy with a caller's arguments
-``references``  reads a key or certificate that an argument names
+``names``         distinguished and general names, object identifiers, serial numbers
+``extensions``    extensions from Salt's arguments
+``descriptions``  extensions and names as ``x509.read_*`` returns them
+``loading``       parses bytes in any encoding
+``desired``       a desired certificate, request or list before it is signed; its differences from the existing one
+``issuing``       makes keys, signs, encodes
+``arguments``     checks the arguments of a call and loads its keys and certificates
+``policies``      merges a signing policy with a caller's arguments
+``references``    reads a key or certificate that an argument names
 """

@@ -65,7 +65,7 @@ def need_method(encrypted: Any) -> str:
     return str(method)
 
 
-def kept(role: str, password: str, method: str) -> str:
+def stored_hash(role: str, password: str, method: str) -> str:
     """Return the hash that the server stores for a password.
 
     A password that is a hash already is returned unchanged.
@@ -75,10 +75,10 @@ def kept(role: str, password: str, method: str) -> str:
     return password if password.startswith("SCRAM-SHA-256") else _scram(password, os.urandom(16), _ROUNDS)
 
 
-def is_kept(role: str, password: str, verifier: str, method: str) -> bool:
+def is_stored_hash(role: str, password: str, verifier: str, method: str) -> bool:
     """Return True if ``verifier``, the stored hash, is of this password and this method."""
     if method == "md5":
-        return hmac.compare_digest(kept(role, password, method).encode(), verifier.encode())
+        return hmac.compare_digest(stored_hash(role, password, method).encode(), verifier.encode())
     if password.startswith("SCRAM-SHA-256"):
         return hmac.compare_digest(password.encode(), verifier.encode())
     match = _SCRAM.match(verifier)

@@ -81,7 +81,7 @@ def present(
         secret = None if password in (None, "") else str(password)
         update: dict[str, Any] = {}
         if role is not None:
-            if secret and not refresh_password and postgres.is_kept(name, secret, role["password"], method):
+            if secret and not refresh_password and postgres.is_stored_hash(name, secret, role["password"], method):
                 secret = None
             update = {each: value for each, value in flags.items() if value is not None and role[_FLAGS[each]] != value}
             update |= {"password": True} if secret else {}

@@ -65,7 +65,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ScheduleSettings:
     """Settings of the schedule that apply to all jobs."""
 
     enabled: bool = True
@@ -74,7 +74,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CheckResult:
     """The result of one check of a job."""
 
     progress: Progress
@@ -86,7 +86,7 @@ class Look:
 Draw = Callable[[int, int], int]
 
 
-def look(job: Job, before: Progress, clock: Clock, world: World, draw: Draw) -> Look:
+def check(job: Job, before: Progress, clock: Clock, world: ScheduleSettings, draw: Draw) -> CheckResult:
     """Check whether a job is due. Return its new progress and the function to run.
 
     Raises ValueError for a date of the job that has become invalid (29 February without a year).
@@ -100,7 +100,7 @@ def look(job: Job, before: Progress, clock: Clock, world: World, draw: Draw) -> 
     )
     if not (due or starting or explicit or making_up):
         kept = replace(after, skip_reason=before.skip_reason, skipped_at=before.skipped_at)
-        return Look(kept)
+        return CheckResult(kept)
     function, reason = job.function, ""
     if not starting:
         reason, replaceable = _gate(job, clock.wall, due_at)
@@ -111,8 +111,8 @@ def look(job: Job, before: Progress, clock: Clock, world: World, draw: Draw) -> 
     if not (world.enabled and job.enabled):
         reason = "disabled"
     if reason:
-        return Look(replace(after, skip_reason=reason, skipped_at=clock.wall))
-    return Look(replace(after, last_run=clock.wall), function)
+        return CheckResult(replace(after, skip_reason=reason, skipped_at=clock.wall))
+    return CheckResult(replace(after, last_run=clock.wall), function)
 
 
 def skipped(progress: Progress, reason: str, now: datetime) -> Progress:

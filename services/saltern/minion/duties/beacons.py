@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.system.scheduling.saved import SavedError, save
+from statecore.system.scheduling.schedule_file import ScheduleFileError, save
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -124,7 +124,7 @@ class Beacons:
     def _save(self) -> dict[str, Any]:
         try:
             save(self._file, self._configured, "beacons")
-        except SavedError as error:
+        except ScheduleFileError as error:
             _LOG.error("%s", error)
             return {"unsaved": str(error), "file": str(self._file)}
         return {"unsaved": "", "file": str(self._file)}

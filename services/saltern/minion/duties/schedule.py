@@ -20,9 +20,9 @@ from typing import Any
 from saltern.minion.ipc.messages import JobLoad
 from saltwire.jid import next_jid
 from statecore.runtime.return_delivery import named
-from statecore.system.scheduling.due import Clock, Look, Progress, World, look, skipped
+from statecore.system.scheduling.due import CheckResult, Clock, Progress, ScheduleSettings, check, skipped
 from statecore.system.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of
-from statecore.system.scheduling.saved import SavedError, load, save
+from statecore.system.scheduling.schedule_file import ScheduleFileError, load, save
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -104,7 +104,7 @@ class Schedule:
         """Another process of the minion had the schedule: what was changed there counts, and its start is over."""
         try:
             self._configured = load(self._file) or self._configured
-        except SavedError as error:
+        except ScheduleFileError as error:
             _LOG.error("what was changed of the schedule is not known here: %s", error)
         self._rebuild()
         wall = self._clock().wall
@@ -144,7 +144,7 @@ class Schedule:
     def due(self, running: Running) -> Iterator[JobLoad]:
         """Loads of the jobs that are to run now."""
         clock = self._clock()
-        world = World(
+        world = ScheduleSettings(
             enabled=bool(self.whole.get("enabled", True)), skip_function=str(self.whole.get("skip_function") or "")
         )
         request, self._requested = self._requested, []
@@ -162,14 +162,14 @@ class Schedule:
                 if wanted:
                     yield from self._load(entry.job, entry.data, seen.function)
 
-    def _look(self, entry: ScheduleEntry, job: Job, clock: Clock, world: World) -> Look:
+    def _look(self, entry: ScheduleEntry, job: Job, clock: Clock, world: ScheduleSettings) -> CheckResult:
         try:
-            seen = look(job, entry.progress, clock, world, self._draw)
+            seen = check(job, entry.progress, clock, world, self._draw)
         except ValueError as error:
             # A date that was one yesterday.
             _LOG.error("the job %s of the schedule is left out: %s", job.name, error)
             entry.job, entry.error = None, f"{error}. Ignoring job {job.name}."
-            return Look(entry.progress)
+            return CheckResult(entry.progress)
         entry.progress = seen.progress
         return seen
 
@@ -300,7 +300,7 @@ class Schedule:
         if persist:
             try:
                 save(self._file, self._configured)
-            except SavedError as error:
+            except ScheduleFileError as error:
                 _LOG.error("%s", error)
                 unsaved = str(error)
         return {"schedule": self.whole, "unsaved": unsaved}

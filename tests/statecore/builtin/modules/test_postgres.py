@@ -412,9 +412,9 @@ def test_an_identifier_is_one_or_refused(text):
 @given(password=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))
 @settings(max_examples=20, deadline=None)
 def test_a_password_is_known_again(method, password):
-    verifier = postgres.kept("frank", password, method)
-    assert postgres.is_kept("frank", password, verifier, method)
-    assert not postgres.is_kept("frank", password + "x", verifier, method)
+    verifier = postgres.stored_hash("frank", password, method)
+    assert postgres.is_stored_hash("frank", password, verifier, method)
+    assert not postgres.is_stored_hash("frank", password + "x", verifier, method)
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_passwords_are_prepared_as_salt_does(password, oracle):
         "try: print(p._verify_password('frank', password, mine, 'scram-sha-256'))\n"
         "except ValueError: print('refused')"
     )
-    mine = postgres.kept("frank", password, "scram-sha-256")
+    mine = postgres.stored_hash("frank", password, "scram-sha-256")
     done = subprocess.run(
         [oracle.venv / "bin/python", "-c", asked], input=json.dumps([password, mine]), capture_output=True, text=True
     )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statecore.system.scheduling.due import Clock, Progress, World, look, skipped
+from statecore.system.scheduling.due import Clock, Progress, ScheduleSettings, check, skipped
 from statecore.system.scheduling.job import Job
 
 #: A Saturday.
@@ -24,7 +24,7 @@ class Played:
     """A job and a clock that the test moves."""
 
     job: Job
-    world: World = field(default_factory=World)
+    world: ScheduleSettings = field(default_factory=ScheduleSettings)
     drawn: int = 0
     wall: datetime = START
     steady: float = 1000.0
@@ -34,7 +34,7 @@ class Played:
     reasons: list[str] = field(default_factory=list)
 
     def look(self) -> None:
-        seen = look(
+        seen = check(
             self.job, self.progress, Clock(self.wall, self.steady), self.world, lambda low, high: low + self.drawn
         )
         self.progress = seen.progress
@@ -66,7 +66,7 @@ class Played:
 
 def played(data: Mapping[str, Any], *, whole: Mapping[str, Any] | None = None, drawn: int = 0, **world: Any) -> Played:
     job = Job.of("j", {"function": "test.ping", **data}, whole or {}, {"lunch": "12:00:20"}, START)
-    return Played(job, World(**world), drawn)
+    return Played(job, ScheduleSettings(**world), drawn)
 
 
 #: What the job is, for how many seconds it is looked at from noon, when it ran.
@@ -297,7 +297,7 @@ def test_the_next_time_is_told() -> None:
 def test_a_date_that_can_no_more_be_read_is_an_error_that_names_it() -> None:
     leap_day = Job.of("j", {"function": "test.ping", "when": "Feb 29"}, {}, {}, datetime(2028, 1, 1))
     with pytest.raises(ValueError, match="'Feb 29': day is out of range"):
-        look(leap_day, Progress(), Clock(datetime(2029, 1, 1), 0.0), World(), lambda low, _: low)
+        check(leap_day, Progress(), Clock(datetime(2029, 1, 1), 0.0), ScheduleSettings(), lambda low, _: low)
 
 
 def test_a_run_that_did_not_take_place_says_why() -> None:

@@ -312,7 +312,7 @@ def _told(row: dict[str, str], *, return_password: bool) -> dict[str, Any]:
 def _hashed(name: str, password: Any, encrypted: Any) -> str | None:
     if password in (None, ""):
         return None
-    return postgres.kept(name, str(password), postgres.need_method(encrypted))
+    return postgres.stored_hash(name, str(password), postgres.need_method(encrypted))
 
 
 def _create(ctx: Context, to: Connection, name: str, wish: WantedRole) -> bool:

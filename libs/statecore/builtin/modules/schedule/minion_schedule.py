@@ -9,8 +9,8 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.scheduling.job import GLOBAL
-from statecore.system.scheduling.saved import SavedError, load
-from statecore.system.scheduling.saved import save as save_file
+from statecore.system.scheduling.schedule_file import ScheduleFileError, load
+from statecore.system.scheduling.schedule_file import save as save_file
 
 #: Options of a job that are shown; the rest is the scheduler's.
 _SHOWN = frozenset(
@@ -73,7 +73,7 @@ def changed(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any])
         whole[request["name"]] = request["schedule"]
     try:
         save_file(schedule_file(ctx), whole)
-    except SavedError as error:
+    except ScheduleFileError as error:
         raise CommandError(str(error)) from error
     return {"schedule": whole, "unsaved": ""}
 
@@ -97,5 +97,5 @@ def saved_jobs(ctx: Context) -> dict[str, Any]:
         return {}
     try:
         return load(schedule_file(ctx))
-    except SavedError as error:
+    except ScheduleFileError as error:
         raise CommandError(str(error)) from error

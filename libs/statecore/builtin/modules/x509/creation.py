@@ -8,9 +8,9 @@ from statecore.builtin.modules.x509.host_files import put, reader, told
 from statecore.builtin.modules.x509.signers import copied, policy_of, signed_by
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
-from statecore.system.certificates import issuing, loading, orders, policies
-from statecore.system.certificates.orders import CertificateOrder
-from statecore.system.certificates.orders import passphrase as password
+from statecore.system.certificates import arguments, issuing, loading, policies
+from statecore.system.certificates.arguments import CertificateOrder
+from statecore.system.certificates.arguments import passphrase as password
 
 
 def create_private_key(
@@ -86,7 +86,7 @@ def create_certificate(
     if ca_server:
         certificate, own = signed_by(ctx, ca_server, signing_policy, given)
     else:
-        order = orders.certificate(read, policies.merged(policy_of(ctx, signing_policy), given))
+        order = arguments.certificate(read, policies.merged(policy_of(ctx, signing_policy), given))
         certificate, own = _signed(ctx, order, given), order.own_key
     chain = append_certs if isinstance(append_certs, list) else [append_certs] if append_certs else []
     data = issuing.encoded_certificate(
@@ -123,7 +123,7 @@ def create_csr(
     given = _plain(kwargs)
     digest = given.pop("digest", digest)
     issuing.need_encoding(encoding, issuing.OTHERS)
-    wanted, key = orders.request(reader(ctx), private_key, private_key_passphrase, given)
+    wanted, key = arguments.request(reader(ctx), private_key, private_key_passphrase, given)
     data = issuing.encoded(wanted.signed(key, issuing.need_digest(digest)), encoding)
     if path is None:
         return told(data, encoding, raw)
@@ -162,7 +162,7 @@ def create_crl(
     _nothing_more(kwargs)
     issuing.need_encoding(encoding, issuing.OTHERS)
     used = issuing.need_digest(digest)
-    wanted, key = orders.revocation_list(
+    wanted, key = arguments.revocation_list(
         reader(ctx),
         signing_private_key,
         signing_private_key_passphrase,
@@ -182,7 +182,7 @@ def create_crl(
 def _signed(ctx: Context, order: CertificateOrder, given: dict[str, Any]) -> Any:
     if order.signing_key is None:
         raise CommandError("there is no key to sign with")
-    certificate = order.wanted.signed(order.signing_key, order.digest)
+    certificate = order.desired.signed(order.signing_key, order.digest)
     copied(ctx, certificate, given)
     return certificate
 

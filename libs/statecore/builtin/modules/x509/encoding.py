@@ -7,7 +7,7 @@ from typing import Any
 from statecore.builtin.modules.x509.host_files import reader, told
 from statecore.model.context import Context
 from statecore.system.certificates import issuing, loading
-from statecore.system.certificates.orders import passphrase as password
+from statecore.system.certificates.arguments import passphrase as password
 
 
 def encode_certificate(

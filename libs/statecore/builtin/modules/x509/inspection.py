@@ -9,8 +9,8 @@ from typing import Any
 from statecore.builtin.modules.x509.host_files import reader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
-from statecore.system.certificates import issuing, loading, shown
-from statecore.system.certificates.orders import passphrase as password
+from statecore.system.certificates import descriptions, issuing, loading
+from statecore.system.certificates.arguments import passphrase as password
 
 
 def read_certificate(ctx: Context, certificate: Any) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def read_certificate(ctx: Context, certificate: Any) -> dict[str, Any]:
 
         salt '*' x509.read_certificate /etc/pki/mycert.crt
     """
-    return shown.certificate(loading.certificate(reader(ctx)(certificate)).certificate)
+    return descriptions.certificate(loading.certificate(reader(ctx)(certificate)).certificate)
 
 
 def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
@@ -41,12 +41,12 @@ def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
 
 def read_csr(ctx: Context, csr: Any) -> dict[str, Any]:
     """Everything about a request."""
-    return shown.request(loading.request(reader(ctx)(csr)).value)
+    return descriptions.request(loading.request(reader(ctx)(csr)).value)
 
 
 def read_crl(ctx: Context, crl: Any) -> dict[str, Any]:
     """Everything about a revocation list."""
-    return shown.revocation_list(loading.revocation_list(reader(ctx)(crl)).value)
+    return descriptions.revocation_list(loading.revocation_list(reader(ctx)(crl)).value)
 
 
 def get_public_key(ctx: Context, key: Any, passphrase: str | None = None, asObj: Any = None) -> str:

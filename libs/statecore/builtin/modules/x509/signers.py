@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives import serialization
 from statecore.builtin.modules.x509.host_files import put, reader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
-from statecore.system.certificates import issuing, loading, policies, references, shown
+from statecore.system.certificates import descriptions, issuing, loading, policies, references
+from statecore.system.certificates.arguments import passphrase as password
 from statecore.system.certificates.loading import PrivateKey
-from statecore.system.certificates.orders import passphrase as password
 
 #: Seconds that a signing minion has to answer.
 _TIMEOUT = 60
@@ -92,7 +92,7 @@ def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, Any]
     """Puts a copy into ``copypath``, named by the serial number. Raises HostError, InvocationError."""
     if not given.get("copypath"):
         return
-    common = shown.parts(certificate.subject).get("CN", "") if given.get("prepend_cn") else ""
+    common = descriptions.parts(certificate.subject).get("CN", "") if given.get("prepend_cn") else ""
     if "/" in common or common.startswith("."):
         raise InvocationError(f"prepend_cn: '{common}' cannot be part of a file's name")
     name = f"{common}{'-' if common else ''}{certificate.serial_number:x}.crt"

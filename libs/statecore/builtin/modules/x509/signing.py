@@ -10,7 +10,7 @@ from statecore.builtin.modules.x509 import signers
 from statecore.builtin.modules.x509.host_files import reader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, StatecoreError
-from statecore.system.certificates import loading, orders, policies
+from statecore.system.certificates import arguments, loading, policies
 
 
 def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, Any]:
@@ -52,10 +52,10 @@ def sign_remote_certificate(
             return {"data": _with_pem(ctx, open_part), "errors": []}
         given = {name: value for name, value in policies.short(kwargs).items() if name not in signers.SIGNERS}
         signers.need_no_paths(given)
-        order = orders.certificate(reader(ctx), policies.merged(policy, given))
+        order = arguments.certificate(reader(ctx), policies.merged(policy, given))
         if order.signing_key is None:
             return _refused("there is no key to sign with")
-        certificate = order.wanted.signed(order.signing_key, order.digest)
+        certificate = order.desired.signed(order.signing_key, order.digest)
         signers.copied(ctx, certificate, policy)
         return {"data": certificate.public_bytes(serialization.Encoding.DER), "errors": []}
     except StatecoreError as error:

@@ -8,9 +8,9 @@ from typing import Any
 from statecore.builtin.modules.x509.host_files import reader
 from statecore.builtin.modules.x509.inspection import get_public_key
 from statecore.model.context import Context
-from statecore.system.certificates import issuing, loading, references, shown
-from statecore.system.certificates.orders import passphrase as password
-from statecore.system.certificates.orders import whole
+from statecore.system.certificates import descriptions, issuing, loading, references
+from statecore.system.certificates.arguments import passphrase as password
+from statecore.system.certificates.arguments import whole
 
 
 def expires(ctx: Context, certificate: Any, days: int = 0) -> bool:
@@ -62,7 +62,7 @@ def verify_crl(ctx: Context, crl: Any, cert: Any) -> bool:
 
 def _introduced(ctx: Context, certificate: Any) -> dict[str, Any]:
     found = loading.certificate(reader(ctx)(certificate)).certificate
-    common = shown.parts(found.subject).get("CN")
+    common = descriptions.parts(found.subject).get("CN")
     return ({"path": certificate} if references.is_path(certificate) else {}) | (
         {} if common is None else {"cn": common}
     )

@@ -9,8 +9,8 @@ from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.types import Plan
-from statecore.system.certificates import issuing, loading, orders, policies, references, wanted
-from statecore.system.certificates.orders import passphrase as password
+from statecore.system.certificates import arguments, desired, issuing, loading, policies, references
+from statecore.system.certificates.arguments import passphrase as password
 
 #: Days before its end at which a certificate is made anew, where nothing else is said. Salt 3008.
 _DAYS_REMAINING = 90
@@ -83,13 +83,13 @@ def certificate_managed(
         given, rest = split({**kwargs, **asked, "check_cmd": check_cmd})
         chain = append_certs if isinstance(append_certs, list) else [append_certs] if append_certs else []
         issuing.need_certificate_encoding(encoding, bool(chain))
-        left = orders.whole("days_remaining", days_remaining, _DAYS_REMAINING)
+        left = arguments.whole("days_remaining", days_remaining, _DAYS_REMAINING)
         file = ManagedFile.of(ctx, name, given)
         current, changes = _current(file, password("pkcs12_passphrase", pkcs12_passphrase))
         own_key = None
         try:
             policy = ctx.call("x509.get_signing_policy", signing_policy, ca_server=ca_server) if signing_policy else {}
-            order = orders.certificate(_read(ctx), policies.merged(policy, rest), remote=bool(ca_server))
+            order = arguments.certificate(_read(ctx), policies.merged(policy, rest), remote=bool(ca_server))
             own_key = order.own_key
             if encoding == "pkcs12" and own_key is None:
                 raise InvocationError(
@@ -102,7 +102,7 @@ def certificate_managed(
                 raise
         else:
             if current is not None:
-                changes |= order.wanted.changes(current.certificate, order.digest)
+                changes |= order.desired.changes(current.certificate, order.digest)
                 changes |= _of_form(current, encoding, behind, pkcs12_friendlyname)
                 if "serial_number" in changes:
                     changes["serial_number"] = serial_number
@@ -156,10 +156,10 @@ def _of_form(
         found["encoding"] = encoding
     elif encoding == "pkcs12" and (current.friendly_name or b"").decode() != (friendly_name or ""):
         found["pkcs12_friendlyname"] = friendly_name
-    if not wanted.same_chain(current.chain, behind):
+    if not desired.same_chain(current.chain, behind):
         found["additional_certs"] = True
     return found
 
 
-def _read(ctx: Context) -> orders.Read:
+def _read(ctx: Context) -> arguments.Read:
     return lambda reference: references.content(ctx.host, reference)

@@ -9,7 +9,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Plan
 from statecore.system.certificates import issuing, loading
-from statecore.system.certificates.orders import passphrase as password
+from statecore.system.certificates.arguments import passphrase as password
 
 
 def private_key_managed(

@@ -9,7 +9,7 @@ from cryptography.x509 import InvalidVersion
 from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
 from statecore.model.context import Context
 from statecore.model.types import Plan
-from statecore.system.certificates import issuing, loading, orders, references
+from statecore.system.certificates import arguments, issuing, loading, references
 
 
 def csr_managed(
@@ -41,11 +41,11 @@ def csr_managed(
         def make() -> bytes:
             if current is not None and not set(changes) - {"encoding"}:
                 return issuing.encoded(current.value, encoding)
-            wanted, key = orders.request(_read(ctx), private_key, private_key_passphrase, rest)
+            wanted, key = arguments.request(_read(ctx), private_key, private_key_passphrase, rest)
             return issuing.encoded(wanted.signed(key, digest), encoding)
 
         try:
-            wanted, key = orders.request(_read(ctx), private_key, private_key_passphrase, rest)
+            wanted, key = arguments.request(_read(ctx), private_key, private_key_passphrase, rest)
         except references.NoSuchFile:
             # A key that another state is to make: the file cannot be right, and making it will tell.
             if current is not None:
@@ -72,5 +72,5 @@ def _current(file: ManagedFile) -> tuple[loading.Loaded[Any] | None, dict[str, A
         return None, {"invalid_version": True, "replaced": file.name}
 
 
-def _read(ctx: Context) -> orders.Read:
+def _read(ctx: Context) -> arguments.Read:
     return lambda reference: references.content(ctx.host, reference)

@@ -12,7 +12,7 @@ from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, need_n
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.types import Plan
-from statecore.system.certificates import issuing, loading, orders, references
+from statecore.system.certificates import arguments, issuing, loading, references
 
 #: Days before its end at which a list is made anew, where nothing else is said. Salt 3008.
 _DAYS_REMAINING = 30
@@ -51,7 +51,7 @@ def crl_managed(
             raise InvocationError(f"extensions is a map, not {extensions!r}")
         digest = issuing.need_digest(digest)
         issuing.need_encoding(encoding, issuing.OTHERS)
-        left = orders.whole("days_remaining", days_remaining, _DAYS_REMAINING)
+        left = arguments.whole("days_remaining", days_remaining, _DAYS_REMAINING)
         file = ManagedFile.of(ctx, name, given)
         asked = dict(extensions or {})
         counts = asked.get("cRLNumber") == "auto"
@@ -60,7 +60,7 @@ def crl_managed(
         current, changes = _current(file)
 
         def order(more: Mapping[str, Any]) -> Any:
-            return orders.revocation_list(
+            return arguments.revocation_list(
                 lambda reference: references.content(ctx.host, reference),
                 signing_private_key,
                 signing_private_key_passphrase,

@@ -13,7 +13,7 @@ from typing import Any
 from cryptography import x509
 
 from statecore.model.errors import InvocationError
-from statecore.system.certificates import extensions, issuing, loading, names, wanted
+from statecore.system.certificates import desired, extensions, issuing, loading, names
 from statecore.system.certificates.loading import PrivateKey
 
 #: Function from a reference (path, text or bytes) to its bytes.
@@ -53,7 +53,7 @@ _REQUEST = frozenset({*_SUBJECT, *extensions.CERTIFICATE})
 class CertificateOrder:
     """A desired certificate and the keys to sign it."""
 
-    wanted: wanted.WantedCertificate
+    desired: desired.WantedCertificate
     #: None if another minion (ca_server) signs.
     signing_key: PrivateKey | None
     #: The certified private key, if the arguments name it.
@@ -95,18 +95,18 @@ def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -
             "needs public_key, private_key or csr to derive public key to sign"
         )
     days = whole("days_valid", given.get("days_valid"), CERTIFICATE_DAYS)
-    validity = wanted.Validity(given.get("not_before"), given.get("not_after"), days)
+    validity = desired.Validity(given.get("not_before"), given.get("not_after"), days)
     validity.dates()
-    return CertificateOrder(wanted.certificate(given, validity, holder, issuer, request), signing, own, digest)
+    return CertificateOrder(desired.certificate(given, validity, holder, issuer, request), signing, own, digest)
 
 
 def request(
     read: Read, private_key: Any, passphrase: str | None, given: Mapping[str, Any]
-) -> tuple[wanted.WantedRequest, PrivateKey]:
+) -> tuple[desired.WantedRequest, PrivateKey]:
     """Return (desired signing request, private key that signs it). Raises CommandError, InvocationError."""
     _known(given, _REQUEST)
     key = _key(read, private_key, passphrase)
-    return wanted.request(given, key.public_key()), key
+    return desired.request(given, key.public_key()), key
 
 
 def revocation_list(
@@ -118,7 +118,7 @@ def revocation_list(
     include_expired: bool,
     days_valid: Any,
     given: Mapping[str, Any],
-) -> tuple[wanted.WantedList, PrivateKey]:
+) -> tuple[desired.WantedList, PrivateKey]:
     """Return (desired revocation list, private key that signs it). Raises CommandError, InvocationError."""
     if not signing_cert:
         raise InvocationError("signing_cert is needed: a revocation list names its issuer")
@@ -127,7 +127,7 @@ def revocation_list(
     if not _pair(issuer, key):
         raise InvocationError("Signing private key does not match the certificate's public key")
     rows = [row for each in _rows(revoked) if (row := _revocation(read, each, include_expired)) is not None]
-    return wanted.revocation_list(issuer, whole("days_valid", days_valid, LIST_DAYS), rows, given), key
+    return desired.revocation_list(issuer, whole("days_valid", days_valid, LIST_DAYS), rows, given), key
 
 
 def whole(argument: str, value: Any, usual: int) -> int:
@@ -179,7 +179,7 @@ def _rows(revoked: Any) -> Iterable[Mapping[str, Any]]:
         yield row
 
 
-def _revocation(read: Read, row: Mapping[str, Any], include_expired: bool) -> wanted.Revocation | None:
+def _revocation(read: Read, row: Mapping[str, Any], include_expired: bool) -> desired.Revocation | None:
     allowed = ("certificate", "serial_number", "not_after", "revocation_date", "extensions")
     if unknown := [name for name in row if name not in allowed]:
         raise InvocationError(f"revoked: a row has no {', '.join(map(str, unknown))}; it has {', '.join(allowed)}")
@@ -198,4 +198,4 @@ def _revocation(read: Read, row: Mapping[str, Any], include_expired: bool) -> wa
     given = row.get("extensions") or {}
     if not isinstance(given, Mapping):
         raise InvocationError(f"revoked: extensions is a map, not {given!r}")
-    return wanted.Revocation(serial, date, given)
+    return desired.Revocation(serial, date, given)

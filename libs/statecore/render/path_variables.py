@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 
-def place(path: str) -> dict[str, str]:
+def template_variables(path: str) -> dict[str, str]:
     """Return the variables ``tplfile``, ``tpldir``, ``tpldot`` and ``tplroot`` for the template at ``path`` in the
     tree.
 
@@ -20,7 +20,7 @@ def place(path: str) -> dict[str, str]:
     }
 
 
-def of_sls(path: str, sls: str, saltenv: str, file: str) -> dict[str, str]:
+def sls_variables(path: str, sls: str, saltenv: str, file: str) -> dict[str, str]:
     """Return the path variables of an SLS. ``path`` is its path in the tree, ``file`` its path on disk.
 
     ``slspath`` is the SLS file's directory, for ``init.sls`` and for other files.
@@ -31,7 +31,7 @@ def of_sls(path: str, sls: str, saltenv: str, file: str) -> dict[str, str]:
         "saltenv": saltenv,
         "env": saltenv,
         "tplpath": file,
-        **place(path),
+        **template_variables(path),
         "slspath": directory,
         "slsdotpath": directory.replace("/", "."),
         "slscolonpath": directory.replace("/", ":"),

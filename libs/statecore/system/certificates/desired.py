@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives import hashes
 
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.certificates import extensions, issuing, loading, names
+from statecore.system.certificates.descriptions import hexadecimal, identifier
 from statecore.system.certificates.extensions import Built, Parties
 from statecore.system.certificates.loading import PrivateKey, PublicKey
-from statecore.system.certificates.shown import hexadecimal, identifier
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ _MAX_BYTES = 64 * 2**20
 _FRESH = 86_400.0
 
 
-class KeptYaml:
+class YamlCache:
     """The YAML cache in a minion's ``cachedir``. If ``cachedir`` is empty, nothing is cached."""
 
     def __init__(self, cachedir: str) -> None:

@@ -14,7 +14,7 @@ import yaml
 from statecore.host.content import atomic_file
 
 
-class SavedError(Exception):
+class ScheduleFileError(Exception):
     """The file cannot be read or written. str() holds its path and the reason."""
 
 
@@ -25,12 +25,12 @@ def load(file: Path, key: str = "schedule") -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
-        raise SavedError(f"{file}: cannot be read: {error}") from error
+        raise ScheduleFileError(f"{file}: cannot be read: {error}") from error
     whole = saved.get(key) if isinstance(saved, dict) else saved
     if whole is None:
         return {}
     if not isinstance(whole, dict):
-        raise SavedError(f"{file}: must hold `{key}:` and a map, not {whole!r}")
+        raise ScheduleFileError(f"{file}: must hold `{key}:` and a map, not {whole!r}")
     return whole
 
 
@@ -41,7 +41,7 @@ def save(file: Path, whole: Mapping[str, Any], key: str = "schedule") -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         atomic_file.write(file, yaml.safe_dump({key: kept}, allow_unicode=True))
     except (OSError, yaml.YAMLError) as error:
-        raise SavedError(f"{file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
+        raise ScheduleFileError(f"{file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _without_notes(data: Any) -> Any:

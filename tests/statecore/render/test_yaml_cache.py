@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.render import kept_yaml, yaml
-from statecore.render.kept_yaml import KeptYaml
+from statecore.render import yaml, yaml_cache
 from statecore.render.yaml import YamlFault
+from statecore.render.yaml_cache import YamlCache
 from statecore.runtime.runtime import local_runtime
 
 LONG = "# " + "x" * 8_192 + "\n"
@@ -37,7 +37,7 @@ def once(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         texts.append(text)
         return real(text)
 
-    monkeypatch.setattr(kept_yaml.yaml_text, "load", load)
+    monkeypatch.setattr(yaml_cache.yaml_text, "load", load)
     return texts
 
 
@@ -59,8 +59,8 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 def test_the_same_is_read_again_without_reading_yaml(tmp_path: Path, once: list[str], name: str) -> None:
     text = LONG + KEPT[name]
-    first = KeptYaml(str(tmp_path)).load(text)
-    again = KeptYaml(str(tmp_path)).load(text)
+    first = YamlCache(str(tmp_path)).load(text)
+    again = YamlCache(str(tmp_path)).load(text)
     assert exact(first) == exact(again) == exact(yaml.load(text))
     assert once[:1] == once[:-1] == [text]
     (place,) = files(tmp_path)
@@ -83,48 +83,48 @@ def test_what_is_not_kept(tmp_path: Path, name: str) -> None:
         expected = exact(yaml.load(NOT_KEPT[name]))
     except YamlFault:
         with pytest.raises(YamlFault):
-            KeptYaml(str(tmp_path)).load(NOT_KEPT[name])
+            YamlCache(str(tmp_path)).load(NOT_KEPT[name])
     else:
-        assert exact(KeptYaml(str(tmp_path)).load(NOT_KEPT[name])) == expected
+        assert exact(YamlCache(str(tmp_path)).load(NOT_KEPT[name])) == expected
     assert files(tmp_path) == []
 
 
 def test_shared_anchors_stay_shared(tmp_path: Path) -> None:
-    data = KeptYaml(str(tmp_path)).load(NOT_KEPT["anchors"])
+    data = YamlCache(str(tmp_path)).load(NOT_KEPT["anchors"])
     assert data["a"] is data["b"]
 
 
 def test_a_fault_is_no_data(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(YamlFault, match="conflicting ID 'a'"):
-            KeptYaml(str(tmp_path)).load(LONG + "a: 1\na: 2\n")
+            YamlCache(str(tmp_path)).load(LONG + "a: 1\na: 2\n")
     assert files(tmp_path) == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xc1", b"\xdc", b"\x81\xa1a"])
 def test_a_damaged_file_is_read_anew(tmp_path: Path, damage: bytes) -> None:
     text = LONG + "a: 1\n"
-    KeptYaml(str(tmp_path)).load(text)
+    YamlCache(str(tmp_path)).load(text)
     (place,) = files(tmp_path)
     place.write_bytes(damage)
-    assert KeptYaml(str(tmp_path)).load(text) == {"a": 1}
+    assert YamlCache(str(tmp_path)).load(text) == {"a": 1}
     assert place.read_bytes() == b"\x81\xa1a\x01"
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "yaml").write_text("no directory")
-    assert KeptYaml(str(tmp_path)).load(LONG + "a: 1\n") == {"a": 1}
+    assert YamlCache(str(tmp_path)).load(LONG + "a: 1\n") == {"a": 1}
 
 
 def test_without_a_cachedir_nothing_is_kept(once: list[str]) -> None:
     for _ in range(2):
-        KeptYaml("").load(LONG)
+        YamlCache("").load(LONG)
     assert len(once) == 2
 
 
 def test_the_oldest_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_yaml, "_MAX_FILES", 3)
-    kept = KeptYaml(str(tmp_path))
+    monkeypatch.setattr(yaml_cache, "_MAX_FILES", 3)
+    kept = YamlCache(str(tmp_path))
     for number in range(3):
         kept.load(f"{LONG}a: {number}\n")
     for age, place in enumerate(files(tmp_path)):
@@ -132,23 +132,23 @@ def test_the_oldest_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     before = files(tmp_path)
     kept.load(LONG + "a: 3\n")
     assert set(before) - set(files(tmp_path)) == {before[-1]}
-    monkeypatch.setattr(kept_yaml, "_MAX_BYTES", 4)
+    monkeypatch.setattr(yaml_cache, "_MAX_BYTES", 4)
     kept.load(LONG + "a: 4\n")
     assert len(files(tmp_path)) == 1
 
 
 def test_use_makes_it_young_again(tmp_path: Path) -> None:
-    KeptYaml(str(tmp_path)).load(LONG)
+    YamlCache(str(tmp_path)).load(LONG)
     (place,) = files(tmp_path)
     os.utime(place, (1, 1))
-    KeptYaml(str(tmp_path)).load(LONG)
+    YamlCache(str(tmp_path)).load(LONG)
     assert place.stat().st_mtime > 1
 
 
 def test_another_reader_reads_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    KeptYaml(str(tmp_path)).load(LONG)
-    monkeypatch.setattr(kept_yaml.yaml, "__version__", "another")
-    KeptYaml(str(tmp_path)).load(LONG)
+    YamlCache(str(tmp_path)).load(LONG)
+    monkeypatch.setattr(yaml_cache.yaml, "__version__", "another")
+    YamlCache(str(tmp_path)).load(LONG)
     assert len(files(tmp_path)) == 2
 
 
@@ -161,13 +161,13 @@ _DATA = st.recursive(
 @given(data=_DATA)
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_written_reads_alike_both_times(tmp_path: Path, data: Any) -> None:
-    text = LONG + kept_yaml.yaml.safe_dump(data, allow_unicode=True)
+    text = LONG + yaml_cache.yaml.safe_dump(data, allow_unicode=True)
     try:
         expected = exact(yaml.load(text))
     except YamlFault:
         return
     for _ in range(2):
-        assert exact(KeptYaml(str(tmp_path)).load(text)) == expected
+        assert exact(YamlCache(str(tmp_path)).load(text)) == expected
 
 
 def test_states_are_kept_and_pillars_are_not(tmp_path: Path) -> None:

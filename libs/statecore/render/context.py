@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from statecore.model.ports import Files
 from statecore.render.jinja import Jinja
-from statecore.render.kept_yaml import KeptYaml
 from statecore.render.memory import RenderMemory
+from statecore.render.yaml_cache import YamlCache
 
 
 class SlsSource(NamedTuple):
@@ -37,7 +37,7 @@ class RenderContext(NamedTuple):
     jinja: Jinja
     #: Jinja's options for this file.
     jinja_options: Mapping[str, Any]
-    kept: KeptYaml
+    kept: YamlCache
     #: The text after the renderer's name in the file's first line.
     arguments: str = ""
     #: Cache shared with other renderings, or None.
