@@ -40,13 +40,13 @@ from statecore.sources.local_tree import LocalFiles
 if TYPE_CHECKING:
     from statecore import render
     from statecore.engine import call as engine_call
-    from statecore.render import kept_yaml
+    from statecore.render import yaml_cache
     from statecore.runtime import localconfig, master_data
 else:
     # test.ping renders nothing and compiles no pillar: without these it takes half the time to start.
     render = lazy_module("statecore.render")
     engine_call = lazy_module("statecore.engine.call")
-    kept_yaml = lazy_module("statecore.render.kept_yaml")
+    yaml_cache = lazy_module("statecore.render.yaml_cache")
     localconfig = lazy_module("statecore.runtime.localconfig")
     master_data = lazy_module("statecore.runtime.master_data")
 
@@ -266,7 +266,7 @@ class Contexts:
                 functions=functions,
                 renderers=renderers,
                 matchers=matchers,
-                kept=kept_yaml.KeptYaml(str(opts.get("cachedir") or "")),
+                kept=yaml_cache.YamlCache(str(opts.get("cachedir") or "")),
             )
         )
         templates: Templates = deferred(lambda: tree.templates)

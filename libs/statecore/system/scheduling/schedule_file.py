@@ -19,7 +19,7 @@ class ScheduleFileError(Exception):
 
 
 def load(file: Path, key: str = "schedule") -> dict[str, Any]:
-    """Return the map saved under ``key``; {} if there is no file. Raises SavedError."""
+    """Return the map saved under ``key``; {} if there is no file. Raises ScheduleFileError."""
     try:
         saved = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -35,7 +35,7 @@ def load(file: Path, key: str = "schedule") -> dict[str, Any]:
 
 
 def save(file: Path, whole: Mapping[str, Any], key: str = "schedule") -> None:
-    """Replace the file atomically. Names that begin with ``_`` are not written. Raises SavedError."""
+    """Replace the file atomically. Names that begin with ``_`` are not written. Raises ScheduleFileError."""
     kept = {name: _without_notes(data) for name, data in whole.items() if not str(name).startswith("__")}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
