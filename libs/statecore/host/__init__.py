@@ -1,1 +1,1 @@
-"""The managed host: its root directory, users, commands, and the files that states write on it."""
+"""The managed host: its root directory, its users and commands, and the files that states write on it."""

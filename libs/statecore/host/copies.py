@@ -1,4 +1,4 @@
-"""Copies of files and directories, plain or of a mounted host: bytes in blocks, modes, times, extended attributes."""
+"""Copies of files and directories, on this machine or on a mounted host: content, modes, times, extended attributes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from statecore.host.rooted_path import located
 
-#: Bytes read at a time.
+#: Bytes per read.
 _BLOCK = 1024 * 1024
 
-#: Extended attributes that speak of the content: a new one must not inherit the powers or the seal of the old.
+#: Extended attributes that belong to the content: a new content must not inherit capabilities and signatures of the old.
 _OF_CONTENT = frozenset({"security.capability", "security.ima", "security.evm"})
 
-#: What a file system says that has no extended attributes, or not for such files.
+#: Error numbers of file systems without extended attributes, or without them for this kind of file.
 _NO_EXTENDED = frozenset({errno.ENOTSUP, errno.ENOSYS, errno.ENODATA})
 
 
 def same_content(one: Path, other: Path) -> bool:
-    """Whether two files hold the same bytes; never both, or either, in memory. Raises OSError."""
+    """Return whether two files have the same bytes. The files are compared in blocks. Raises OSError."""
     with one.open("rb") as first, other.open("rb") as second:
         if os.fstat(first.fileno()).st_size != os.fstat(second.fileno()).st_size:
             return False
@@ -32,13 +32,13 @@ def same_content(one: Path, other: Path) -> bool:
 
 
 def copy_content(source: Path, target: Path) -> None:
-    """Puts the bytes of a file into another, which is made. Raises OSError."""
+    """Copy the content of a file to ``target``, which is created or overwritten. Raises OSError."""
     with source.open("rb") as data, target.open("wb") as file:
         shutil.copyfileobj(data, file, _BLOCK)
 
 
 def copy_attributes(source: Path, target: Path) -> None:
-    """Gives a file or directory another's mode, times and extended attributes. Raises OSError."""
+    """Copy the mode and the times of a file or directory. Raises OSError."""
     found = source.stat()
     target.chmod(stat.S_IMODE(found.st_mode))
     with located(target, follow=True) as (name, way):
@@ -46,7 +46,9 @@ def copy_attributes(source: Path, target: Path) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copies a file with its mode and times; a link as a link, which replaces what is there. Raises OSError."""
+    """Copy a file with its mode and times. A symbolic link is copied as a link and replaces ``target``. Raises
+    OSError.
+    """
     if source.is_symlink():
         target.unlink(missing_ok=True)
         target.symlink_to(source.readlink())
@@ -56,7 +58,9 @@ def copy(source: Path, target: Path) -> None:
 
 
 def copy_tree(origin: Path, place: Path) -> None:
-    """A directory with all that is in it; links as links. Pipes and devices are made anew, not read."""
+    """Copy a directory with its content. Links are copied as links; pipes and device files are created anew. Raises
+    OSError.
+    """
     place.mkdir()
     for entry in origin.iterdir():
         mode = entry.lstat().st_mode
@@ -71,7 +75,9 @@ def copy_tree(origin: Path, place: Path) -> None:
 
 
 def extended(path: str | int) -> dict[str, bytes]:
-    """Extended attributes, ACLs and the security context among them; {} where the file system has none."""
+    """Return the extended attributes of a file, including ACLs and the security context; {} when the file system has
+    none.
+    """
     try:
         names = os.listxattr(path)
         return {name: os.getxattr(path, name) for name in names if name not in _OF_CONTENT}
@@ -82,9 +88,12 @@ def extended(path: str | int) -> dict[str, bytes]:
 
 
 def extend(descriptor: int, name: str, value: bytes) -> None:
+    """Set an extended attribute. Ignored when the file system has none, or the security policy refuses it. Raises
+    OSError.
+    """
     try:
         os.setxattr(descriptor, name, value)
     except OSError as error:
-        # Security contexts are the policy's to refuse: the new file has the one that its directory gives.
+        # The security policy may refuse a context. The new file then keeps the default of its directory.
         if error.errno not in _NO_EXTENDED and not name.startswith("security."):
             raise

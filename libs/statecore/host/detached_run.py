@@ -1,5 +1,7 @@
-"""Commands that may leave daemons behind. Their output goes to a file on the host and not through a pipe: a daemon that
-keeps the pipe open would hold up whoever waits for the end of the output, for as long as the daemon lives."""
+"""Commands that may start daemons. The output goes to files on the host instead of pipes.
+
+A daemon inherits the pipe of its parent: a reader would wait for the end of the output as long as the daemon lives.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,16 @@ from statecore.host.rooted_path import located
 from statecore.model.errors import HostError
 from statecore.model.ports import CommandResult, ManagedHost
 
-#: The command in place of the shell, its output in the files given first.
+#: Shell script: runs its arguments as a command, with the output in the files named by the first two arguments.
 _REDIRECT = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err" </dev/null'
 
 
 def run_detached(
     host: ManagedHost, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> CommandResult:
-    """Runs a program of the host and waits for it, but not for what it leaves behind. Raises HostError as host.run does."""
+    """Run a program of the host and wait for its end, but not for daemons that it started. Raises HostError as
+    host.run does.
+    """
     name = f"/tmp/.saltern-run-{os.urandom(8).hex()}"
     places = [f"{name}.{suffix}" for suffix in ("out", "err")]
     files = [host.path(place) for place in places]
@@ -35,5 +39,5 @@ def run_detached(
         for file in files:
             with contextlib.suppress(OSError):
                 file.unlink()
-    # What the shell itself says (it could not start the program) is not in the files.
+    # Messages of the shell itself (the program could not be started) are not in the files.
     return result._replace(stdout=out + result.stdout, stderr=err + result.stderr)

@@ -1,4 +1,6 @@
-"""What ``chattr`` sets on a file (immutable, append only, no dump), by the host's own programs lsattr and chattr."""
+"""chattr attributes of a file (immutable, append only, no dump), read and set by the host's own programs lsattr and
+chattr.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +9,25 @@ from typing import NamedTuple
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import CommandResult, ManagedHost
 
-#: The letters that may be set; others that lsattr shows are the file system's own. Salt: modules/file.py, lsattr.
+#: Letters that may be set. The file system sets the others that lsattr shows. Salt: salt/modules/file.py, lsattr
 LETTERS = "aAcCdDeijPsStTu"
 
-#: Letters of a file that nobody may write, rename or give away.
+#: Letters that prevent writing, renaming and changes of the owner.
 SEALS = "ai"
 
-#: What has extents keeps them: nothing takes this letter off.
+#: Letters that are never removed: a file with extents keeps them.
 _KEPT = "e"
 
 
 class Difference(NamedTuple):
-    """Letters to be set, and to be taken off."""
+    """Letters to set, and letters to remove."""
 
     added: str
     removed: str
 
 
 def checked(wanted: object) -> str:
-    """The letters of an argument. Raises InvocationError."""
+    """Return the letters of a state's argument ``attrs``. Raises InvocationError for unknown letters."""
     letters = str(wanted)
     if unknown := sorted(set(letters) - set(LETTERS)):
         raise InvocationError(f"attrs are letters of {LETTERS}, not {''.join(unknown)!r}")
@@ -33,7 +35,9 @@ def checked(wanted: object) -> str:
 
 
 def read(host: ManagedHost, name: str) -> str:
-    """The letters of a file, by the host's own name of it. Raises HostError, also where the file system has none."""
+    """Return the letters of a file at the host's path ``name``. Raises HostError, also when the file system has no
+    such attributes.
+    """
     told = _run(host, "lsattr", "-d", name)
     shown = told.stdout.split(None, 1)
     if told.retcode or not shown:
@@ -42,13 +46,13 @@ def read(host: ManagedHost, name: str) -> str:
 
 
 def difference(found: str, wanted: str) -> Difference:
-    """What is to be done to a file that has these letters. Pure."""
+    """Return the letters to set and to remove on a file that has the letters ``found``."""
     new = set(wanted) | (set(found) & set(_KEPT))
     return Difference("".join(sorted(new - set(found))), "".join(sorted(set(found) - new)))
 
 
 def change(host: ManagedHost, name: str, todo: Difference) -> None:
-    """Sets and takes off letters. Raises HostError."""
+    """Set and remove letters of a file. Raises HostError."""
     for sign, letters in (("-", todo.removed), ("+", todo.added)):
         if letters:
             told = _run(host, "chattr", f"{sign}{letters}", name)

@@ -1,8 +1,10 @@
-"""The managed host: this machine, or a system mounted somewhere below us. The only road to files, users and programs.
+"""The managed host: this machine, or a system mounted in a directory. All access to files, users and programs goes
+through it.
 
-Paths are the host's own. In a mounted root they are resolved component by component: an absolute symlink starts again at
-the root, ``..`` stops at it, so nothing ever leads outside; ``rooted_path`` keeps it so while they are used. Commands in a
-mounted root run by chroot, which needs root and a userland in it; or, with ``host_pid``, in the host's own namespaces.
+Paths are the host's own paths. In a mounted root they are resolved component by component: an absolute symbolic link
+starts at the root again, and ``..`` stops at the root, so no path leads outside. ``rooted_path`` ensures the same at
+the time of use. Commands of a mounted root run in a chroot, which needs root and a userland; with ``host_pid`` they run
+in the host's namespaces.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ from statecore.host.rooted_path import MAX_LINKS, below
 from statecore.model.errors import HostError
 from statecore.model.ports import CommandResult
 
-#: Where programs of the host are looked for when nothing else says so.
+#: Default PATH of the host.
 HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Account(NamedTuple):
-    """A line of /etc/passwd."""
+    """User account: fields of a line of /etc/passwd."""
 
     name: str
     uid: int
@@ -39,32 +41,38 @@ class Account(NamedTuple):
 
 
 class Host:
-    """Implements ports.ManagedHost."""
+    """Implementation of ``ports.ManagedHost``."""
 
     def __init__(self, root: str | Path = "/", *, host_pid: bool = False) -> None:
-        """``host_pid``: process 1 is the host's init; its root is the host's where no other is named."""
+        """``host_pid``: process 1 is the host's init. With the default ``root``, the root of process 1 is the host's
+        root.
+        """
         self._host_pid = host_pid
         self._root = Path(namespaces.FIRST / "root" if host_pid and str(root) == "/" else root).absolute()
         self._mounted = str(self._root) != "/"
-        #: Makes paths that no link, and no swap of one, leads out of the root.
+        #: Class of the paths of this host; see ``rooted_path``.
         self._place = below(self._root)
-        #: file -> (its state, its parsed lines); users and groups of a mounted host are read again only when they changed.
+        #: Path -> ((mtime in ns, size), parsed lines): /etc/passwd and /etc/group are parsed again only after a change.
         self._parsed: dict[str, tuple[tuple[int, int], list[list[str]]]] = {}
-        #: What commands of a mounted host get besides: our own variables say nothing about it.
+        #: Environment variables for commands of a mounted host, which do not inherit those of this process.
         self._variables: dict[str, str] = {}
 
     @property
     def root(self) -> Path:
-        """Where the host's ``/`` is for us."""
+        """Path of the host's ``/`` for this process."""
         return self._root
 
     @property
     def mounted(self) -> bool:
-        """True when root is not ``/``."""
+        """True when the host's root is not ``/``."""
         return self._mounted
 
     def path(self, path: str, *, follow: bool = True) -> Path:
-        """Our path for the host's absolute ``path``; the last component is followed only if ``follow``. Raises HostError."""
+        """Convert the host's absolute path to a path for this process. The last component is resolved only if
+        ``follow``.
+
+        Raises HostError for a relative path, a null byte, and links in a loop.
+        """
         if not path.startswith("/"):
             raise HostError(f"'{path}' is not an absolute path")
         if "\0" in path:
@@ -107,7 +115,10 @@ class Host:
         timeout: float | None = None,
         merge_stderr: bool = False,
     ) -> CommandResult:
-        """Runs on the host and waits; a str runs through ``shell``. Raises HostError when it cannot be started."""
+        """Run a command on the host and wait for its end. A text runs through ``shell``. ``timeout`` is in seconds.
+
+        After the timeout the command and its children are ended. Raises HostError when the command cannot be started.
+        """
         argv = [shell or "/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
         self._startable(argv[0])
         if cwd is not None and not (cwd.startswith("/") and self.path(cwd).is_dir()):
@@ -123,7 +134,7 @@ class Host:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
                     env=self._environment(env, account, clean=clean_env),
-                    # A group of its own, so that a command out of time goes with all that it started.
+                    # A process group of its own, so that the timeout also ends the command's children.
                     start_new_session=True,
                     preexec_fn=lambda: self._enter(entered, ids, directory, required=cwd is not None, umask=umask),
                 )
@@ -140,17 +151,21 @@ class Host:
         )
 
     def mount_table(self) -> str:
-        """mountinfo(5) as a program of the host reads it: of a mounted host what is mounted in its root, by its own paths."""
+        """Return the mount table as proc(5) mountinfo. For a mounted host: the mounts below its root, with the
+        host's paths.
+
+        Raises HostError.
+        """
         table = namespaces.FIRST / "mountinfo" if self._host_pid else Path("/proc/self/mountinfo")
         try:
-            # Undecodable bytes of a path have to come back as they are when it is mounted again.
+            # Bytes of a path that are not UTF-8 must stay the same when the path is mounted again.
             text = table.read_text("utf-8", "surrogateescape")
         except OSError as error:
             raise HostError(f"{table} cannot be read: {error.strerror}") from error
         return _below(text, self._root) if self._mounted and not self._host_pid else text
 
     def which(self, program: str) -> str | None:
-        """The host's absolute path of an executable, None when the host has none of this name."""
+        """Return the host's absolute path of a program; None when the host has no such program."""
         candidates = [program] if program.startswith("/") else [f"{place}/{program}" for place in self._search_path()]
         for candidate in candidates:
             try:
@@ -162,7 +177,7 @@ class Host:
         return None
 
     def uid(self, user: str | int) -> int:
-        """Numeric id of a user. Raises HostError for an unknown name."""
+        """Return the numeric id of a user. Raises HostError for an unknown name."""
         if not isinstance(user, str | int):
             raise HostError(f"{user!r} is the name of no user")
         if isinstance(user, int) or user.isdecimal():
@@ -170,7 +185,7 @@ class Host:
         return self._account(user).uid
 
     def gid(self, group: str | int) -> int:
-        """Numeric id of a group. Raises HostError for an unknown name."""
+        """Return the numeric id of a group. Raises HostError for an unknown name."""
         if not isinstance(group, str | int):
             raise HostError(f"{group!r} is the name of no group")
         if isinstance(group, int) or group.isdecimal():
@@ -186,11 +201,11 @@ class Host:
         raise HostError(f"Group {group} is not available")
 
     def login_group(self, user: str | int) -> int:
-        """Numeric id of the group that a user has at login. Raises HostError for an unknown user."""
+        """Return the numeric id of a user's primary group. Raises HostError for an unknown user."""
         return self._account(str(user)).gid
 
     def user_name(self, uid: int) -> str:
-        """Name of a user id, the number as text when it has none."""
+        """Return the name of a user id; the number as text when it has no name."""
         if not self._mounted:
             try:
                 return pwd.getpwuid(uid).pw_name
@@ -199,7 +214,7 @@ class Host:
         return next((line[0] for line in self._lines("/etc/passwd", 7) if line[2] == str(uid)), str(uid))
 
     def group_name(self, gid: int) -> str:
-        """Name of a group id, the number as text when it has none."""
+        """Return the name of a group id; the number as text when it has no name."""
         if not self._mounted:
             try:
                 return grp.getgrgid(gid).gr_name
@@ -228,7 +243,9 @@ class Host:
         return [account.gid, *member_of]
 
     def _lines(self, path: str, fields: int) -> list[list[str]]:
-        """Colon-separated lines of a file of the mounted host with at least so many fields; [] when there is no file."""
+        """Return the fields of the lines of a colon-separated file of the mounted host, at least ``fields`` each; []
+        without the file.
+        """
         try:
             real = self.path(path)
             state = real.stat()
@@ -263,7 +280,7 @@ class Host:
         return namespaces.of_first(self._root) if self._host_pid else contextlib.nullcontext()
 
     def _identity(self, account: Account | None, group: str | None) -> tuple[int | None, int | None, list[int] | None]:
-        """(uid, gid, supplementary groups) to become; None: stay."""
+        """Return (uid, gid, supplementary groups) for a command; None keeps the current one. Raises HostError."""
         if account is None:
             return (None, self.gid(group), None) if group else (None, None, None)
         if os.geteuid() not in (0, account.uid):
@@ -272,7 +289,7 @@ class Host:
         return account.uid, gid, self._supplementary(account) if os.geteuid() == 0 else None
 
     def set_variable(self, name: str, value: str | None) -> None:
-        """Commands of a mounted host get this variable from now on; None: no more."""
+        """Set an environment variable for later commands of a mounted host; None removes it."""
         if value is None:
             self._variables.pop(name, None)
         else:
@@ -286,7 +303,7 @@ class Host:
             base |= {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
             base |= self._variables
         else:
-            # Messages that are parsed or compared must not depend on the machine's language.
+            # Modules parse and compare messages, so they must be in English on every machine.
             base = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
         if account is not None:
             base |= {"HOME": account.home, "USER": account.name, "LOGNAME": account.name, "SHELL": account.shell}
@@ -301,7 +318,9 @@ class Host:
         required: bool,
         umask: int | None,
     ) -> None:
-        """In the child, before the program starts. The order matters: chroot and groups need root."""
+        """Prepare the child process before the program starts: root, ids, umask, directory. chroot and setgroups
+        come first: they need root.
+        """
         if entered is not None:
             entered.enter()
         elif self._mounted:
@@ -321,7 +340,7 @@ class Host:
             if required:
                 os.chdir(directory)
             else:
-                # A home that is not there is no reason to fail.
+                # A command runs even when the user's home directory does not exist.
                 with contextlib.suppress(OSError):
                     os.chdir(directory)
 
@@ -338,7 +357,7 @@ class Host:
 
 
 def _followed(path: str) -> Path:
-    """What a path of this machine leads to: a file is replaced where it is, not where a link to it is."""
+    """Resolve a link of this machine, so that the link's target is replaced and not the link. Raises HostError."""
     place = Path(path)
     if not place.is_symlink():
         return place
@@ -349,7 +368,7 @@ def _followed(path: str) -> Path:
 
 
 def _link(place: Path) -> str | None:
-    """A link's text; None for what is no link, is not there, or may not be looked at."""
+    """Return the target of a link; None when the path is not a link, does not exist, or is not readable."""
     try:
         return str(place.readlink())
     except OSError:
@@ -357,7 +376,9 @@ def _link(place: Path) -> str | None:
 
 
 def _below(table: str, root: Path) -> str:
-    """The lines of a mount table whose mount points lie in a root, told from it; what the kernel tells after a chroot."""
+    """Return the lines of a mount table whose mount points are below ``root``, relative to it, as the kernel shows
+    after a chroot.
+    """
     top = str(root).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011").replace("\n", "\\012")
     kept = []
     for line in table.splitlines():
@@ -368,18 +389,21 @@ def _below(table: str, root: Path) -> str:
     return "".join(f"{line}\n" for line in kept)
 
 
-#: Seconds that a command which ran out of time has to end by itself before it is killed.
+#: Seconds between SIGTERM and SIGKILL.
 _GRACE = 2.0
 
 
 def said(process: subprocess.Popen[bytes], data: bytes | None, timeout: float | None) -> tuple[bytes, bytes, bool]:
-    """(stdout, stderr, whether it ran out of time) of a leader of its own group, which ends after so many seconds."""
+    """Return (stdout, stderr, timed out) of a process that leads its own process group. ``timeout`` is in seconds.
+
+    After the timeout the whole group gets SIGTERM, then SIGKILL.
+    """
     try:
         out, err = process.communicate(data, timeout)
     except subprocess.TimeoutExpired:
         _signal_group(process, signal.SIGTERM)
         last = _ended(process)
-        # Also where the command itself has ended: what it left behind may ignore the first signal, and hold no pipe.
+        # Also when the command has ended: its children may ignore SIGTERM without having a pipe open.
         _signal_group(process, signal.SIGKILL)
         out, err = last or _ended(process) or _what_there_is(process)
         return out, err, True
@@ -387,7 +411,9 @@ def said(process: subprocess.Popen[bytes], data: bytes | None, timeout: float | 
 
 
 def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes] | None:
-    """All output, once nobody has the pipes any more; None when somebody still has them after a while."""
+    """Return all output when the pipes are closed; None when another process still has them open after _GRACE
+    seconds.
+    """
     try:
         out, err = process.communicate(timeout=_GRACE)
     except subprocess.TimeoutExpired:
@@ -396,7 +422,7 @@ def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes] | None:
 
 
 def _what_there_is(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """The output so far: a process that left the group has the pipes, and lives on."""
+    """Return the output so far. A daemon that left the process group still has the pipes open and keeps running."""
     try:
         out, err = process.communicate(timeout=0)
     except subprocess.TimeoutExpired as late:

@@ -1,6 +1,6 @@
-"""The kernel's inotify through its system calls: watches on files and directory trees, and what they saw. Never waits.
+"""Watches of files and directory trees with the kernel's inotify, for the beacon ``inotify``. Reading never blocks.
 
-Source: inotify(7).
+The system calls are described in inotify(7).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from statecore.host.rooted_path import located
 
-#: Salt's names of what can be asked for.
+#: Salt's names of events and flags -> bits of inotify(7).
 MASKS: Mapping[str, int] = {
     "access": 0x1,
     "modify": 0x2,
@@ -40,32 +40,32 @@ _IGNORED, _IS_DIRECTORY, _OVERFLOW = 0x8000, 0x40000000, 0x4000
 _CREATE, _MOVED_TO = 0x100, 0x80
 _HAPPENED = {bit: f"IN_{name.upper()}" for name, bit in MASKS.items() if bit <= _IGNORED}
 
-#: watch descriptor, mask, cookie, bytes of the name.
+#: Fields: watch descriptor, mask, cookie, length of the name in bytes.
 _HEADER = struct.Struct("iIII")
 _BUFFER = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that happened."""
+    """One event of inotify."""
 
-    #: The configured path that it is below.
+    #: The configured path that contains the changed file.
     root: str
-    #: The file or directory that is watched.
+    #: The watched file or directory.
     watched: str
     path: str
-    #: As pyinotify names it: ``IN_CREATE``, ``IN_CREATE|IN_ISDIR``.
+    #: Names of the event's bits as in pyinotify: ``IN_CREATE``, ``IN_CREATE|IN_ISDIR``.
     mask_name: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """What is watched because it was asked for."""
+    """Settings of a path that the beacon's configuration names."""
 
     mask: int
     recurse: bool
     auto_add: bool
-    #: Where it is for us.
+    #: Path for this process.
     place: Path
 
 
@@ -74,12 +74,12 @@ class _InotifyWatch:
     """A directory or file that the kernel watches."""
 
     root: str
-    #: The host's path.
+    #: The host's own path.
     path: str
 
 
 class Watcher:
-    """Watches of one beacon. Raises OSError where the kernel gives no more of them (fs.inotify.max_user_*)."""
+    """Watches of one beacon. Raises OSError when the kernel's limits (fs.inotify.max_user_*) are reached."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -88,7 +88,9 @@ class Watcher:
         self._watches: dict[int, _InotifyWatch] = {}
 
     def watch(self, path: str, place: Path, masks: Iterable[str], recurse: bool, auto_add: bool) -> None:
-        """Watches the host's ``path``, which we reach at ``place``. What is watched so already is left."""
+        """Watch the host's ``path``, which this process reaches at ``place``. Does nothing when it is already
+        watched in the same way.
+        """
         mask = 0
         for name in masks:
             mask |= MASKS[name]
@@ -101,12 +103,12 @@ class Watcher:
         self._add(path, path, place)
 
     def keep_only(self, paths: Iterable[str]) -> None:
-        """Ends the watches of all others."""
+        """End the watches of all other paths."""
         for path in set(self._roots) - set(paths):
             self._forget(path)
 
     def read(self) -> list[Change]:
-        """What happened since the last call."""
+        """Return the changes since the last call."""
         found: list[Change] = []
         while True:
             try:
@@ -122,7 +124,7 @@ class Watcher:
                 found += self._change(number, mask, name)
 
     def close(self) -> None:
-        """Ends all watches."""
+        """End all watches."""
         os.close(self._handle)
 
     def _change(self, number: int, mask: int, name: str) -> list[Change]:
@@ -145,12 +147,12 @@ class Watcher:
 
     def _add(self, root: str, path: str, place: Path) -> None:
         made = self._roots[root]
-        # To notice directories that come, their creation must be seen whatever is asked for.
+        # auto_add needs the events of new directories, even when the configuration does not ask for them.
         mask = made.mask | (_CREATE | _MOVED_TO if made.auto_add else 0)
         try:
             self._watches[self._begun(place, mask & 0xFFFFFFFF)] = _InotifyWatch(root, path)
         except (FileNotFoundError, NotADirectoryError):
-            # Gone again, or no directory where only those are wanted.
+            # Removed meanwhile, or not a directory although "onlydir" is set.
             return
         if not made.recurse or not place.is_dir():
             return
@@ -159,8 +161,11 @@ class Watcher:
                 self._add(root, os.path.join(path, below.name), below)
 
     def _begun(self, place: Path, mask: int) -> int:
-        """The number of a new watch. Of a mounted host it is begun by the directory's descriptor, and no link is followed: what
-        takes a place meanwhile leads nowhere."""
+        """Return the number of a new watch.
+
+        On a mounted host the watch starts at the directory's descriptor and follows no link, so that a swapped link
+        leads nowhere.
+        """
         with located(place, follow=True) as (name, way):
             inside = name if way is None else f"/proc/self/fd/{way}/{name}"
             wanted = mask if way is None else mask | MASKS["dont_follow"]

@@ -1,8 +1,8 @@
-"""The namespaces of the managed host, where its processes are ours to see: those that its first process lives in.
+"""The namespaces of the managed host, for a minion in a container that shares the host's PID namespace.
 
-A minion in a container that shares the host's PID namespace (Docker's ``--pid=host``, ``hostPID`` of a pod) finds the host's
-init as process 1, and with it the host's root (``/proc/1/root``), mounts, network and name. A command that enters them runs as
-if it had been started on the host: what nsenter(1) does, without the program, and without a process in between.
+With Docker's ``--pid=host`` or a pod's ``hostPID``, process 1 is the host's init. It gives access to the host's root
+(``/proc/1/root``), mounts, network and host name. A command that enters these namespaces runs as if started on the
+host, as with nsenter(1), but without a further program or process.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from statecore.model.errors import HostError
 if TYPE_CHECKING:
     import ctypes
 
-#: The host's first process, as the minion sees it.
+#: Process 1, which is the host's init.
 FIRST = Path("/proc/1")
 
-#: The mounts come last: what the others are opened by may not be there behind them. PID is the minion's own already.
+#: Entered in this order. Mounts are last, because /proc may differ after them. The minion already has the PID namespace.
 _KINDS = ("uts", "ipc", "net", "cgroup", "mnt")
 
 
 @dataclass(frozen=True, slots=True)
 class Namespaces:
-    """Descriptors of the host's namespaces and root, for a child to enter."""
+    """Open descriptors of the host's namespaces and root, for a child process to enter."""
 
     kinds: tuple[int, ...]
     root: int
     libc: ctypes.CDLL
 
     def enter(self) -> None:
-        """In a child that has no threads, as root. Raises OSError."""
+        """Enter the namespaces and the root. Call as root, in a child process with a single thread. Raises OSError."""
         for descriptor in self.kinds:
             if self.libc.setns(descriptor, 0) != 0:
                 raise PermissionError(
@@ -48,8 +48,11 @@ class Namespaces:
 
 @contextlib.contextmanager
 def of_first(root: Path) -> Iterator[Namespaces]:
-    """Those of process 1, which has to have this root: commands must run where files are managed. Raises HostError."""
-    # Milliseconds, for what few minions do.
+    """Yield the namespaces of process 1. Raises HostError, also when ``root`` is not the root of process 1.
+
+    The roots must be the same, so that commands run on the system whose files are managed.
+    """
+    # Imported here: the import takes milliseconds, and few minions need it.
     import ctypes
 
     opened: list[int] = []

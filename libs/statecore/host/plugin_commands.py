@@ -1,4 +1,6 @@
-"""Commands that plugins of the master run (cmd_yaml, cmd_json, ext_nodes): bounded in time, and nothing of a failed one counts."""
+"""Commands of the master's plugins (cmd_yaml, cmd_json, ext_nodes). They have a time limit; output of a failed one
+is dropped.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +14,25 @@ from statecore.model.ports import ManagedHost
 
 log = logging.getLogger(__name__)
 
-#: Ids that a command may be given: nothing that a shell understands, and no option.
+#: Minion ids that are safe as arguments: no special characters of a shell, and no leading dash.
 _PLAIN_ID = re.compile(r"[\w.@:+~][\w.@:+~-]*")
 
-#: Seconds for a command, where the option ``ext_pillar_timeout`` does not say otherwise.
+#: Time limit of a command in seconds, without the option ``ext_pillar_timeout``.
 _TIMEOUT = 30
 
 
 def checked_id(minion_id: str) -> str:
-    """The id, as an argument of a command. Raises CommandError for one that could be more than that."""
+    """Return the minion id when it is safe as an argument of a command. Raises CommandError for special characters."""
     if not _PLAIN_ID.fullmatch(minion_id):
         raise CommandError(f"the minion's id '{minion_id}' holds what a command must not be given")
     return minion_id
 
 
 def output_of(command: str | Sequence[str], host: ManagedHost, opts: Mapping[str, Any]) -> str:
-    """Standard output. Raises CommandError: it cannot be started, it failed, or it takes too long.
+    """Run a command and return its standard output. A text runs through /bin/sh.
 
-    What it says about its failure is for the log: a minion may not know it. A str runs through /bin/sh.
+    Raises CommandError when the command cannot be started, fails, or exceeds the option ``ext_pillar_timeout``. Its
+    error output goes only to the log, because a minion may not be allowed to see it.
     """
     shown = command if isinstance(command, str) else " ".join(command)
     seconds = float(opts.get("ext_pillar_timeout") or _TIMEOUT)
@@ -50,5 +53,5 @@ def output_of(command: str | Sequence[str], host: ManagedHost, opts: Mapping[str
 
 
 def _program(command: str) -> str:
-    """The program alone: arguments may be secrets."""
+    """Return the program's name without the arguments, which may contain secrets."""
     return command.split(maxsplit=1)[0] if command.strip() else command

@@ -1,12 +1,12 @@
-"""Paths of a mounted host that cannot lead out of it, whatever is swapped while they are used.
+"""Paths of a mounted host that cannot lead outside of its root, even when links change during the use.
 
-``Host.path`` says where a path leads at one moment. Between that and its use somebody on the host may put a link in place of a
-directory. A RootedPath is therefore walked anew by each operation, from a descriptor of the root, one component at a time, no
-link ever followed by the kernel: a link's text is read and walked in turn, an absolute one from the root again, and ``..``
-goes back to the descriptor that we came from, the root's at most. What is found is used through its directory's descriptor.
+``Host.path`` resolves a path at one moment. Before its use, somebody on the host may replace a directory by a link.
+Therefore each operation of a RootedPath walks the path again, from a descriptor of the root, one component at a time.
+The kernel never follows a link: the link's text is read and walked in turn, an absolute link starts at the root again,
+and ``..`` returns to the parent's descriptor, at most to the root. The operation then uses the directory's descriptor.
 
-``os.*`` and ``shutil.*`` know nothing of this: a RootedPath is not a path to them (``os.fspath`` raises TypeError), so that what
-is forgotten fails. ``located`` gives them the name and the descriptor instead; for a plain Path too.
+Functions of ``os`` and ``shutil`` do not accept a RootedPath (``os.fspath`` raises TypeError), so that a forgotten use
+fails. ``located`` returns the name and the directory descriptor for them; it also accepts a plain Path.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from functools import lru_cache
 from pathlib import Path, PosixPath
 from typing import IO, Any, ClassVar, NoReturn
 
-#: As many symlinks as Linux follows in one path.
+#: Number of symbolic links that Linux follows in one path.
 MAX_LINKS = 40
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: What the modes of ``open`` mean to the kernel.
+#: Mode of ``open`` -> flags of open(2).
 _FLAGS = {
     "r": os.O_RDONLY,
     "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
@@ -37,12 +37,13 @@ _FLAGS = {
 
 
 class RootedPath(PosixPath):
-    """A path below ``top``; ``below`` makes the class for a root. Its methods are Path's, each inside the root.
+    """A path below the directory ``top``. ``below`` makes the class for one root. The methods are those of Path,
+    inside the root.
 
-    Every operation raises OSError with the whole path; ELOOP for links that lead in circles.
+    Every operation raises OSError with the whole path; ELOOP for links in a loop.
     """
 
-    #: The root, for whoever opens it. Paths made of one another are of one class, so it goes with them.
+    #: The root directory. A path made from another path has the same class and therefore the same root.
     top: ClassVar[str]
 
     def __fspath__(self) -> NoReturn:
@@ -50,8 +51,11 @@ class RootedPath(PosixPath):
 
     @contextlib.contextmanager
     def located(self, *, follow: bool) -> Iterator[tuple[str, int]]:
-        """The last component's name and a descriptor of its directory. What has the name is no link if ``follow``, unless
-        it became one since: whoever uses the name still says that links are not to be followed."""
+        """Yield the name of the last component and a descriptor of its directory.
+
+        If ``follow``, links are resolved and the name is not a link. It may become a link later, so the caller must
+        still pass O_NOFOLLOW or follow_symlinks=False.
+        """
         parts = self._parts_below()
         ways = [os.open(self.top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
         try:
@@ -92,7 +96,9 @@ class RootedPath(PosixPath):
             yield self / name
 
     def readlink(self) -> RootedPath:
-        """Where the link leads, as it says: a path of the host, or one beside the link."""
+        """Return the target of the link as it is stored: an absolute path of the host, or a path relative to the
+        link.
+        """
         with self.located(follow=False) as (name, way):
             return type(self)(os.readlink(name, dir_fd=way))
 
@@ -102,7 +108,7 @@ class RootedPath(PosixPath):
             try:
                 if stat.S_ISLNK(os.fstat(descriptor).st_mode):
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-                # No fchmod for such a descriptor, and no other for a file that may not be read.
+                # fchmod does not accept O_PATH descriptors, and another descriptor needs read permission.
                 os.chmod(f"/proc/self/fd/{descriptor}", mode)  # noqa: PTH101
             finally:
                 os.close(descriptor)
@@ -158,15 +164,15 @@ class RootedPath(PosixPath):
             os.close(os.open(name, flags, mode, dir_fd=way))
 
     def resolve(self, strict: bool = False) -> NoReturn:
-        """Host.path resolves."""
+        """Raise TypeError: Host.path resolves the paths of a mounted host."""
         raise TypeError(f"{self} is a path of a mounted host: Host.path resolves the host's own")
 
     def glob(self, pattern: str) -> Iterator[RootedPath]:  # type: ignore[override]
-        """What is in the directory and has a name that matches."""
+        """Return the entries of the directory whose names match the pattern."""
         return (path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern))
 
     def rglob(self, pattern: str) -> Iterator[RootedPath]:  # type: ignore[override]
-        """What is below the directory and has a name that matches."""
+        """Return the entries below the directory, at any depth, whose names match the pattern."""
         for place, directories, rest in walk(self):
             yield from (type(self)(place, name) for name in (*directories, *rest) if fnmatch.fnmatchcase(name, pattern))
 
@@ -195,13 +201,15 @@ class RootedPath(PosixPath):
 
 @lru_cache(maxsize=16)
 def below(root: Path) -> type[RootedPath]:
-    """The class of the paths of one mounted host. A class is never given back, so those of a root share it."""
+    """Return the class of the paths of one mounted host. Cached, because Python never frees a class."""
     return type("RootedPath", (RootedPath,), {"top": str(root), "__slots__": ()})
 
 
 @contextlib.contextmanager
 def located(path: Path, *, follow: bool = False) -> Iterator[tuple[str, int | None]]:
-    """``(name, dir_fd)`` for a function of ``os``, which is not to follow links; of a plain Path the path and None."""
+    """Yield ``(name, dir_fd)`` for a function of ``os``, which must not follow links. For a plain Path: the whole
+    path and None.
+    """
     if isinstance(path, RootedPath):
         with path.located(follow=follow) as found:
             yield found
@@ -210,7 +218,7 @@ def located(path: Path, *, follow: bool = False) -> Iterator[tuple[str, int | No
 
 
 def lexists(path: Path) -> bool:
-    """Whether anything has this name: a link that leads nowhere, too."""
+    """Return whether the path exists. A link with a missing target exists."""
     try:
         path.lstat()
     except (OSError, ValueError):
@@ -219,7 +227,9 @@ def lexists(path: Path) -> bool:
 
 
 def access(path: Path, mode: int) -> bool:
-    """Whether this process may do that (``os.R_OK`` and its kin) with what the path leads to."""
+    """Return whether this process has a permission (``os.R_OK``, ``os.W_OK``, ``os.X_OK``) for the path, with links
+    resolved.
+    """
     try:
         with located(path, follow=True) as (name, way):
             return os.access(name, mode, dir_fd=way, follow_symlinks=way is None)
@@ -228,7 +238,7 @@ def access(path: Path, mode: int) -> bool:
 
 
 def file_system(path: Path) -> os.statvfs_result:
-    """What statvfs(3) tells of the file system that a path leads to. Raises OSError."""
+    """Return statvfs(3) of the path's file system. Raises OSError."""
     with located(path, follow=True) as (name, way):
         descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=way)
     try:
@@ -240,9 +250,11 @@ def file_system(path: Path) -> os.statvfs_result:
 def walk(
     top: Path, onerror: Callable[[OSError], object] | None = None, *, followlinks: bool = False
 ) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """As os.walk, top down: (directory, names of directories and of links to such, other names).
+    """Walk a directory top down as os.walk. Yield (directory, names of directories and links to directories, other
+    names).
 
-    What cannot be read is passed over, ``onerror`` hears of it; names that the caller takes out are not walked into.
+    Unreadable directories are skipped and passed to ``onerror``. The caller may remove names, which are then not
+    entered.
     """
     if not isinstance(top, RootedPath):
         for place, own, rest in os.walk(top, onerror=onerror, followlinks=followlinks):
@@ -262,13 +274,15 @@ def walk(
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a directory with all that is in it; links in it go, what they lead to stays. Raises OSError."""
+    """Remove a directory with its content. Links are removed, their targets stay. Raises OSError."""
     with located(path) as (name, way):
         shutil.rmtree(name, dir_fd=way)
 
 
 def _walked(ways: list[int], parts: list[str], follow: bool) -> str:
-    """Goes down; the name that is left at the end. ``ways`` are the descriptors from the root to its directory."""
+    """Walk down to the last component and return its name. ``ways`` collects the open descriptors from the root to
+    its directory.
+    """
     waiting = parts[::-1]
     links = 0
     while waiting:
@@ -296,7 +310,7 @@ def _walked(ways: list[int], parts: list[str], follow: bool) -> str:
 
 
 def _link(name: str, way: int) -> str | None:
-    """A link's text; None for what is no link, or not there."""
+    """Return the target of a link; None when the name is not a link or does not exist."""
     try:
         return os.readlink(name, dir_fd=way)
     except OSError as error:

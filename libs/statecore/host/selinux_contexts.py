@@ -1,7 +1,9 @@
-"""SELinux contexts of files, by the host's own programs: ``stat`` reads them, ``semanage`` keeps them, ``chcon`` sets them.
+"""SELinux contexts of files, with the host's own programs: ``stat`` reads, ``semanage`` stores, ``chcon`` sets a
+context.
 
-A context that is only set is gone with the next relabelling: what is wanted goes into the policy, too, as Salt has it
-(modules/file.py, set_selinux_context; modules/selinux.py, fcontext_add_policy).
+A context set by chcon alone is lost at the next relabelling, so it is also stored in the policy, as Salt does.
+
+Salt: salt/modules/file.py, set_selinux_context; salt/modules/selinux.py, fcontext_add_policy
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import ManagedHost
 
-#: Argument -> what people call it, the option of chcon, the option of semanage (which keeps no role).
+#: Argument -> name in messages, option of chcon, option of semanage (which stores no role).
 _PARTS: Mapping[str, tuple[str, str, str]] = {
     "seuser": ("User", "-u", "--seuser"),
     "serole": ("Role", "-r", ""),
@@ -21,12 +23,12 @@ _PARTS: Mapping[str, tuple[str, str, str]] = {
     "serange": ("Range", "-l", "--range"),
 }
 
-#: What means something else in the regular expressions of a policy.
+#: Special characters in the regular expressions of a policy.
 _SPECIAL = re.compile(r"([.^$?*+|()\[\]{}\\])")
 
 
 class SecurityContext(NamedTuple):
-    """A context, or what is wanted of one; "" leaves a part as it is."""
+    """An SELinux context, or a wanted one; "" keeps the current part."""
 
     seuser: str = ""
     serole: str = ""
@@ -38,7 +40,9 @@ class SecurityContext(NamedTuple):
 
 
 def wanted(argument: Any) -> SecurityContext | None:
-    """From the argument ``selinux``: a map of seuser, serole, setype, serange. Raises InvocationError."""
+    """Parse a state's argument ``selinux``: a map of seuser, serole, setype, serange. None when it is empty. Raises
+    InvocationError.
+    """
     parts = argument if isinstance(argument, list) else [argument or {}]
     if not all(isinstance(part, Mapping) for part in parts):
         raise InvocationError(f"selinux is a map of {', '.join(_PARTS)}, not {argument!r}")
@@ -49,7 +53,7 @@ def wanted(argument: Any) -> SecurityContext | None:
 
 
 def read(host: ManagedHost, name: str) -> SecurityContext:
-    """The context of a file, by the host's own name of it. Raises HostError, also on a host without SELinux."""
+    """Return the context of a file at the host's path. Raises HostError, also on a host without SELinux."""
     told = host.run(["stat", "-c", "%C", name])
     parts = told.stdout.strip().split(":", 3)
     if told.retcode:
@@ -60,13 +64,13 @@ def read(host: ManagedHost, name: str) -> SecurityContext:
 
 
 def difference(found: SecurityContext, wish: SecurityContext) -> SecurityContext:
-    """What is to be set on a file that has a context. Pure."""
+    """Return the parts of the wanted context that differ from the current one; "" for equal parts."""
     pairs = zip(found, wish, strict=True)
     return SecurityContext(*(want if want != have else "" for have, want in pairs))
 
 
 def told(found: SecurityContext, todo: SecurityContext) -> dict[str, str]:
-    """The change as Salt tells it. Pure."""
+    """Return the change in Salt's format: the keys "Old" and "New" with texts."""
 
     def shown(context: SecurityContext) -> str:
         words = zip(_PARTS.values(), context, todo, strict=True)
@@ -78,8 +82,11 @@ def told(found: SecurityContext, todo: SecurityContext) -> dict[str, str]:
 def change(
     host: ManagedHost, name: str, found: SecurityContext, todo: SecurityContext, *, persist: bool = True
 ) -> None:
-    """Sets parts on a file, and with ``persist`` in the policy. Raises HostError; what was set is looked at again."""
-    # Neither program takes another part without a type.
+    """Set parts of a file's context; if ``persist``, also store them in the policy. Raises HostError.
+
+    The context is read again afterwards, and a difference is an error.
+    """
+    # Both programs require the type with every other part.
     full = todo._replace(setype=todo.setype or found.setype)
     for program in ("semanage", "chcon") if persist else ("chcon",):
         if host.which(program) is None:

@@ -1,1 +1,1 @@
-"""Managed files: compare, plan, back up, replace atomically."""
+"""Content of files on the managed host: compare, plan a change, back up, replace atomically."""

@@ -1,4 +1,4 @@
-"""Old copies of files in the minion's cache, as ``backup: minion`` asks for; named as Salt names them."""
+"""Backups of files in the minion's cache directory, made by ``backup: minion``. The file names are Salt's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from statecore.host import copies
 from statecore.host.content import atomic_file
 
-#: What the name of a copy ends in; those without parts of a second are older.
+#: Time at the end of a backup's name. Backups of older Salt releases have no microseconds.
 _STAMP = re.compile(r"_[A-Z][a-z]{2}_([A-Z][a-z]{2}_\d\d_\d\d:\d\d:\d\d)_(?:(\d{6})_)?(\d{4})$")
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -19,20 +19,20 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class Backup(NamedTuple):
-    """One copy."""
+    """One backup of a file: its time and its path."""
 
     when: datetime.datetime
     place: Path
 
     @property
     def shown(self) -> str:
-        """The moment as Salt shows it."""
+        """Time of the backup in Salt's format."""
         day, month = _DAYS[self.when.weekday()], _MONTHS[self.when.month - 1]
         return self.when.strftime(f"{day} {month} %d %Y %H:%M:%S.%f")
 
 
 def back_up(path: Path, cache: Path) -> str:
-    """Keeps a copy of a file below ``cache``; returns where. Raises OSError."""
+    """Copy a file to the backup directory ``cache``. Return the path of the copy. Raises OSError."""
     now = datetime.datetime.now()
     stamp = now.strftime(f"{_DAYS[now.weekday()]}_{_MONTHS[now.month - 1]}_%d_%H:%M:%S_%f_%Y")
     kept = _directory(path.parent, cache) / f"{path.name}_{stamp}"
@@ -43,12 +43,12 @@ def back_up(path: Path, cache: Path) -> str:
 
 
 def kept_of(path: Path, cache: Path) -> list[Backup]:
-    """The copies of a file, the newest first."""
+    """Return the backups of a file, the newest first."""
     return sorted((found for name, found in _kept(path.parent, cache) if name == path.name), reverse=True)
 
 
 def names_in(directory: Path, cache: Path) -> list[str]:
-    """Names of the files of a directory that there are copies of."""
+    """Return the sorted names of the files of a directory that have backups."""
     return sorted({name for name, _ in _kept(directory, cache)})
 
 

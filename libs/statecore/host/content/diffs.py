@@ -1,4 +1,4 @@
-"""What changed in a file, as people are shown it, and whether it matters to what watches the file."""
+"""Differences between two contents of a file, as Salt shows them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 
 from statecore.model.errors import InvocationError
 
-#: What ``show_changes: False`` shows.
+#: Text in place of the difference for ``show_changes: False``.
 HIDDEN = "<show_changes=False>"
 
-#: Bytes looked at to tell text from binary, as diff and git do.
+#: Bytes at the start of a file that are searched for a null byte. diff and git do the same.
 _SNIFF = 8192
 
 _BLOCK = 1024 * 1024
 
 
 def is_binary(data: bytes | Path) -> bool:
-    """Whether a content is no text."""
+    """Return whether a content is not UTF-8 text, or has a null byte near its start."""
     if isinstance(data, Path):
         return _is_binary_file(data)
     if b"\0" in data[:_SNIFF]:
@@ -50,7 +50,10 @@ def _is_binary_file(path: Path) -> bool:
 
 
 def unified(old: bytes | Path | None, new: bytes | Path, before: str = "", after: str = "") -> str:
-    """The change of a file as Salt shows it: a unified diff (of files of these names), or a sentence where text cannot tell it."""
+    """Return the change of a file as Salt shows it: a unified diff, or a sentence for new, binary and large files.
+
+    ``before`` and ``after`` are the file names in the diff's header.
+    """
     if old is None:
         return "New file"
     was_binary, will_be = is_binary(old), is_binary(new)
@@ -69,16 +72,20 @@ def _size(content: bytes | Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Which changes of a file trigger nothing (``ignore_ordering`` and its kin of ``file.managed``); they are made all the same."""
+    """Changes of a file that trigger no requisites (``ignore_ordering``, ``ignore_whitespace``,
+    ``ignore_comment_characters``).
+
+    The file is written in any case.
+    """
 
     ordering: bool = False
     whitespace: bool = False
-    #: What begins a comment; what comes behind it is ignored.
+    #: Texts that start a comment. The rest of such a line is ignored.
     comments: Sequence[str] = ()
 
     @classmethod
     def of(cls, ordering: bool, whitespace: bool, comment_characters: Any) -> Ignored:
-        """From the arguments. Raises InvocationError."""
+        """Build from the arguments of ``file.managed``. Raises InvocationError."""
         given = comment_characters if isinstance(comment_characters, list) else [comment_characters or ""]
         if not all(isinstance(each, str) for each in given):
             raise InvocationError(
@@ -90,10 +97,11 @@ class Ignored:
         return bool(self.ordering or self.whitespace or self.comments)
 
     def all_of(self, old: bytes | Path, new: bytes | Path) -> bool:
-        """Whether nothing else changed from one content to the other. Salt: utils/stringutils.py, get_conditional_diff.
+        """Return whether the two contents differ only in ignored changes. Salt: salt/utils/stringutils.py,
+        get_conditional_diff
 
-        The order of lines never counts, once anything is ignored; lines of which nothing remains do not either. What is
-        shown whole nowhere, be it too large or no text, counts as changed.
+        When anything is ignored, the order of lines is ignored too, and lines that become empty are ignored. Large
+        files and binary files always count as changed.
         """
         if not self or isinstance(old, Path) or isinstance(new, Path) or is_binary(old) or is_binary(new):
             return False
@@ -111,6 +119,6 @@ class Ignored:
 
 
 def _changed(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Lines that went and came, behind - and +."""
-    # The first two lines name the files.
+    """Return the removed and the added lines, each after its sign - or +."""
+    # The first two lines are the header with the file names.
     return [line for line in list(difflib.unified_diff(before, after, n=0))[2:] if line[0] in "-+"]

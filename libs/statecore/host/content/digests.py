@@ -1,4 +1,4 @@
-"""Digests of files: made, and read as people write them (``sha256=...``)."""
+"""Digests of files: computed, and parsed from texts such as ``sha256=...``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from statecore.model.errors import InvocationError
 #: Bytes read at a time.
 _BLOCK = 1024 * 1024
 
-#: Length of a hexadecimal digest -> the algorithm that makes it.
+#: Number of hexadecimal digits -> algorithm.
 _ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 
-#: How long a digest may be, in hexadecimal digits.
+#: Possible numbers of hexadecimal digits of a digest.
 DIGEST_LENGTHS = frozenset(_ALGORITHMS)
 
 
 def digest_of(path: Path, algorithm: str, block: int = _BLOCK) -> str:
-    """Hexadecimal digest of a file. Raises InvocationError for an algorithm that there is not."""
+    """Return the hexadecimal digest of a file, read in blocks of ``block`` bytes. Raises InvocationError for an
+    unknown algorithm.
+    """
     try:
         made = hashlib.new(algorithm)
     except ValueError as error:
@@ -30,7 +32,11 @@ def digest_of(path: Path, algorithm: str, block: int = _BLOCK) -> str:
 
 
 def parse_digest(text: str) -> tuple[str, str]:
-    """(algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone. Raises InvocationError."""
+    """Return (algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone. Raises
+    InvocationError.
+
+    For a digest alone, its length determines the algorithm.
+    """
     algorithm, _, hexadecimal = text.replace(":", "=").rpartition("=")
     algorithm = algorithm or _ALGORITHMS.get(len(hexadecimal), "")
     if not algorithm:

@@ -1,4 +1,6 @@
-"""Files in which a minion keeps data between processes (below its cachedir): msgpack, replaced whole, nobody else's to read."""
+"""Files in which a minion stores data between processes, below its cachedir: msgpack, mode 0600, replaced
+atomically.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,19 @@ import msgpack
 from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 
-#: Names that callers may choose: they become file names.
+#: Names that callers may choose. They become file names.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name can be a file's and leads nowhere else."""
+    """Return whether a name that a caller chose is safe as a file name: no slash, no leading dot."""
     return _PLAIN.fullmatch(name) is not None
 
 
 def load(path: Path) -> Any:
-    """What was stored, None when there is no such file. Raises CommandError for a file that cannot be read or is damaged."""
+    """Return the stored data; None when there is no such file. Raises CommandError for an unreadable or damaged
+    file.
+    """
     try:
         return msgpack.unpackb(path.read_bytes(), strict_map_key=False)
     except FileNotFoundError:
@@ -33,9 +37,9 @@ def load(path: Path) -> Any:
 
 
 def store(path: Path, data: Any) -> None:
-    """Replaces the file at once, so that no reader sees half of it. Raises CommandError when that cannot be done.
+    """Replace the file atomically by one with this data. Values that msgpack does not support are stored as text.
 
-    What msgpack has no form for is stored as its text.
+    Raises CommandError when the file cannot be written.
     """
     try:
         packed = msgpack.packb(data, default=str, unicode_errors="surrogatepass")
@@ -45,7 +49,9 @@ def store(path: Path, data: Any) -> None:
 
 
 def store_bytes(path: Path, packed: bytes) -> None:
-    """``store`` of what is packed already."""
+    """Replace the file atomically by one with these packed bytes. Raises CommandError when the file cannot be
+    written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         atomic_file.write(path, packed, 0o600)
@@ -54,7 +60,7 @@ def store_bytes(path: Path, packed: bytes) -> None:
 
 
 def remove(path: Path) -> bool:
-    """Whether there was such a file. Raises CommandError when it cannot be removed."""
+    """Remove the file. Return whether it existed. Raises CommandError when it cannot be removed."""
     try:
         path.unlink()
     except FileNotFoundError:

@@ -1,7 +1,10 @@
-"""Files of the managed host as states and the ``file`` module handle them: read, compare, replace atomically.
+"""Files of the managed host for the ``file`` states and the execution module ``file``: read, compare, replace
+atomically.
 
-A file is replaced by a rename in its own directory: an interrupted run leaves the old file or the new one, never half of
-it. Owner and mode of the old file stay unless others are wanted.
+A file is replaced by a rename in its own directory: an interrupted run leaves the old file or the complete new one. The
+owner, the mode, the ACL and the extended attributes of the old file stay, unless other ones are wanted.
+
+It works through directory descriptors, so that nobody on the host can redirect the write by a symbolic link.
 """
 
 from __future__ import annotations
@@ -22,16 +25,18 @@ from statecore.host.rooted_path import lexists, located, remove_tree, walk
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import ManagedHost
 
-#: Bytes that are copied at a time.
+#: Bytes per read when a file is copied.
 _BLOCK = 1024 * 1024
 
-#: Bytes of a file up to which it is read whole, and its difference shown: nobody reads the difference of larger ones.
+#: Largest file in bytes that is read into memory and shown as a difference. Larger files are compared in blocks.
 WHOLE = 4 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Wanted owner and mode; None leaves what is there (or what the process makes)."""
+    """Wanted user, group and mode. None keeps the current value; for a new file None means the default of the
+    process.
+    """
 
     user: str | int | None = None
     group: str | int | None = None
@@ -39,7 +44,10 @@ class Attributes:
 
 
 def parse_mode(value: Any) -> int | None:
-    """Permission bits of ``644``, ``'0644'``, ``0o644`` read as YAML gives them; None for nothing. Raises InvocationError."""
+    """Return the permission bits of ``644``, ``'0644'`` or ``0o644`` as YAML reads them; None for None and "".
+
+    Raises InvocationError for other values.
+    """
     if value in (None, ""):
         return None
     text = str(value).strip().removeprefix("0o")
@@ -53,15 +61,18 @@ def parse_mode(value: Any) -> int | None:
 
 
 def shown_mode(mode: int) -> str:
-    """Four octal digits."""
+    """Return the mode as four octal digits."""
     return f"{mode:04o}"
 
 
 def read(path: Path, name: str) -> bytes | None:
-    """The bytes of a regular file that the host knows as ``name``; None when there is none. HostError for what is no file."""
+    """Return the content of a regular file; None when it does not exist. ``name`` is the host's path, for messages.
+
+    Raises HostError when the path is not a regular file.
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            # Reading a pipe would wait for ever.
+            # Reading from a pipe would block for ever.
             raise HostError(f"{name} is no regular file")
         return path.read_bytes()
     except FileNotFoundError:
@@ -69,7 +80,11 @@ def read(path: Path, name: str) -> bytes | None:
 
 
 def held(path: Path, name: str) -> bytes | Path | None:
-    """As ``read``; of a file larger than WHOLE the path itself, to be read in blocks."""
+    """Return the content of a regular file, or the path itself when the file is larger than WHOLE; None when it does
+    not exist.
+
+    Raises HostError when the path is not a regular file.
+    """
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -78,25 +93,26 @@ def held(path: Path, name: str) -> bytes | Path | None:
 
 
 def source(path: Path) -> bytes | Path:
-    """The bytes of a file, the path of one larger than WHOLE. Raises OSError."""
+    """Return the content of a file, or the path itself when the file is larger than WHOLE. Raises OSError."""
     return path if path.stat().st_size > WHOLE else path.read_bytes()
 
 
 def same(old: bytes | Path | None, new: bytes | Path) -> bool:
-    """Whether two contents are one. Raises OSError."""
+    """Return whether two contents are equal. Raises OSError."""
     if isinstance(old, Path) and isinstance(new, Path):
         return copies.same_content(old, new)
-    # A path is one of a file that is larger than any bytes.
+    # A Path is a file larger than WHOLE, bytes are never larger: they differ.
     return old == new
 
 
 def size(content: bytes | Path) -> int:
-    """Number of bytes. Raises OSError."""
+    """Return the number of bytes of a content. Raises OSError."""
     return content.stat().st_size if isinstance(content, Path) else len(content)
 
 
 def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
-    """(access, modification) in seconds since 1970: what is not given is the other; None, which is now, for neither.
+    """Return (access time, modification time) in seconds since 1970. A missing time takes the other one; None when
+    both are missing.
 
     Raises InvocationError.
     """
@@ -110,9 +126,9 @@ def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
 
 
 def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict[str, Any]:
-    """Owner, group and mode of an existing file that differ from the wanted ones.
+    """Map of "user", "group" and "mode" to the wanted value, for those that differ on an existing file.
 
-    A name that the host does not know differs: in test mode the state that would make it has not run.
+    A user or group that the host does not know counts as different: in test mode an earlier state may create it.
     """
     found = path.lstat()
     changes: dict[str, Any] = {}
@@ -126,7 +142,7 @@ def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict
 
 
 def know_owner(host: ManagedHost, wanted: Attributes) -> None:
-    """Raises HostError when the host does not know the wanted user or group."""
+    """Raise HostError when the host does not know the wanted user or group."""
     if wanted.user is not None:
         host.uid(wanted.user)
     if wanted.group is not None:
@@ -134,7 +150,7 @@ def know_owner(host: ManagedHost, wanted: Attributes) -> None:
 
 
 def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:
-    """Gives a file its owner and mode. Raises HostError that says who could."""
+    """Set the owner and the mode of a file. Raises HostError when only root may change the owner."""
     uid, gid = _numbers(host, wanted)
     found = path.lstat()
     if (uid not in (-1, found.st_uid)) or (gid not in (-1, found.st_gid)):
@@ -148,14 +164,15 @@ def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:
 
 
 def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attributes) -> None:
-    """Puts bytes, or a copy of what another file holds, in place of a file, atomically. Raises HostError when it cannot.
+    """Replace a file atomically by one with the given bytes, or with the content of another file. Raises HostError.
 
-    Owner, mode, ACL, security context and other extended attributes of the old file stay, unless others are wanted.
+    Owner, mode, ACL, security context and other extended attributes of the old file stay, unless ``wanted`` has other
+    values.
     """
     try:
         with located(path) as (name, way):
             aside = atomic_file.temporary_name(name)
-            # Everything is done through descriptors: whatever the names become meanwhile, it is this file that is made.
+            # All steps use descriptors, so that a renamed directory or a new link cannot redirect them.
             descriptor, named = _made(aside, way)
             try:
                 with os.fdopen(descriptor, "wb") as file:
@@ -164,7 +181,7 @@ def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attribute
                     file.flush()
                     os.fsync(file.fileno())
                     if not named:
-                        # The first descriptor means nothing beside a whole path, but without one no link would be followed.
+                        # os.link follows the /proc link only with src_dir_fd, which is ignored for absolute paths.
                         own = file.fileno()
                         os.link(f"/proc/self/fd/{own}", aside, src_dir_fd=own, dst_dir_fd=way)
                 os.rename(aside, name, src_dir_fd=way, dst_dir_fd=way)
@@ -176,7 +193,9 @@ def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attribute
 
 
 def _made(aside: str, way: int | None) -> tuple[int, bool]:
-    """A new file, and whether it has its name: where the file system knows files without, a run that is killed leaves none."""
+    """Return the descriptor of a new file, and whether the file has a name. A file without a name vanishes when the
+    process is killed.
+    """
     directory = os.path.dirname(aside) if way is None else "."  # noqa: PTH120
     if Path("/proc/self/fd").is_dir():
         try:
@@ -189,14 +208,16 @@ def _made(aside: str, way: int | None) -> tuple[int, bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """What a file's successor takes over."""
+    """Attributes of the old file that the new file takes over."""
 
     stat: os.stat_result
     extended: Mapping[str, bytes]
 
     @classmethod
     def of(cls, name: str, way: int | None) -> _Old | None:
-        """None of what is not there. A link is like that: what it leads to has no say, and may lie outside the root."""
+        """Return the attributes of a file; None when it does not exist, or is a symbolic link (its target may be
+        outside the root).
+        """
         try:
             found = os.stat(name, dir_fd=way, follow_symlinks=False)
         except FileNotFoundError:
@@ -221,7 +242,7 @@ def _fill(file: IO[bytes], data: bytes | Path) -> None:
 
 
 def _attribute(host: ManagedHost, descriptor: int, path: Path, old: _Old | None, wanted: Attributes) -> None:
-    """Gives a new file what the old one had, then what is wanted."""
+    """Give the new file the attributes of the old one, then the wanted ones."""
     mine = os.fstat(descriptor)
     if old is not None:
         if (old.stat.st_uid, old.stat.st_gid) != (mine.st_uid, mine.st_gid):
@@ -245,9 +266,10 @@ def _attribute(host: ManagedHost, descriptor: int, path: Path, old: _Old | None,
 
 
 def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attributes) -> None:
-    """Puts a copy of a file or of a whole directory in place of what is there, whole or not at all.
+    """Replace ``place`` by a copy of a file or of a whole directory, completely or not at all. Raises OSError and
+    HostError.
 
-    What is in a directory gets the wanted owner and keeps its mode. Raises OSError, and HostError.
+    Files in a copied directory get the wanted owner and keep their modes.
     """
     aside = _aside(place)
     try:
@@ -267,9 +289,9 @@ def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attrib
 
 
 def move_into_place(origin: Path, place: Path) -> None:
-    """Renames a file, link or directory over what is there. Raises OSError, and HostError."""
+    """Move a file, link or directory to ``place`` and replace the existing one. Raises OSError and HostError."""
     if lexists(place) and (_is_directory(place) or _is_directory(origin)):
-        # No rename replaces a directory that holds something, nor a file by a directory.
+        # A rename cannot replace a directory that is not empty, nor a file by a directory.
         remove(place)
     try:
         origin.replace(place)
@@ -294,14 +316,16 @@ def move_into_place(origin: Path, place: Path) -> None:
 
 
 def keep_beside(host: ManagedHost, path: Path, suffix: str) -> None:
-    """Keeps a copy of a file, with its owner and mode, under its name and a suffix. Raises HostError."""
+    """Copy a file, with its owner and mode, to its name plus ``suffix``. Raises HostError."""
     found = path.stat()
     kept = Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
     replace(host, path.with_name(path.name + suffix), path, kept)
 
 
 def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Path) -> None:
-    """Makes a directory and its missing parents below ``stop``, each with the wanted owner and mode. Raises HostError."""
+    """Create a directory and its missing parents below ``stop``, each with the wanted owner and mode. Raises
+    HostError.
+    """
     know_owner(host, wanted)
     missing = []
     at = path
@@ -317,7 +341,7 @@ def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Pa
 
 
 def remove(path: Path) -> None:
-    """Removes a file, a link or a whole directory. Raises HostError."""
+    """Remove a file, a link, or a directory with its content. Raises HostError."""
     try:
         if path.is_dir() and not path.is_symlink():
             remove_tree(path)
@@ -328,19 +352,19 @@ def remove(path: Path) -> None:
 
 
 def usual_mode() -> int:
-    """Mode of a file that this process makes without saying one."""
+    """Return the mode that the umask of this process gives to a new file."""
     current = os.umask(0o022)
     os.umask(current)
     return 0o666 & ~current
 
 
 def directory_mode(mode: int) -> int:
-    """Mode of a directory that files of this mode are made in: whoever may read may enter."""
+    """Return the mode of a directory for files with this mode: everyone with read permission gets search permission."""
     return mode | (mode & 0o444) >> 2
 
 
 def _aside(path: Path) -> Path:
-    """A name in the same directory that nobody has."""
+    """Return an unused temporary path in the same directory."""
     return path.with_name(atomic_file.temporary_name(path.name))
 
 
@@ -349,7 +373,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _numbers(host: ManagedHost, wanted: Attributes) -> tuple[int, int]:
-    """(uid, gid) of the wanted owner, -1 for what may stay. Raises HostError."""
+    """Return (uid, gid) of the wanted owner; -1 keeps the current one. Raises HostError."""
     return (
         -1 if wanted.user is None else host.uid(wanted.user),
         -1 if wanted.group is None else host.gid(wanted.group),

@@ -1,4 +1,4 @@
-"""What a file bears besides owner and mode: attributes of its file system, a security context."""
+"""Attributes of a file besides owner and mode: chattr attributes and the SELinux context."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from statecore.model.ports import ManagedHost
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The wanted marks of one file; None leaves what is there."""
+    """Wanted chattr attributes and SELinux context of one file; None keeps the current ones."""
 
     host: ManagedHost
-    #: The host's own name of the file, links resolved.
+    #: The host's own path of the file, with links resolved.
     name: str
     flags: str | None = None
     security: SecurityContext | None = None
 
     @classmethod
     def of(cls, host: ManagedHost, place: Path, attrs: Any, selinux: Any) -> Marks:
-        """From the arguments of a state, for a file at one of our paths. Raises InvocationError."""
+        """Build from a state's arguments ``attrs`` and ``selinux``, for a file at a path of this process. Raises
+        InvocationError.
+        """
         flags = None if attrs is None else file_attributes.checked(attrs)
         return cls(host, _host_name(host, place), flags, selinux_contexts.wanted(selinux))
 
@@ -32,7 +34,9 @@ class Marks:
         return self.flags is not None or self.security is not None
 
     def changes(self) -> dict[str, Any]:
-        """What would change on the file that is there, as Salt tells it. Raises HostError."""
+        """Return the changes that the existing file needs, in Salt's format: keys "attrs" and "selinux". Raises
+        HostError.
+        """
         found: dict[str, Any] = {}
         if self.flags is not None:
             has = file_attributes.read(self.host, self.name)
@@ -46,7 +50,7 @@ class Marks:
         return found
 
     def possible(self, place: Path) -> None:
-        """Raises HostError where a new file at one of our paths could not bear them."""
+        """Raise HostError when the file system of a new file does not support the attributes."""
         if not self:
             return
         while not place.is_dir():
@@ -58,7 +62,9 @@ class Marks:
             selinux_contexts.read(self.host, above)
 
     def unseal(self) -> None:
-        """Takes off, for the work at hand, what would keep the file from being changed; ``put`` brings it back."""
+        """Remove the attributes "immutable" and "append only", so that the file can be changed. ``put`` sets them
+        again.
+        """
         if self.flags is None:
             return
         seals = "".join(
@@ -67,13 +73,13 @@ class Marks:
         file_attributes.change(self.host, self.name, Difference("", seals))
 
     def put(self) -> dict[str, Any]:
-        """Sets what is not as wanted; tells it. Raises HostError."""
+        """Set the attributes that differ. Return the changes in Salt's format. Raises HostError."""
         found = self.changes()
         if "selinux" in found and self.security is not None:
             now = selinux_contexts.read(self.host, self.name)
             todo = selinux_contexts.difference(now, self.security)
             selinux_contexts.change(self.host, self.name, now, todo)
-        # Last: nothing else can be changed of a file that is immutable.
+        # Set last, because nothing else can be changed on an immutable file.
         if "attrs" in found and self.flags is not None:
             has = file_attributes.read(self.host, self.name)
             file_attributes.change(self.host, self.name, file_attributes.difference(has, self.flags))
@@ -81,5 +87,5 @@ class Marks:
 
 
 def _host_name(host: ManagedHost, place: Path) -> str:
-    """The host's own name of one of our paths."""
+    """Return the host's own path for a path of this process."""
     return "/" + "/".join(place.relative_to(host.root).parts)

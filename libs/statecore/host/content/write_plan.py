@@ -1,4 +1,6 @@
-"""A file of the host to be brought to a content, an owner and a mode, as a plan: what ``file.managed`` and its kin share."""
+"""Plan to give a file of the host a content, an owner and a mode. ``file.managed`` and other states that write files
+use it.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,15 @@ from statecore.model.context import Context
 from statecore.model.errors import HostError, StateFailure
 from statecore.model.types import FileChange, Outcome, Plan, Step
 
-#: What test mode adds to every managed file's comment.
+#: Text that test mode adds to the comment of a managed file.
 NOTE = "Note: No changes made, actual changes may\nbe different due to other states."
 
-#: Where ``backup: minion`` keeps copies, below the minion's cache directory.
+#: Directory of the backups of ``backup: minion``, below the minion's cachedir.
 _BACKUPS = "file_backup"
 
 
 def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None) -> Step:
-    """A step whose refusal by the host is the state's comment as it is."""
+    """Return a step in which a HostError becomes the state's comment."""
 
     def run() -> Outcome:
         try:
@@ -38,7 +40,9 @@ def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None)
 def need_parent(
     ctx: Context, place: Path, makedirs: bool, wish: Attributes, why: str = "Parent directory not present"
 ) -> None:
-    """Makes the directory that a file goes into, if it may. Raises StateFailure that says ``why`` not."""
+    """Create the parent directory of a file if ``makedirs``. Raises StateFailure with the text ``why`` when it is
+    missing.
+    """
     if place.parent.is_dir():
         return
     if not makedirs:
@@ -47,6 +51,9 @@ def need_parent(
 
 
 def parent_attributes(wish: Attributes, dir_mode: Any) -> Attributes:
+    """Return the attributes of a new parent directory: the file's owner, and ``dir_mode`` or a mode derived from the
+    file's mode.
+    """
     mode = managed_file.parse_mode(dir_mode)
     if mode is None and wish.mode is not None:
         mode = managed_file.directory_mode(wish.mode)
@@ -55,15 +62,15 @@ def parent_attributes(wish: Attributes, dir_mode: Any) -> Attributes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One file to be brought to a content and attributes."""
+    """Wanted content and attributes of one file."""
 
     ctx: Context
     name: str
-    #: What is replaced: a link itself, where links are not followed.
+    #: Path to replace: the link itself when links are not followed.
     place: Path
-    #: What the name leads to now.
+    #: Path after resolving links.
     real: Path
-    #: Contents; those of large files as their paths.
+    #: Contents: bytes, or the path of a large file; ``old`` is None when the file does not exist.
     old: bytes | Path | None
     new: bytes | Path
     wish: Attributes
@@ -72,20 +79,22 @@ class Write:
     backup: str
     show_changes: bool
     check_cmd: str | None = None
-    #: Directory of the host, and end of the name, of the file that ``check_cmd`` sees.
+    #: Directory on the host, and suffix of the name, of the temporary file for ``check_cmd``.
     tmp_dir: str = ""
     tmp_ext: str = ""
-    #: Whether all of a new file is shown as its difference.
+    #: Whether the whole content of a new file is shown as its difference.
     new_file_diff: bool = False
-    #: Told in place of what would be told under the same keys, where the file changes.
+    #: Changes to report, when the file changes, in place of those with the same keys.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    #: What the file is to bear besides owner and mode.
+    #: Wanted chattr attributes and SELinux context.
     marks: Marks | None = None
-    #: What of a change triggers nothing.
+    #: Changes that trigger no requisites.
     ignored: Ignored = field(default_factory=Ignored)
 
     def plan(self) -> Plan:
-        """Nothing, or one step. Raises HostError where the host has no such marks."""
+        """Return a plan with one step, or without steps when nothing differs. Raises HostError for attributes the
+        host does not support.
+        """
         changes = self._changes()
         if not changes:
             return Plan.unchanged(f"File {self.name} is in the correct state")
@@ -102,13 +111,17 @@ class Write:
         return plan._replace(skip_req=quiet)
 
     def _file(self) -> FileChange | None:
-        """What a plan shows; of a large file its step's own words tell."""
+        """Return the difference that a plan shows; None for large files, which are described in the text of the
+        step.
+        """
         if isinstance(self.old, Path) or isinstance(self.new, Path):
             return None
         return FileChange(self.name, self.old, self.new, self.show_changes)
 
     def _told_large(self) -> str:
-        """What a plan that is kept, and held against a later one, has to tell of a large file."""
+        """Return the size and the digest of a large file as text, so that saved plans of different contents differ;
+        else "".
+        """
         if not isinstance(self.new, Path):
             return ""
         return f" ({managed_file.size(self.new)} bytes, sha256 {digests.digest_of(self.new, 'sha256')})"
@@ -116,7 +129,7 @@ class Write:
     def _changes(self) -> dict[str, Any]:
         changes: dict[str, Any] = {}
         if not managed_file.same(self.old, self.new):
-            # That a file is new is no secret.
+            # The text "New file" is shown even without show_changes.
             shown = self.show_changes or self.old is None
             before = b"" if self._shows_all() else self.old
             changes["diff"] = diffs.unified(before, self.new) if shown else diffs.HIDDEN
@@ -154,13 +167,15 @@ class Write:
         else:
             managed_file.set_attributes(ctx.host, self.place, self.wish)
         if self.marks:
-            # Of a file that was there, what it bore before is told, not what its successor came with.
+            # For an existing file the planned changes compare with the old file, not with its replacement.
             put = self.marks.put()
             changes |= {} if there else put
         return Outcome(f"File {self.name} updated", changes)
 
     def _check(self) -> None:
-        """The check command sees the new content in a file of its own, before the real one is touched."""
+        """Run ``check_cmd`` on a temporary file with the new content, before the real file changes. Raises
+        StateFailure.
+        """
         trial = f"{(self.tmp_dir or '/tmp').rstrip('/')}/.saltern-check-{os.urandom(6).hex()}{self.tmp_ext}"
         place = self.ctx.host.path(trial)
         managed_file.make_directories(self.ctx.host, place.parent, Attributes(), self.ctx.host.root)
@@ -175,7 +190,9 @@ class Write:
 
 
 def told_attributes(ctx: Context, wish: Attributes) -> dict[str, Any]:
-    """What Salt tells of a new file's attributes: those asked for that a temporary file of this process would not have."""
+    """Return the attributes of a new file that Salt reports: those that differ from a temporary file of this
+    process.
+    """
     told: dict[str, Any] = {}
     if wish.user is not None and ctx.host.uid(wish.user) != os.geteuid():
         told["user"] = wish.user

@@ -1,5 +1,5 @@
-"""What edits make of a file's text: pure functions from the text that is there to the text that is to be there.
+"""Edits of a file's text: functions without I/O that return the new text.
 
-The ``file`` states plan with them, the ``file`` module does at once what they say. Each raises InvocationError for
-arguments that mean nothing, and CommandError for a text that they cannot be applied to.
+The ``file`` states use them to plan, and the execution module ``file`` uses them to write at once. An edit raises
+InvocationError for invalid arguments, and CommandError for a text that it cannot change.
 """

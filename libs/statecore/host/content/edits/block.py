@@ -1,4 +1,4 @@
-"""A block of a text between two markers, which somebody manages and the rest does not notice."""
+"""A managed block of lines between two marker lines (``file.blockreplace``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_FOUND = "Cannot edit marked block. Markers were not found in file."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """What is to stand between which markers, and where, should they not be there. Raises InvocationError, CommandError."""
+    """Content and markers of a block, and its place in a text without markers. Raises InvocationError, CommandError."""
 
     marker_start: str = START
     marker_end: str = END
@@ -26,7 +26,7 @@ class Block:
     prepend_if_not_found: bool = False
     insert_before_match: Any = None
     insert_after_match: Any = None
-    #: Whether the end marker stands in a line of its own; None: unless the content ends its last line itself.
+    #: Whether the end marker gets a line of its own; None: only when the content does not end with a newline.
     append_newline: bool | None = None
 
     def __post_init__(self) -> None:
@@ -39,7 +39,9 @@ class Block:
                 raise CommandError(f"RegEx expected in {place} parameter.")
 
     def put_into(self, text: str) -> str:
-        """The text with the block in place. Raises CommandError when there is no place for it."""
+        """Return the text with the block's content replaced or added. Raises CommandError when there is no place for
+        the block.
+        """
         old = lines(text)
         end = (line_end(old[0]) if old else "") or "\n"
         end = end if end in ("\n", "\r\n") else "\n"
@@ -63,7 +65,7 @@ class Block:
         return new, found
 
     def _inner(self, end: str, end_line: str) -> Iterator[str]:
-        """The content's lines and the end marker's."""
+        """Yield the lines of the content and the line of the end marker."""
         last = end_line.rstrip("\r\n") + end
         *whole, rest = self.content.replace("\r\n", "\n").split("\n")
         yield from (line + end for line in whole)
@@ -81,12 +83,12 @@ class Block:
         at = len(old) if self.append_if_not_found else self._match(old)
         before = old[:at]
         if before and not line_end(before[-1]):
-            # A last line without an end would be continued by the marker.
+            # Without a newline, the marker would become a part of the last line.
             before[-1] += end
         return before + block + old[at:]
 
     def _match(self, old: list[str]) -> int:
-        """Number of the line that the block goes before."""
+        """Return the number of the line before which the block is inserted."""
         pattern = self.insert_before_match or self.insert_after_match
         if not pattern:
             raise CommandError(_NOT_FOUND)

@@ -1,4 +1,4 @@
-"""Lines that are made comments, and comments that are made lines again."""
+"""Commenting and uncommenting of lines that match a regular expression (``file.comment``, ``file.uncomment``)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from statecore.host.content.edits.text import compiled
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Which lines are meant, and what makes one a comment. Raises InvocationError."""
+    """Regular expression of the lines, and the comment character. Raises InvocationError for an invalid expression."""
 
     regex: str
-    #: Read as part of a regular expression where comments are looked for, as it stands where one is made; Salt does so.
+    #: Comment character. Searches read it as a regular expression, new comments as plain text, as in Salt.
     char: str = "#"
 
     def __post_init__(self) -> None:
@@ -21,35 +21,35 @@ class Pattern:
 
     @property
     def bare(self) -> str:
-        """The regular expression without anchors and leading flags."""
+        """The regular expression without anchors and without flags at its start."""
         return re.sub(r"^(?:\(\?[iLmsux]\))?\^?(.*?)\$?$", r"\1", self.regex)
 
     def has_line(self, text: str) -> bool:
-        """Whether a line that is meant is no comment."""
+        """Return whether a line matches that is not a comment."""
         return _holds(text, rf"^(?!\s*{self.char})\s*{self.bare}")
 
     def has_comment(self, text: str) -> bool:
-        """Whether a line that is meant is a comment."""
+        """Return whether a comment matches."""
         return _holds(text, self.char + self.bare)
 
     def has_spaced_comment(self, text: str) -> bool:
-        """The same, with space behind the comment's character."""
+        """Return whether a comment matches, with optional space after the comment character."""
         return _holds(text, rf"{self.char}[ \t]*{self.regex.lstrip('^')}")
 
     def has_indented_line(self, text: str) -> bool:
-        """Whether a line, indented perhaps, begins as is meant."""
+        """Return whether the start of a line matches, after optional indentation."""
         return _holds(text, rf"^[ \t]*{self.regex.lstrip('^')}")
 
 
 def commented(text: str, pattern: Pattern) -> str:
-    """The text with the lines that begin as is meant made comments."""
+    """Return the text with the comment character before each matching line."""
     core, end = _core(pattern.regex)
     meant = compiled(f"({core}){end}")
     return "".join(f"{pattern.char}{line}" if meant.match(line) else line for line in _ended(text))
 
 
 def uncommented(text: str, pattern: Pattern) -> str:
-    """The text with the comments that hold what is meant made lines."""
+    """Return the text with the comment character removed from each matching comment."""
     core, end = _core(pattern.regex)
     meant = compiled(rf"^{pattern.char}\s*({core}){end}")
     return "".join(line.lstrip(pattern.char) if meant.match(line) else line for line in _ended(text))

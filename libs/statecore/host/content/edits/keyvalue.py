@@ -1,4 +1,4 @@
-"""Keys with values in lines of a text (``file.keyvalue``)."""
+"""Keys and values in the lines of a text (``file.keyvalue``)."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from statecore.host.content.edits.text import lines, with_unix_ends
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyValueEdit:
-    """Which keys are to have which values, and how lines are read."""
+    """Wanted values of keys, and the syntax of the lines."""
 
     pairs: Mapping[str, Any]
     separator: str = "="
     append: bool = False
     prepend: bool = False
-    #: How many lines of each key are kept, -1 for all.
+    #: Number of lines to keep for each key; -1: all.
     count: int = 1
-    #: Characters that make a line a comment; without them, space in front of a line counts as one. Salt does so.
+    #: Characters that start a comment. None: a line with leading space counts as a comment, as in Salt.
     uncomment: str | None = None
     key_ignore_case: bool = False
     value_ignore_case: bool = False
     prune: bool = False
 
     def line(self, key: str, value: Any) -> str:
-        """A line of a key."""
+        """Return the line of a key and its value."""
         return f"{key}{self.separator}{value}\n"
 
     def folded(self, text: str, ignore_case: bool) -> str:
-        """The text as it is compared."""
+        """Return the text in the form for comparisons: in lower case if ``ignore_case``."""
         return text.lower() if ignore_case else text
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What came of it."""
+    """Result of an edit."""
 
     text: str
-    #: Salt's own form of a difference, by lines.
+    #: Lines of the difference in Salt's own format.
     diff: tuple[str, ...]
     changed: int
     deleted: int
-    #: Whether any key was there.
+    #: Whether the old text had any of the keys.
     found: bool
 
 
 def edit(text: str, wish: KeyValueEdit) -> Edited:
-    """The text with the values set."""
+    """Return the text with the wanted values, and the difference."""
     plain, end = with_unix_ends(text)
     edit = _Edit(wish)
     for line in lines(plain):
@@ -59,7 +59,7 @@ def edit(text: str, wish: KeyValueEdit) -> Edited:
 
 
 class _Edit:
-    """The lines that were read so far, and what became of them."""
+    """State of an edit while it reads the lines in order."""
 
     def __init__(self, wish: KeyValueEdit) -> None:
         self.wish = wish
@@ -71,7 +71,7 @@ class _Edit:
         self._left = dict.fromkeys(wish.pairs, wish.count)
 
     def take(self, line: str) -> None:
-        """Keeps, changes or drops a line."""
+        """Keep, change or drop the next line."""
         wish = self.wish
         bare = line.lstrip(wish.uncomment)
         start = wish.folded(bare, wish.key_ignore_case)
@@ -95,7 +95,7 @@ class _Edit:
         fold, ignore = wish.folded, wish.value_ignore_case
         same = fold(value.strip(), ignore) == fold(str(wanted).strip(), ignore)
         left = self._left[name]
-        # A comment is made a line only where one is still wanted; a line too many is dropped.
+        # Uncomment a line only while lines of the key are missing. Drop lines beyond the wanted number.
         changes = left > 0 if was_comment else left == 0 or not same
         if left > 0:
             self._left[name] = left - 1
@@ -111,7 +111,7 @@ class _Edit:
         return new
 
     def add_missing(self) -> None:
-        """Puts the keys that were not there at the end, or at the start."""
+        """Add the keys that the text does not have, at its end or at its start."""
         wish = self.wish
         missing = [wish.line(key, value) for key, value in wish.pairs.items() if self._left[key] > 0]
         if not missing or not (wish.append or wish.prepend):
@@ -127,7 +127,7 @@ class _Edit:
             self._diff[:0] = ["  <SOF>\n", *(f"+ {line}" for line in reversed(missing))]
 
     def told(self) -> list[str]:
-        """The difference, with what was pruned behind its first line, the last first: Salt's order."""
+        """Return the lines of the difference. Pruned lines come after the first line in reverse order, as in Salt."""
         told = list(self._diff)
         for line in self.pruned:
             told.insert(1, f"- {line}")

@@ -1,4 +1,4 @@
-"""One line of a text: ensured, inserted, replaced, deleted (``file.line``)."""
+"""Edit of one line of a text: ensure, insert, replace, delete (``file.line``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ LOCATIONS = ("start", "end")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What is to become of which line. Raises CommandError for a mode that there is not."""
+    """Arguments of ``file.line``: the content, the mode and the place of the line. Raises CommandError for an
+    unknown mode.
+    """
 
     content: str | None = None
     match: str | None = None
@@ -27,7 +29,7 @@ class Line:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Line:
-        """The line that arguments of these names mean."""
+        """Build from a map of the arguments' names to their values."""
         texts = ("content", "match", "mode", "location", "before", "after")
         wish = {name: None if given[name] is None else str(given[name]) for name in texts}
         mode = wish.pop("mode")
@@ -44,7 +46,9 @@ class Line:
             raise InvocationError(f"location is one of {', '.join(LOCATIONS)}, not '{self.location}'")
 
     def put_into(self, text: str) -> str:
-        """The text with the line as it is wanted. Raises CommandError where that cannot be told."""
+        """Return the text with the edited line. Raises CommandError when the place of the line is missing or
+        ambiguous.
+        """
         plain, end = with_unix_ends(text)
         old = lines(plain)
         if not old and self.mode in ("delete", "replace"):
@@ -54,38 +58,42 @@ class Line:
         return text if whole == plain else whole.replace("\n", end)
 
     def found(self, old: list[str], wanted: str | None) -> list[str]:
-        """The lines that a regular expression, or the same as plain text, is found in."""
+        """Return the lines that contain a text, or match it as a regular expression."""
         if not wanted:
             return []
         meant = compiled(wanted, re.DOTALL)
         return [line for line in old if meant.search(line) or wanted in line]
 
     def one(self, old: list[str], name: str) -> int | None:
-        """Number of the one line that ``before`` or ``after`` means; None for none. Raises CommandError for several."""
+        """Return the number of the line that ``before`` or ``after`` matches; None without a match. Raises
+        CommandError for several.
+        """
         found = self.found(old, getattr(self, name))
         if len(found) > 1:
             raise CommandError(f'Found more than expected occurrences in "{name}" expression')
         return old.index(found[0]) if found else None
 
     def like(self, model: str) -> str:
-        """The content as a line, indented as the model is."""
+        """Return the content with the indentation of the line ``model``."""
         content = str(self.content)
         if not self.indent:
             return content
         return model[: len(model) - len(model.lstrip("\t "))] + content.lstrip()
 
     def stands(self, old: list[str], start: int, model: str) -> bool:
-        """Whether the content begins at the line of this number: as it is, or indented as the model is."""
+        """Return whether the content is already at line number ``start``, with its own indentation or with that of
+        ``model``.
+        """
         count = max(len(str(self.content).splitlines()), 1)
         there = "".join(old[start : start + count]).rstrip("\n") if start >= 0 else None
         return there in (str(self.content).rstrip("\r\n"), self.like(model).rstrip("\r\n"))
 
     def stands_before(self, old: list[str], number: int, model: str) -> bool:
-        """Whether the content ends right before the line of this number."""
+        """Return whether the content already ends directly before line number ``number``."""
         return self.stands(old, number - max(len(str(self.content).splitlines()), 1), model)
 
     def target(self) -> str | None:
-        """What finds the line to be replaced or deleted."""
+        """Return the expression that finds the line to replace or delete."""
         if not self.match and self.before is None and self.after is None:
             return self.content
         return self.match
@@ -164,7 +172,9 @@ _MODES: Mapping[str, Callable[[Line, list[str]], list[str]]] = {
 
 
 def _ended(new: list[str], *, closed: bool) -> list[str]:
-    """The lines with an end each; the last one only if the text had one there."""
+    """Return the lines with a newline each. The last line gets one only if ``closed``: the old text ended with a
+    newline.
+    """
     last = len(new) - 1
     return [
         line if line_end(line) or (number == last and not closed) else f"{line.rstrip()}\n"

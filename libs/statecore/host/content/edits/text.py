@@ -1,4 +1,4 @@
-"""Bytes of a file as lines, and lines as bytes: whatever an edit does not touch stays as it is, to the byte."""
+"""Conversion between a file's bytes and its lines. Bytes that an edit does not touch stay the same."""
 
 from __future__ import annotations
 
@@ -7,41 +7,43 @@ import re
 
 from statecore.model.errors import InvocationError
 
-#: Bytes looked at for a null byte, which no text has.
+#: Bytes at the start of a file that are searched for a null byte: a text file has none.
 _SNIFF = 8192
 
 
 def decoded(data: bytes, name: str) -> str:
-    """The text; bytes that are not UTF-8 come through unharmed. Raises InvocationError for a binary file."""
+    """Return the text of a file; bytes that are not UTF-8 become surrogate escapes. Raises InvocationError for a
+    binary file.
+    """
     if b"\0" in data[:_SNIFF]:
         raise InvocationError(f"Cannot perform string replacements on a binary file: {name}")
     return data.decode("utf-8", "surrogateescape")
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a text that ``decoded`` gave."""
+    """Return the bytes of a text from ``decoded``."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def lines(text: str) -> list[str]:
-    """The lines, each with its end, whichever of the three it is."""
+    """Return the lines, each with its line ending (LF, CRLF or CR)."""
     return list(io.StringIO(text, newline=""))
 
 
 def line_end(line: str) -> str:
-    """How a line ends: "" where nothing follows it."""
+    """Return the line ending of a line; "" when it has none."""
     return line[len(line.rstrip("\r\n")) :]
 
 
 def with_unix_ends(text: str) -> tuple[str, str]:
-    r"""The text with ``\n`` alone, and the end that every line of it has: ``\n`` where they are not one."""
+    """Return the text with LF line endings, and its original line ending; LF when the lines have different endings."""
     ends = {line_end(line) for line in lines(text)} - {""}
     end = ends.pop() if len(ends) == 1 else "\n"
     return text.replace("\r\n", "\n").replace("\r", "\n"), end
 
 
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A regular expression. Raises InvocationError that quotes it."""
+    """Return the compiled regular expression. Raises InvocationError with the expression when it is invalid."""
     try:
         return re.compile(pattern, flags)
     except re.error as error:
