@@ -1,8 +1,9 @@
-"""The minion: one process for each master that it is connected to at once, else one that goes from master to master.
+"""The command ``saltern minion``: runs jobs on a managed host for one master, several masters at once, or none.
 
-A process that speaks to a master (``minion``) has two kinds of others behind it: the zygote (state engine, no sockets), and a
-jobber for each job, forked from the zygote. A job's result is in the spool before it is sent, and leaves it only when the master
-has it.
+A minion consists of three kinds of processes: the main process (sockets to the master), the zygote (state engine, no sockets)
+and one jobber for each job, forked from the zygote. With several masters at once there is a main process for each master.
+A job's return is written to the spool before it is sent. It stays in the spool until the master acknowledges it.
+Source: docs/execution.md#components
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _EX_REJECTED = 77
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``saltern minion``. Exit code: 0 ended, 77 rejected, 78 configuration unusable."""
+    """Run the command ``saltern minion``. Return the exit code: 0 ended, 77 key rejected, 78 configuration unusable."""
     arguments = role_arguments("minion", argv)
     try:
         try:
@@ -79,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_masterless(options: MinionOptions, shutdown: Shutdown) -> None:
-    """Without a master. Raises Ended."""
+    """Run a minion without a master until it is asked to end. Raise Ended."""
     minion = MasterlessMinion(options, shutdown)
     try:
         minion.run()
@@ -88,7 +89,7 @@ def _run_masterless(options: MinionOptions, shutdown: Shutdown) -> None:
 
 
 def _run_one_by_one(options: MinionOptions, shutdown: Shutdown) -> None:
-    """At one master, or at one after the other. Raises Rejected, Ended, ConfigError."""
+    """Run a minion that has one master at a time. Raise Rejected, Ended, ConfigError."""
     order = masters = in_order(options)
     leadership = Leadership(options, shared=False)
     pause = float(options.acceptance_wait_time)
@@ -128,7 +129,10 @@ def _note_loss(failback: Failback, first: bool, *, back: bool = False) -> None:
 def _run_at(
     options: MinionOptions, masters: Sequence[str], leadership: Leadership, shutdown: Shutdown, failback_interval: float
 ) -> None:
-    """Until the minion is to end, or to leave this master. Raises NoMaster, MasterLost, Rejected, Ended, ConfigError."""
+    """Run the minion at one master until it has to end or to change the master.
+
+    Raise NoMaster, MasterLost, Rejected, Ended, ConfigError.
+    """
     current = str(options.master)
     failover = None
     if len(masters) > 1:

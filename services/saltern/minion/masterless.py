@@ -1,7 +1,9 @@
-"""A minion without a master (``master_type: disable``): its schedule, its beacons, the states of its start, and nothing else.
+"""The main process of a minion without a master (``master_type: disable``).
 
-Files and pillar are this host's. What jobs return goes to returners, and to ``minion_jobs`` with ``cache_jobs``; nobody is sent it.
-Source: salt/minion.py (eval_master, tune_in).
+It runs the schedule, beacons and startup_states. Files and pillar come from this host. Returns go to returners, and to the
+directory ``minion_jobs`` if ``cache_jobs`` is set; they are not sent to a master.
+Salt: salt/minion.py, eval_master and tune_in
+Source: docs/execution.md#masterless
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _DRAIN_SECONDS = 5.0
 
 
 class MasterlessMinion:
-    """The main process of such a minion."""
+    """The main process of a minion without a master."""
 
     def __init__(self, options: MinionOptions, shutdown: Shutdown) -> None:
         self._options = options
@@ -46,7 +48,7 @@ class MasterlessMinion:
         shutdown.health.check("pillar", lambda: None if self._ready else "no pillar yet")
 
     def run(self) -> None:
-        """Until told to end."""
+        """Run until the minion is asked to end."""
         _LOG.info("has no master, as master_type says", extra={"minion": self._options.id})
         self._zygote.start()
         while not self._shutdown.ended():
@@ -54,7 +56,7 @@ class MasterlessMinion:
         self._drain()
 
     def close(self) -> None:
-        """Ends what it started."""
+        """End the zygote and close the control socket."""
         self._zygote.close()
         self._leadership.close()
 
@@ -110,7 +112,7 @@ class MasterlessMinion:
             self._zygote.send({"watch": True})
 
     def _drain(self) -> None:
-        """Lets jobs finish for a few seconds."""
+        """Wait a few seconds for running jobs to finish."""
         self._zygote.send({"end": _DRAIN_SECONDS})
         deadline = time.monotonic() + _DRAIN_SECONDS
         while not self._zygote.ended() and time.monotonic() < deadline:

@@ -1,7 +1,8 @@
-"""A minion at one master: signs in, listens on 4505, hands jobs to the preloaded process, returns results.
+"""The main process of a minion at one master: signs in, receives publications on port 4505, sends returns to port 4506.
 
-Three processes: this one (sockets, no state engine), the zygote (state engine, no sockets), and a jobber for each job,
-forked from the zygote. A job's result is in the spool before it is sent, and leaves it only when the master has it.
+The state engine is not loaded here. Jobs are handed to the zygote, which forks a jobber for each.
+A job's return is written to the spool before it is sent. It stays in the spool until the master acknowledges it.
+Source: docs/execution.md#journey
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ _MOST_EVENTS = 1000
 
 
 class Minion:
-    """The main process, as long as it speaks to one master."""
+    """The main process for as long as it is connected to one master."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class Minion:
         shutdown: Shutdown,
         failover: Failover | None = None,
     ) -> None:
-        """``options`` name the one master. ``lookout`` tells when to leave it for another one."""
+        """``options.master`` names one master. ``failover`` decides when to leave this master for another; None: never."""
         self._options = options
         self._masters = masters
         self._leadership = leadership
@@ -105,7 +106,7 @@ class Minion:
         shutdown.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
 
     def run(self) -> None:
-        """Until told to end. Raises Rejected, NoMaster, MasterLost, Ended, ConfigError."""
+        """Run until the minion is asked to end. Raise Rejected, NoMaster, MasterLost, Ended, ConfigError."""
         self._use_credentials(self._sign_in_loop.sign_in())
         self._zygote.start()
         self._resume()
@@ -116,7 +117,7 @@ class Minion:
         self._drain()
 
     def close(self) -> None:
-        """Ends the sockets; jobs that still run finish by themselves and leave their results in the spool."""
+        """Close the sockets. Jobs that still run finish by themselves and leave their returns in the spool."""
         self._zygote.close()
         if self._failover is not None:
             self._failover.close()
@@ -195,7 +196,7 @@ class Minion:
             self._take_job(job)
 
     def _take_job(self, job: Mapping[str, Any]) -> None:
-        """Runs it, if it is for this minion, and for the first time."""
+        """Run a published job if its target matches this minion and the job is new."""
         if self._wanted(job) and (message := self._jobs.take(job)) is not None:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
             if (told := job_started(job, self._identity.id)) is not None:
@@ -203,7 +204,7 @@ class Minion:
             self._zygote.send(message)
 
     def _check_jobs(self, now: float) -> None:
-        """Those in hand, and those that it may have missed."""
+        """Check the jobs in progress, report long ones to the master, and ask for missed publications if due."""
         signs = self._jobs.check(now)
         ours = self._credentials.own > 0
         if signs and ours:
@@ -222,7 +223,10 @@ class Minion:
         self._journal.keep_asked_until(self._catch_up.known_until)
 
     def _run_due(self) -> None:
-        """Jobs of the minion's own, which need its pillar like all others."""
+        """Start the jobs that the minion itself owes: schedule, startup_states, the process that runs beacons.
+
+        These jobs need the pillar, so nothing happens before the zygote has it.
+        """
         if self._subject is None:
             return
         # Both: of a master whose requests go nowhere publications may still come.
@@ -373,7 +377,7 @@ class Minion:
             self._zygote.send(message)
 
     def _drain(self) -> None:
-        """Lets jobs in hand finish and sends what they return, for a few seconds."""
+        """Wait a few seconds for jobs to finish, and send their returns."""
         self._subject = None
         self._zygote.send({"end": _DRAIN_SECONDS})
         deadline = time.monotonic() + _DRAIN_SECONDS
@@ -392,7 +396,7 @@ class Minion:
 
 
 def is_for(job: Mapping[str, Any], subject: Subject, nodegroups: Mapping[str, Any]) -> bool:
-    """Whether the job's target means this minion. One that is not understood does not, and is reported."""
+    """Return whether the job's target matches this minion. An invalid target is logged and does not match."""
     try:
         return matches(
             job["tgt"],
@@ -407,7 +411,7 @@ def is_for(job: Mapping[str, Any], subject: Subject, nodegroups: Mapping[str, An
 
 
 def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Requests that carry the start events, with the grains that ``start_event_grains`` names."""
+    """List of requests that fire the start events, with the grains named by ``start_event_grains``."""
     text = f"Minion {minion_id} started at {time.asctime()}"
     told = {name: grains[name] for name in options.start_event_grains if name in grains}
     names = [tags.MINION_START_LEGACY] if options.enable_legacy_startup_events else []
@@ -416,7 +420,7 @@ def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, An
 
 
 def job_started(job: Mapping[str, Any], minion_id: str) -> dict[str, Any] | None:
-    """The request that says that the minion begins this publication; None where ``start_event`` does not ask for it."""
+    """Request that fires the event "this minion starts the job"; None unless the job has ``start_event``."""
     if not job.get("start_event"):
         return None
     told = {"id": minion_id, **{name: job.get(name) for name in ("jid", "fun", "tgt", "tgt_type", "user")}}

@@ -1,7 +1,8 @@
-"""A minion that is connected to several masters at once: a process for each, so that one that is away holds up no other.
+"""A minion that is connected to several masters at once, with one main process for each master.
 
-This process starts them, starts one again that died, and answers the probes. A word of shared memory for each says whether it is
-ready. They end with this process, whatever ends it.
+A master that does not answer therefore delays no other master. This process starts the main processes, restarts one that died,
+and answers the health probes. One byte of shared memory for each main process says whether it is ready.
+The main processes end when this process ends, even if it is killed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _READY = 1
 
 
 class _Board:
-    """A byte for each process, which it sets when it is ready."""
+    """Shared memory with one byte for each main process: 1 if the process is ready."""
 
     def __init__(self, size: int) -> None:
         self._memory = mmap.mmap(-1, max(size, 1))
@@ -59,7 +60,7 @@ class _Board:
 
 @dataclass(frozen=True)
 class _ChildShutdown(Shutdown):
-    """Ends with the parent, too."""
+    """Shutdown of a main process: also true when the parent process has ended."""
 
     parent: int
 
@@ -68,7 +69,7 @@ class _ChildShutdown(Shutdown):
 
 
 class _BoardHealth(Health):
-    """A child's: its loop tells whether it is ready, and nobody asks it over HTTP."""
+    """Health of a main process: written to shared memory. The parent answers the HTTP probes."""
 
     def __init__(self, board: _Board, index: int) -> None:
         super().__init__("minion", new_metrics("minion").registry)
@@ -81,7 +82,10 @@ class _BoardHealth(Health):
 
 
 def run_at_once(options: MinionOptions, masters: Sequence[str], shutdown: Shutdown) -> None:
-    """Until told to end. Raises Rejected when no master wants this minion; ConfigError."""
+    """Run a main process for each master until asked to end.
+
+    Raise Rejected if no master accepts the key of this minion, ConfigError if a main process cannot use its configuration.
+    """
     # Before there are several that would each make a key pair.
     Identity.load(options.id, Path(options.pki_dir), options.keysize)
     board, start = _Board(len(masters)), os.urandom(8).hex()
@@ -110,14 +114,14 @@ def run_at_once(options: MinionOptions, masters: Sequence[str], shutdown: Shutdo
 
 
 def _unready(board: _Board, masters: Sequence[str]) -> str | None:
-    """Ready is who takes jobs of any master."""
+    """Reason why no main process is ready; None as soon as one is, since then jobs are received."""
     if any(board.ready(index) for index in range(len(masters))):
         return None
     return f"not signed in at any of {', '.join(masters)}, or no pillar yet"
 
 
 def _ended(running: dict[int, int]) -> list[tuple[int, int]]:
-    """(index, exit code) of those that ended."""
+    """Remove ended processes from ``running``; return (index of the master, exit code) for each."""
     found = []
     for pid in list(running):
         done, status = os.waitpid(pid, os.WNOHANG)

@@ -53,12 +53,12 @@ _EX_UNKNOWN_FUNCTION = 255
 
 
 def main() -> int:
-    """Entry point of ``salt-call``; returns the exit code, which is Salt's."""
+    """Run ``salt-call``. Return the exit code, which is Salt's."""
     return run_command(lambda: run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str]) -> int:
-    """The exit code. Raises CommandError, ConfigError."""
+    """Run ``salt-call`` with these arguments and return the exit code. Raise CommandError, ConfigError."""
     made = parser()
     flags = made.parse(argv)
     options = _options(flags)
@@ -103,7 +103,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def parser() -> CommandParser:
-    """The options of ``salt-call``."""
+    """Parser for the command line of ``salt-call``."""
     made = CommandParser("salt-call", _USAGE, "Runs a function on this host.")
     made.add_argument("--local", action="store_true", help="without a master: files and pillar from local roots")
     made.add_argument("--master", help="host name or address of the master")
@@ -156,7 +156,7 @@ _NOT_HERE = (
 
 
 def _words(flags: Any) -> list[str]:
-    """Function and arguments; ``-g`` and ``-d`` are functions, too."""
+    """Function and arguments; ``-g`` and ``-d`` stand for grains.items and sys.doc."""
     if flags.doc:
         return ["sys.doc", *(f"{start}*" for start in flags.words)]
     return ["grains.items"] if flags.grains else flags.words
@@ -200,13 +200,13 @@ def _local(options: MinionOptions, procs: Any) -> Runtime:
 
 
 def _manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Asks the minion that runs on this host, if one does."""
+    """Send a control request to the minion on this host and return its answer. Raise CommandError."""
     answer: dict[str, Any] = importlib.import_module(_MINION).manage(cachedir, area, request)
     return answer
 
 
 def _refreshed(cachedir: Path, what: str) -> bool:
-    """Tells the minion that runs on this host, if one does."""
+    """Ask the minion on this host to refresh pillar, modules or grains. Return True."""
     told: bool = importlib.import_module(_MINION).request_refresh([cachedir], what)
     return told
 
@@ -214,7 +214,7 @@ def _refreshed(cachedir: Path, what: str) -> bool:
 def _load(
     options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned, metadata: str | None
 ) -> dict[str, Any]:
-    """What is kept of a job, without its jid."""
+    """Load of the return, without its JID."""
     load = {
         "id": options.id,
         "fun": fun,

@@ -1,4 +1,4 @@
-"""``salt-call`` among the jobs of its host: one state run at a time, whoever started it."""
+"""Registers a ``salt-call`` among the running jobs of its host: only one state run is allowed at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:
-    """Where jobs are known to each other; None where this user may not write, which the log tells who runs states."""
+    """Directory of running jobs; None if this user cannot write there (logged; a warning for state functions)."""
     place = Path(options.cachedir) / "proc"
     try:
         procs = ProcDirectory(place)

@@ -1,4 +1,4 @@
-"""``salt-call`` with a master: its files, its pillar, its job cache."""
+"""``salt-call`` with a master: the master's files, pillar and job cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 def with_master(options: MinionOptions) -> MinionOptions:
-    """The options with one master: of several the first that lets this minion in. Raises CommandError, ConfigError."""
+    """Options with one master: the first of several that accepts the sign-in. Raise CommandError, ConfigError."""
     order = in_order(options)
     if len(order) == 1:
         return dataclasses.replace(options, master=order[0])
@@ -46,9 +46,9 @@ def with_master(options: MinionOptions) -> MinionOptions:
 
 
 def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
-    """A minion that asks its master for files and pillar; ``procs`` are the jobs of this host, None where they cannot be known.
+    """Runtime that takes files and pillar from the master.
 
-    ``configured`` names all masters.
+    ``configured``: options that name all masters. ``procs``: running jobs of this host; None if not accessible.
     """
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     masters = Masters(str(options.master), at_once(configured))
@@ -68,7 +68,7 @@ def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDir
 
 
 def report(options: MinionOptions, job: Mapping[str, Any]) -> None:
-    """Puts a result into the master's job cache, as a job that the minion started itself. Without an answer it is logged."""
+    """Send the return to the master's job cache. A missing answer is logged as a warning."""
     load = {**job, "cmd": "_return", "jid": "req", "user": os.environ.get("USER", "root")}
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     try:

@@ -1,1 +1,1 @@
-"""What a minion does without being asked: schedule, beacons, mine; and which of its processes leads."""
+"""What a minion does without a request: schedule, beacons, mine; and which of its processes does it."""

@@ -1,6 +1,6 @@
-"""The process that beacons look in: forked from the preloaded one when there is a beacon, gone when there is none.
+"""The process that runs beacons: forked from the zygote when a beacon is configured, ended when none is.
 
-Once a second it goes to the main process with what was seen, and learns what to look at.
+Once a second it sends the observed events to the main process, over the control socket, and receives the list of beacons.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STATE_RUN = re.compile(r"state\b")
 
 
 def watch(runtime: Runtime, cachedir: Path, parent: int) -> None:
-    """Looks until there is no beacon any more, or the minion that it looks for is gone."""
+    """Run beacons until there is none, or until the minion is gone. ``parent``: pid of the zygote."""
     runs = BeaconRuns(runtime.loader, runtime.context)
     procs = ProcDirectory(cachedir / "proc")
     run_loop(runs, lambda request: ask(cachedir, request, _PATIENCE), lambda: _states_run(procs), parent)
@@ -43,7 +43,7 @@ def run_loop(
     states_run: Callable[[], bool],
     parent: int,
 ) -> None:
-    """The loop of ``watch``: asks, looks, waits."""
+    """The loop of ``watch``. ``ask_minion``: sends a control request. ``states_run``: whether a state run is in progress."""
     events: list[dict[str, Any]] = []
     done: list[str] = []
     while os.getppid() == parent:

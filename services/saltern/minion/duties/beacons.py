@@ -1,8 +1,9 @@
-"""The minion's beacons while it runs: those of its configuration, of its pillar and of its own, and who may change them.
+"""The beacons of the running minion: from its configuration, its pillar, and changes by ``beacons.*`` functions.
 
-They look in a process of their own (``beacon_watch``), which comes here for them and with what it saw. As in Salt, a beacon of the
-configuration stands in for one of the same name in pillar, and those of pillar cannot be changed here; what is changed is gone with
-the minion unless it is saved.
+They run in a process of their own (``beacon_watch``), which fetches the list here and delivers the events. As in Salt, a beacon
+of the configuration replaces one of the same name in pillar; beacons of the pillar cannot be changed here. Changes are lost at
+the end of the minion unless they are saved.
+Source: docs/execution.md#beacons
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ SendEvents = Callable[[list[dict[str, Any]]], None]
 
 
 class Beacons:
-    """All beacons, by name."""
+    """All beacons by name."""
 
     def __init__(self, configured: Mapping[str, Any], file: Path, send_events: SendEvents) -> None:
-        """``configured``: the option ``beacons``. ``tell`` sends events to the master."""
+        """``configured``: the option ``beacons``. ``file``: written by ``save``. ``send_events``: sends events to the master."""
         self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
         self._pillar: dict[str, Any] = {}
         self._file = file
         self._send_events = send_events
 
     def update(self, pillar: Mapping[str, Any]) -> None:
-        """Pillar was read anew."""
+        """Use the beacons of a new pillar."""
         beacons = pillar.get("beacons") or {}
         if not isinstance(beacons, Mapping):
             _LOG.error("the beacons of the pillar are no map, and are left out: %r", beacons)
@@ -41,16 +42,16 @@ class Beacons:
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Beacons, and ``enabled``, which holds for all of them."""
+        """Map of all beacons by name, with ``enabled``, which switches all of them."""
         return {**self._pillar, **self._configured}
 
     @property
     def any(self) -> bool:
-        """Whether there is something to look at."""
+        """Whether there is a beacon."""
         return any(name != "enabled" for name in self.whole)
 
     def manage(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Answers ``{"verb": ..., ...}``. Raises ValueError for a request that is none."""
+        """Answer a control request ``{"verb": ..., ...}``. Raise ValueError for an unknown verb."""
         verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "list": self._list,
             "add": lambda request: self._put(
@@ -77,7 +78,7 @@ class Beacons:
         return {"beacons": {**pillar, **configured}}
 
     def _looked(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The looking process brings what it saw, and learns what to look at."""
+        """Take events and finished beacons from the process that runs beacons, and return the list of beacons."""
         events = request.get("events")
         if isinstance(events, list) and events:
             self._send_events(events)

@@ -1,6 +1,6 @@
-"""What the minion does by itself, beside the jobs that the master publishes: its schedule, its beacons, states at its start.
+"""What the minion does beside published jobs: its schedule, its beacons, startup_states, ping_interval.
 
-Nothing of it is loaded before there is something to do: an idle minion pays for a few attributes.
+The modules for schedule and beacons are imported at their first use, so an idle minion stays small.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _PAUSE = 5.0
 
 
 class Duties:
-    """Belongs to the main process."""
+    """Schedule and beacons of the main process that leads."""
 
     def __init__(self, options: MinionOptions, send_events: Callable[[list[dict[str, Any]]], None]) -> None:
-        """``tell`` sends events to the master."""
+        """``send_events``: sends events to the master."""
         self._options = options
         self._send_events = send_events
         self._beacons: Beacons | None = None
@@ -48,7 +48,7 @@ class Duties:
         self._running_jobs: dict[str, str] = {}
 
     def update(self, pillar: Mapping[str, Any], grains: Mapping[str, Any]) -> None:
-        """Pillar and grains, at the start and whenever they were read anew."""
+        """Use new pillar and grains, at the start and after each refresh."""
         self._pillar, self._grains = pillar, grains
         if self._schedule is not None:
             self._schedule.update(pillar, grains, self._own_jobs())
@@ -63,11 +63,11 @@ class Duties:
             self._make_beacons()
 
     def resume(self) -> None:
-        """Another process had these before: what is done at the start was done, and jobs may have been changed there."""
+        """Record that another process led before: startup_states have run, and the schedule may have changed."""
         self._started = self._resumed = True
 
     def beacon_process_due(self) -> bool:
-        """Whether a process for the beacons is to be started now. Who asks starts it."""
+        """Return whether to start the process that runs beacons now. After True it counts as running."""
         if (
             self._beacons is None
             or self._beacon_process_runs
@@ -79,12 +79,12 @@ class Duties:
         return True
 
     def beacon_process_ended(self) -> None:
-        """The process of the beacons has ended."""
+        """Record that the process that runs beacons has ended. It restarts after 5 seconds at the earliest."""
         self._beacon_process_runs = False
         self._not_before = time.monotonic() + _PAUSE
 
     def due(self) -> Iterator[JobLoad]:
-        """Loads of the jobs that are to run now."""
+        """Yield the jobs that are due now."""
         if self._options.startup_states and not self._started:
             yield self._startup()
         self._started = True
@@ -96,7 +96,7 @@ class Duties:
             yield load
 
     def _ping(self) -> None:
-        """Tells the master each ``ping_interval`` that the minion is there."""
+        """Fire the event ``minion_ping`` every ``ping_interval`` minutes."""
         if not self._options.ping_interval or time.monotonic() < self._next_ping:
             return
         if self._next_ping:
@@ -104,16 +104,16 @@ class Duties:
         self._next_ping = time.monotonic() + 60 * self._options.ping_interval
 
     def job_ended(self, jid: str) -> None:
-        """A job's process is gone."""
+        """Record that the jobber of a scheduled job has ended."""
         self._running_jobs.pop(jid, None)
 
     def zygote_lost(self) -> None:
-        """Who would tell of the end of jobs has died; those that still run have files of their own."""
+        """Record that the zygote died: it reports no ends of jobs. Jobs that still run have files in ``proc``."""
         self._running_jobs.clear()
         self._beacon_process_runs = False
 
     def answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """To a request of a job or of salt-call. Raises ValueError for one that is none."""
+        """Answer a control request. Raise ValueError for an unknown area or verb."""
         area = request.get("area")
         if area == "schedule":
             return (self._schedule or self._make_schedule()).manage(request)
@@ -137,7 +137,7 @@ class Duties:
         return made
 
     def _own_jobs(self) -> dict[str, Any]:
-        """Jobs of the schedule that nobody wrote down, by Salt's names."""
+        """Scheduled jobs of the minion itself (mine, grains refresh), by Salt's names."""
         options = self._options
         jobs: dict[str, Any] = {}
         if options.mine_enabled and (options.mine_functions or self._pillar.get("mine_functions")):
@@ -181,6 +181,6 @@ class Duties:
         return made
 
     def _running(self, name: str) -> int:
-        """How many jobs of this name run: those of an earlier start of the minion too."""
+        """Number of running jobs with this name in the schedule, including those of an earlier start."""
         found = {str(job["jid"]) for job in self._procs.running() if job.get("schedule") == name}
         return len(found.union(jid for jid, job in self._running_jobs.items() if job == name))

@@ -1,8 +1,8 @@
-"""What a minion has once, however many masters: its schedule, its beacons, its socket for jobs and salt-call.
+"""Leadership: which process of a minion owns the schedule, the beacons and the control socket.
 
-Where a minion is connected to several masters at once, each by a process of its own, the process that holds a lock has these;
-when it ends, or its master is away, another one takes them over: scheduled states would wait for a master that is gone.
-Source: salt/minion.py, whose schedule is one for all masters, and whose beacons have a leader.
+With several masters at once there are several main processes; the one that holds a lock leads. If it ends, or if its master is
+away, another one takes the lead: scheduled jobs would wait for a master that does not answer.
+Salt: salt/minion.py, MinionManager (one schedule for all masters; a leader for beacons)
 """
 
 from __future__ import annotations
@@ -36,10 +36,13 @@ Send = Callable[[Sequence[Mapping[str, Any]]], None]
 
 
 class Leadership:
-    """Lives as long as the process, whichever master it speaks to."""
+    """The lead or the wish for it; lives as long as the process, whichever master it is connected to."""
 
     def __init__(self, options: MinionOptions, *, shared: bool, start: str = "") -> None:
-        """``shared``: other processes of this minion want them, too. ``start``: a word that each start of the minion has anew."""
+        """``shared``: whether other main processes compete for the lead. If not, this process leads at once.
+
+        ``start``: text that identifies this start of the minion. A process that takes the lead in the same start resumes the schedule.
+        """
         self._options = options
         self._start = start
         self._patience = PATIENCE
@@ -55,13 +58,13 @@ class Leadership:
             self._take_lead()
 
     def set_sender(self, send: Send) -> None:
-        """Events go this way from now on. Who says so has a preloaded process of its own: that of the master before is gone."""
+        """Send events through ``send`` from now on. The zygote of an earlier master counts as lost."""
         self._send = send
         if self.duties is not None:
             self.duties.zygote_lost()
 
     def claim(self) -> bool:
-        """Takes them if nobody has them; True when they became ours just now."""
+        """Take the lead if no process has it. Return True if this call took it."""
         if self.duties is not None or self._next_try is None or time.monotonic() < self._next_try:
             return False
         self._next_try = time.monotonic() + _EVERY
@@ -71,9 +74,9 @@ class Leadership:
         return True
 
     def release(self, *, connected: bool, now: float) -> bool:
-        """Leaves them to others where the master has been away for a while; True when it did so just now.
+        """Give up the lead if the master has been away for a while. Return True if this call gave it up.
 
-        ``hears``: whether there is a connection to the master. ``now``: monotonic seconds.
+        ``connected``: whether there is a connection to the master. ``now``: monotonic seconds.
         """
         if self.duties is None or self._next_try is None:
             return False
@@ -95,17 +98,17 @@ class Leadership:
         return True
 
     def register(self, poller: zmq.Poller) -> None:
-        """What ``serve`` wants to know of."""
+        """Register the control socket's file descriptors, which ``serve`` reads."""
         if self._control is not None:
             self._control.register(poller)
 
     def serve(self, ready: Mapping[Any, int]) -> None:
-        """Answers jobs and salt-call."""
+        """Answer control requests of jobs and salt-call. ``ready``: result of the poller."""
         if self._control is not None and self.duties is not None:
             self._control.serve(ready, self.duties.answer)
 
     def close(self) -> None:
-        """Leaves them to others."""
+        """Close the control socket and release the lock."""
         if self._control is not None:
             self._control.close()
         if self._lock >= 0:
@@ -122,7 +125,7 @@ class Leadership:
         return True
 
     def _led_before(self) -> bool:
-        """Whether some process of this start had them already; from now on one has."""
+        """Return whether a process of this start led before; store that one leads now."""
         if self._lock < 0:
             return False
         mark = self._start.encode()

@@ -19,7 +19,7 @@ from saltern.kit.keys.kubernetes import Cluster, ClusterError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0; 1 when the API does not answer, or the file cannot be written."""
+    """Write the file with grains. Return the exit code: 0; 1 if the API does not answer or the file cannot be written."""
     parser = argparse.ArgumentParser(
         prog="saltern node-labels", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def grains_of(node: Mapping[str, Any]) -> dict[str, Any]:
-    """The grains of a Node as the API has it."""
+    """Grains for a Kubernetes Node object."""
     metadata = node.get("metadata") or {}
     info = (node.get("status") or {}).get("nodeInfo") or {}
     return {

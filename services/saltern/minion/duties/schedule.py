@@ -1,8 +1,8 @@
-"""The minion's schedule while it runs: jobs of its configuration, of its pillar and of its own, what is known of each, and who
-may change them.
+"""The schedule of the running minion: jobs of its configuration, its pillar and its own, and their progress.
 
-As in Salt, a job of the configuration stands in for one of the same name in pillar; jobs of pillar cannot be changed here.
-What is changed is saved whole in ``schedule_file``. Jobs whose names begin with ``__`` are the minion's own.
+As in Salt, a job of the configuration replaces one of the same name in pillar; jobs of the pillar cannot be changed here.
+Changes are saved to ``schedule_file``. Names that begin with ``__`` are the minion's own jobs.
+Source: docs/execution.md#schedule
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Running = Callable[[str], int]
 
 @dataclass
 class ScheduleEntry:
-    """One job and what is known of it."""
+    """One job of the schedule and its progress."""
 
     data: Mapping[str, Any]
     job: Job | None
@@ -42,12 +42,12 @@ class ScheduleEntry:
 
 
 def now() -> Clock:
-    """This moment."""
+    """The current wall clock time and the seconds since boot."""
     return Clock(datetime.now(), time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 class Schedule:
-    """All jobs. ``due`` is asked again and again; ``manage`` answers the module ``schedule``."""
+    """All jobs of the schedule. ``due`` is called in each loop; ``manage`` serves the execution module ``schedule``."""
 
     def __init__(
         self,
@@ -60,7 +60,10 @@ class Schedule:
         draw: Callable[[int, int], int] = random.randint,
         clock: Callable[[], Clock] = now,
     ) -> None:
-        """``configured``: the option ``schedule``. ``own``: jobs of the minion. ``returners``: ``schedule_returner``."""
+        """``configured``: the option ``schedule``. ``file``: ``schedule_file``, where changes are saved.
+
+        ``own``: the minion's own jobs. ``returners``: the option ``schedule_returner``. ``draw``: random number for splay.
+        """
         self._id = minion_id
         self._file = file
         self._own = dict(own or {})
@@ -83,7 +86,7 @@ class Schedule:
     def update(
         self, pillar: Mapping[str, Any], grains: Mapping[str, Any], own: Mapping[str, Any] | None = None
     ) -> None:
-        """Pillar and grains were read anew. Jobs that are as they were go on where they are."""
+        """Use new pillar, grains and own jobs. Unchanged jobs keep their progress."""
         jobs = pillar.get("schedule") or {}
         if not isinstance(jobs, Mapping):
             _LOG.error("the schedule of the pillar is no map of jobs, and is left out: %r", jobs)
@@ -101,7 +104,7 @@ class Schedule:
         self._rebuild()
 
     def resume(self) -> None:
-        """Another process of the minion had the schedule: what was changed there counts, and its start is over."""
+        """Load the jobs that another process of the minion saved, and do not run ``run_on_start`` jobs again."""
         try:
             self._configured = load(self._file) or self._configured
         except ScheduleFileError as error:
@@ -113,7 +116,7 @@ class Schedule:
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Jobs and what holds for all of them."""
+        """Map of all jobs by name, with the global settings (``enabled``, ``skip_function`` ...)."""
         return {**self._own, **self._pillar, **self._configured}
 
     def _rebuild(self) -> None:
@@ -142,7 +145,7 @@ class Schedule:
     # ------------------------------------------------------------------------------------------------------------ what is due
 
     def due(self, running: Running) -> Iterator[JobLoad]:
-        """Loads of the jobs that are to run now."""
+        """Yield the loads of jobs to run now. ``running``: number of running jobs with a name."""
         clock = self._clock()
         world = ScheduleSettings(
             enabled=bool(self.whole.get("enabled", True)), skip_function=str(self.whole.get("skip_function") or "")
@@ -203,7 +206,7 @@ class Schedule:
     # ------------------------------------------------------------------------------------------------------------- changes
 
     def manage(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Answers ``{"verb": ..., ...}``. Raises ValueError for a request that is none."""
+        """Answer a control request ``{"verb": ..., ...}``. Raise ValueError for an unknown verb or an invalid job."""
         verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "list": self._list,
             "add": self._put,
@@ -294,7 +297,7 @@ class Schedule:
         return self._changed(persist=False)
 
     def _changed(self, *, persist: bool) -> dict[str, Any]:
-        """Takes effect, and is saved; ``unsaved`` of the answer says why that did not work."""
+        """Apply a change and save it. ``unsaved`` of the answer is the error of the save, or empty."""
         self._rebuild()
         unsaved = ""
         if persist:
@@ -321,7 +324,7 @@ class Schedule:
 
 
 def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, Any]:
-    """What Salt's scheduler writes into a job, by its names."""
+    """The fields that Salt's scheduler adds to a job's data (``_next_fire_time`` ...)."""
     progress = entry.progress
 
     def shown(moment: datetime | None) -> str | None:
@@ -350,7 +353,7 @@ def _unless_running(job: Job, progress: Progress, clock: Clock, running: Running
 
 
 def _same_job(before: Any, after: Any) -> bool:
-    """Whether only what is looked up at the moment itself differs: the job goes on."""
+    """Return whether two definitions differ only in options that are read anew each time, so that progress is kept."""
     passing = ("enabled", "skip_explicit", "run_explicit")
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return False
@@ -358,7 +361,7 @@ def _same_job(before: Any, after: Any) -> bool:
 
 
 def _time_marks() -> dict[str, str]:
-    """What Salt adds to the metadata of a scheduled job: offset, time here, and time in Greenwich in a form of its own."""
+    """What Salt adds to a scheduled job's metadata: offset from UTC, local time, and UTC in a format of its own."""
     return {
         "_TOS": time.strftime("%z"),
         "_TS": time.ctime(),

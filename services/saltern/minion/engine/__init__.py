@@ -1,1 +1,1 @@
-"""The process that has the state engine loaded (zygote), and how jobs are forked from it."""
+"""The zygote: the process that has the state engine loaded, from which jobbers are forked."""

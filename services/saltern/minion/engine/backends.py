@@ -1,4 +1,4 @@
-"""Where the preloaded process has files and pillar from, and who hears of its jobs: a master, or nobody but this host."""
+"""Backends of the zygote: the source of files and pillar, and the receiver of events. A master, or this host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 class Backend(Protocol):
-    """What the preloaded process needs of either."""
+    """The interface of both backends."""
 
     def runtime(
         self,
@@ -29,31 +29,31 @@ class Backend(Protocol):
         grains: Callable[[], Any],
         known: Mapping[str, Any] | None = None,
     ) -> Runtime:
-        """A runtime for the jobs to come; ``grains`` are those of the runtime that there is.
+        """New runtime for the next jobs. ``grains``: returns the grains of the current runtime.
 
-        ``known``: its own; None: they are gathered when they are first asked for.
+        ``known``: grains of the new runtime; None: they are gathered at their first use.
         """
         ...
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
-        """The pillar as it is now. Raises ChannelError."""
+        """Current pillar. ``clean_cache``: ignore cached pillar. Raise ChannelError."""
         ...
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
-        """This job is about to run, in a process of its own."""
+        """Prepare the runtime for this job. Called in the jobber's process before the job runs."""
         ...
 
     def send(self, load: Mapping[str, Any]) -> None:
-        """Hands over what could not be spooled. Raises ChannelError."""
+        """Send a return to the master that could not be spooled. Raise ChannelError."""
         ...
 
     def set_credentials(self, credentials: Credentials) -> None:
-        """From now on these."""
+        """Use these credentials for new connections."""
         ...
 
 
 class MasterBackend:
-    """Files, pillar and events are a master's."""
+    """Files, pillar and events of a master."""
 
     def __init__(self, options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> None:
         self._options = options
@@ -70,7 +70,7 @@ class MasterBackend:
         grains: Callable[[], Any],
         known: Mapping[str, Any] | None = None,
     ) -> Runtime:
-        """With this pillar."""
+        """Runtime with this pillar, whose files and events are the master's."""
         options = self._options
         files = RemoteFiles(options, self._identity, lambda: self._credentials, self._given_up)
         minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains, self._given_up)
@@ -86,33 +86,36 @@ class MasterBackend:
         )
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
-        """As the master compiles it."""
+        """Pillar that the master compiles. Raise ChannelError."""
         options = self._options
         pillarenv = options.pillarenv or (options.saltenv if options.pillarenv_from_saltenv else None)
         with Channel(options, self._identity, self._credentials) as channel:
             return channel.pillar(runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache)
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
-        """It has its pillar."""
+        """Record whether the minion started the job itself. The pillar is in the runtime already."""
         self._own = bool(load.get("own"))
 
     def _given_up(self) -> bool:
-        """What a master asked for waits for that master; what the minion began itself does not: another process has its turn."""
+        """Return whether to stop waiting for the master: a job of the minion's own, and a master that is away.
+
+        A published job waits for its master. A scheduled job does not: another main process runs the schedule meanwhile.
+        """
         return self._own and is_away(self._masters.state(self._options.cachedir))
 
     def send(self, load: Mapping[str, Any]) -> None:
-        """By a connection of its own."""
+        """Send a return over a new connection. Raise ChannelError."""
         with Channel(self._options, self._identity, self._credentials) as channel:
             channel.ask(load)
 
     def set_credentials(self, credentials: Credentials) -> None:
-        """After a new sign-in, which may have been with a new pair: jobs that are forked from here begin with that."""
+        """Use these credentials, and read the key pair again, which may have changed before the sign-in."""
         self._identity.reread()
         self._credentials = credentials
 
 
 class LocalBackend:
-    """There is no master (``master_type: disable``): files and pillar are this host's, as of ``salt-call --local``."""
+    """Files and pillar of this host (``master_type: disable``), as with ``salt-call --local``."""
 
     def __init__(self, options: MinionOptions) -> None:
         self._options = options
@@ -124,7 +127,7 @@ class LocalBackend:
         grains: Callable[[], Any],
         known: Mapping[str, Any] | None = None,
     ) -> Runtime:
-        """Its pillar is compiled when it is first looked at."""
+        """Runtime whose pillar is compiled at its first use."""
         options, cachedir = self._options, Path(self._options.cachedir)
         return local_runtime(
             as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
@@ -136,16 +139,16 @@ class LocalBackend:
         )
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
-        """Compiled now."""
+        """Pillar, compiled now from local files."""
         runtime.forget(pillar=True)
         return dict(runtime.pillar)
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
-        """It sees the pillar as it is then: nobody tells this minion that a file was changed."""
+        """Forget the compiled pillar: each job sees the current files."""
         runtime.forget(pillar=True)
 
     def send(self, load: Mapping[str, Any]) -> None:
-        """Nobody is told."""
+        """Do nothing: there is no master."""
 
     def set_credentials(self, credentials: Credentials) -> None:
-        """There are none."""
+        """Do nothing: there is no master."""

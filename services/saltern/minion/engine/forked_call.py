@@ -1,7 +1,7 @@
-"""A function's value, worked out in a fork of this process: what it loads and touches on the way is gone with the fork.
+"""Calls a function in a fork of the zygote, so that modules and pages it touches do not stay in the zygote's memory.
 
-To gather grains and to ask for pillar is most of what a minion's preloaded process ever does itself. It left 4 MB behind of which
-no job needs a byte: modules that look at hardware, a connection, copies of pages that would else be the main process's, too.
+Gathering grains and fetching pillar are most of the work that the zygote itself does. Done in the zygote they would leave 4 MB
+that no job needs: modules that inspect hardware, a connection, copies of pages that are shared with the main process.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ _BLOCK = 1024 * 1024
 
 
 class ForkEnded(Exception):
-    """The fork ended without a word. str() says how."""
+    """The fork ended without a result. str() is the reason."""
 
 
 class ForkedCalls:
-    """Calls of one process, which has a single thread."""
+    """Calls in forks of one process. The process has a single thread."""
 
     def __init__(self, expected: type[Exception], socket: FramedSocket) -> None:
-        """``foreseen``: what a call may raise, made of words alone, and raises here too. ``pair``: when its other end is gone,
-        nobody waits for a value any more."""
+        """``expected``: exception that a call may raise; its text is transferred, and it is raised here again.
+
+        ``socket``: connection to the main process. If its other end closes, the fork is ended.
+        """
         self._expected = expected
         self._socket = socket
         self._marshallable = True
 
     def call(self, work: Callable[[], Any]) -> Any:
-        """The value of ``work()``. Raises what was foreseen; ForkEnded.
+        """Return the value of ``work()``. Raise ``expected``, ForkEnded.
 
-        Plain data travels. After the first value that is none (a user's grain may be anything) calls are made here.
+        Values of plain types come from a fork. After the first value that cannot be transferred, ``work`` is called in this process.
         """
         if self._marshallable:
             reply = self._forked(work)
@@ -72,7 +74,7 @@ class ForkedCalls:
         return reply
 
     def _read_reply(self, reader: int) -> bytes | None:
-        """All that it says; None when the other end of the pair goes first."""
+        """Everything that the fork writes; None if the main process's end of the socket closes first."""
         poll = select.poll()
         poll.register(reader, select.POLLIN)
         # No event is asked for: that it was closed is told all the same, and messages wait.

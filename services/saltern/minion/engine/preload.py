@@ -1,7 +1,7 @@
-"""What jobs needed, loaded for the jobs after them: a jobber tells which parts of the engine it loaded, the zygote loads them too.
+"""Preloading: the zygote imports the modules of the engine that earlier jobs needed, so that later jobs find them loaded.
 
-A minion that nobody asks for anything stays small, and one that runs states has them loaded: its second job of a kind is
-forked with all that the first one had to read.
+Each jobber reports the modules it imported over a pipe. A minion that runs no jobs stays small; the second job of a kind
+imports nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PIECE = select.PIPE_BUF
 
 
 class Preload:
-    """A pipe from jobbers to the process that they are forked from, and what came through it. Made before the first fork."""
+    """A pipe from jobbers to the zygote, and the modules that were reported. Make it before the first fork."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -36,26 +36,29 @@ class Preload:
         self._rest = b""
 
     def fileno(self) -> int:
-        """Readable when a jobber has told something."""
+        """File descriptor that is readable after a jobber's report."""
         return self._reader
 
     def mark_loaded(self) -> None:
-        """What is loaded now is no news. To be called before a fork."""
+        """Record which modules are loaded. Call before each fork: modules loaded later are reported to the zygote."""
         self._known = len(sys.modules)
 
     def _loaded_since_fork(self) -> list[str]:
-        """Parts of the engine that were loaded since: the last names. To look at all would copy the pages that names are in."""
+        """Names of the engine's modules that were loaded since the fork.
+
+        Only the end of ``sys.modules`` is read: reading all names would copy the memory pages that hold them.
+        """
         since = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - self._known))
         return sorted(name for name in since if name.startswith(_ENGINE))
 
     def report(self) -> None:
-        """In a jobber: names of what was loaded since the fork."""
+        """Write the names of modules loaded since the fork to the pipe. Called in a jobber."""
         with contextlib.suppress(BlockingIOError):
             for piece in _pieces(self._loaded_since_fork()):
                 os.write(self._writer, piece)
 
     def receive(self) -> None:
-        """Takes in what jobbers told."""
+        """Read the reports of jobbers."""
         with contextlib.suppress(BlockingIOError):
             while block := os.read(self._reader, 65536):
                 *names, self._rest = (self._rest + block).split(b"\n")
@@ -63,11 +66,11 @@ class Preload:
 
     @property
     def waiting(self) -> bool:
-        """Whether there is something left to load."""
+        """Whether reported modules are still to be imported."""
         return bool(self._waiting)
 
     def load_one(self) -> None:
-        """Loads one part: between two of them a job can be forked. After the last one all that lives is shared for good."""
+        """Import one reported module, so that a job can be forked between two. After the last, share all objects."""
         name = self._waiting.popleft()
         if name not in sys.modules:
             # A library that it needs may have been taken away since.
@@ -78,7 +81,7 @@ class Preload:
 
 
 def share() -> None:
-    """What lives now is shared by all jobbers: a collection in one of them would copy every page of it."""
+    """Freeze all objects for the garbage collector: a collection in a jobber would copy every memory page of them."""
     gc.collect()
     gc.freeze()
 

@@ -1,17 +1,7 @@
-"""The process that jobbers are forked from: the state engine is loaded here as jobs need it, with grains and pillar.
+"""The zygote: the process from which jobbers are forked. It holds the state engine, grains and pillar.
 
-It has one thread and, between requests of its own, no socket but the pair that joins it to the main process, so that a
-fork of it is safe. The main process sends msgpack maps with one key:
-
-    {"journalled": load}   fork a jobber, for a job that is in the journal
-    {"job": load}          fork a jobber, for one that is not: one of the minion's own, or the disk is full
-    {"credentials": ...}   from now on these
-    {"watch": True}        start the process that beacons look in; False: end it
-    {"end": seconds}       wait so long for jobbers, then end
-
-and receives ``SPOOLED`` (a result waits in the spool), ``ENDED`` plus a JID (a job of the schedule is over), ``DIED`` plus an
-exit code, a space and a JID (a jobber did not end by itself), ``UNWATCHED`` (the process of the beacons is over), ``READY``
-plus msgpack (grains and pillar for targeting: at the start and after each refresh).
+It has one thread, and no socket except the one to the main process, so that a fork of it is safe. Modules of the engine are
+imported as jobs need them. The messages are described in saltern.minion.ipc.messages.
 """
 
 from __future__ import annotations
@@ -71,12 +61,12 @@ _PATIENCE = 2.0
 
 @dataclass
 class Refreshes:
-    """What a job asked to be read anew; carried out before the next job. Jobbers report through files (see RemoteMinion)."""
+    """Requested refreshes. A jobber leaves a file ``refresh-<what>``; the zygote acts before the next job."""
 
     directory: Path
 
     def take(self) -> set[str]:
-        """Names of what is to be refreshed; each is reported once."""
+        """Remove the files and return what to refresh: "pillar", "modules", "grains"."""
         taken = set()
         for path in self.directory.glob("refresh-*"):
             path.unlink(missing_ok=True)
@@ -85,7 +75,7 @@ class Refreshes:
 
 
 class Zygote:
-    """The loop of the preloaded process."""
+    """The zygote's main loop."""
 
     def __init__(self, options: MinionOptions, masters: Masters, backend: Backend, main_socket: FramedSocket) -> None:
         self._options = options
@@ -113,7 +103,7 @@ class Zygote:
         self._ending = 0.0
 
     def run(self) -> None:
-        """Serves until told to end, or until the main process is gone."""
+        """Serve until asked to end, or until the main process is gone."""
         self._refreshes.take()
         self._refresh_grains()
         if self._grains is not None:
@@ -141,7 +131,7 @@ class Zygote:
             select.select([], [], [], 0.02)
 
     def _received(self) -> bytes | None:
-        """A message of the main process, None when only a part of one came; empty when that is gone."""
+        """Message of the main process; None if only a part has arrived, empty if the main process is gone."""
         try:
             return self._socket.receive()
         except ConnectionResetError:
@@ -149,7 +139,7 @@ class Zygote:
             return self._socket.receive()
 
     def _send(self, message: bytes) -> None:
-        """Tells the main process; one that is gone is noticed by the loop."""
+        """Send a message to the main process. If it is gone, the main loop notices."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.send(message)
 
@@ -214,7 +204,7 @@ class Zygote:
             os._exit(code)
 
     def _stop_beacon_process(self) -> bool:
-        """Whether there was one."""
+        """End the process that runs beacons. Return whether there was one."""
         if not self._beacon_process:
             return False
         with contextlib.suppress(ProcessLookupError):
@@ -261,7 +251,7 @@ class Zygote:
             self._set_beacon_process(wanted=True)
 
     def _refresh_grains(self, tries: int = 0) -> None:
-        """Has the grains gathered: without them each job would gather its own, which takes longer than most."""
+        """Gather the grains here: otherwise each job would gather its own, which takes longer than most jobs."""
         self._renew_runtime(None)
         grains = self._retry("grains", lambda: dict(self._runtime.grains), tries)
         if grains is not None:
@@ -269,7 +259,7 @@ class Zygote:
         self._renew_runtime(self._grains)
 
     def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
-        """Has the pillar compiled and announces it."""
+        """Fetch the pillar and announce it to the main process."""
         pillar = self._retry("pillar", lambda: self._backend.pillar(self._runtime, clean_cache=clean_cache), tries)
         if pillar is not None:
             self._pillar = pillar
@@ -278,7 +268,7 @@ class Zygote:
             self._renew_runtime(self._grains)
 
     def _retry(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
-        """The value of ``work()``, tried until it succeeds, or at most ``tries`` times; None when there is none."""
+        """Value of ``work()``, tried every 5 seconds until it succeeds; None after ``tries`` failures (0: no limit)."""
         for attempt in itertools.count(1):
             try:
                 return self._calls.call(work)
@@ -295,7 +285,7 @@ class Zygote:
         return message == b"" or bool(self._ending)
 
     def _renew_runtime(self, grains: Mapping[str, Any] | None) -> None:
-        """Credentials, grains, pillar or modules are others. ``grains`` None: it gathers its own."""
+        """Replace the runtime after credentials, grains, pillar or modules changed. ``grains`` None: gathered later."""
         old, self._runtime = self._runtime, self._new_runtime(grains)
         # What is frozen is never collected.
         old.close()
@@ -306,7 +296,7 @@ class Zygote:
         return runtime
 
     def _announce(self) -> None:
-        """Tells the main process what targets are matched with."""
+        """Send grains and pillar to the main process, which matches targets with them."""
         targeting: Targeting = {"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}
         self._send(READY + msgpack.packb(targeting, default=str))
 
@@ -316,14 +306,14 @@ def _may_wait(fun: str | list[str]) -> bool:
 
 
 def _close_all_but(keep: int) -> None:
-    """The main process's connections are its own: held open here, the master would never see them end."""
+    """Close the main process's connections: held open here, the master would never see them end."""
     highest = os.sysconf("SC_OPEN_MAX")
     os.closerange(3, keep)
     os.closerange(keep + 1, min(highest, 65536))
 
 
 def end_zygote(pid: int) -> None:
-    """Ends a preloaded process whose pair is closed. Jobbers go on, and leave their results in the spool."""
+    """End a zygote whose socket is closed. Jobbers continue and leave their returns in the spool."""
     deadline = time.monotonic() + _PATIENCE
     with contextlib.suppress(ChildProcessError):
         while not os.waitpid(pid, os.WNOHANG)[0]:
@@ -338,12 +328,12 @@ def end_zygote(pid: int) -> None:
 def start(
     options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials
 ) -> tuple[int, FramedSocket]:
-    """Forks the zygote of a minion at a master; returns its pid and the main process's end of the pair."""
+    """Fork the zygote of a minion at a master. Return its pid and the main process's end of the socket."""
     return fork(options, masters, MasterBackend(options, masters, identity, credentials))
 
 
 def fork(options: MinionOptions, masters: Masters, backend: Backend) -> tuple[int, FramedSocket]:
-    """The same, wherever it has files and pillar from."""
+    """Fork a zygote with this backend. Return its pid and the main process's end of the socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     share()
     pid = os.fork()

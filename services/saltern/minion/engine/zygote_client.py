@@ -1,4 +1,4 @@
-"""The preloaded process (``zygote``) as the main process has it: started, told, heard, and started again when it died."""
+"""The main process's handle of the zygote: starts it, exchanges messages, and starts it again after its death."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ GONE = b"gone"
 
 
 class ZygoteClient:
-    """There is one at a time, from ``start`` to ``close``."""
+    """One zygote at a time, from ``start`` to ``close``."""
 
     def __init__(self, fork: Callable[[], tuple[int, FramedSocket]]) -> None:
-        """``fork`` starts one: its pid, and our end of the pair."""
+        """``fork``: starts a zygote and returns its pid and this process's end of the socket."""
         self._fork = fork
         self._socket: FramedSocket | None = None
         #: 0: it ended, and is not started again.
         self._pid = 0
 
     def start(self) -> None:
-        """Forks it; of one that died the end is kept no longer."""
+        """Fork a zygote. The socket of a dead one is closed."""
         if self._pid:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._pid, 0)
@@ -40,34 +40,34 @@ class ZygoteClient:
 
     @property
     def started(self) -> bool:
-        """Whether it was."""
+        """Whether a zygote was started."""
         return self._socket is not None
 
     @property
     def pending(self) -> bool:
-        """Whether something waits for ``flush``."""
+        """Whether messages wait for ``flush``."""
         return self._connected.pending
 
     def fileno(self) -> int:
-        """The number of our end."""
+        """File descriptor of this process's end of the socket."""
         return self._connected.fileno()
 
     def send(self, request: ZygoteRequest) -> None:
-        """Sends one of its messages. Never waits: it may be waiting for us to read."""
+        """Send a request without waiting: the zygote may itself be waiting for the main process to read."""
         try:
             self._connected.put(msgpack.packb(request, default=str))
         except OSError as error:
             _LOG.error("the preloaded process does not take a message: %s", error)
 
     def flush(self) -> None:
-        """Sends on what waited."""
+        """Send as much of the waiting messages as the socket takes."""
         try:
             self._connected.flush()
         except OSError as error:
             _LOG.error("the preloaded process does not take what waited for it: %s", error)
 
     def receive(self) -> tuple[bytes, bytes] | None:
-        """(kind, content) of a message: one of the constants of ``zygote``, SPOOLED or GONE; None when it is not whole."""
+        """(kind, content) of a message, kind from ipc.messages or GONE; None if only a part has arrived."""
         try:
             message = self._connected.receive()
         except OSError:
@@ -78,13 +78,13 @@ class ZygoteClient:
         return kind, message[len(kind) :]
 
     def ended(self) -> bool:
-        """Whether it ended just now. Jobbers hold the other end of the pair, too: it does not close while one of them works."""
+        """Return whether the zygote has ended. Jobbers hold the socket open, so its end is no sign."""
         if self._pid and os.waitpid(self._pid, os.WNOHANG)[0]:
             self._pid = 0
         return not self._pid
 
     def close(self) -> None:
-        """Ends it, if it was started."""
+        """Close the socket and end the zygote, if one was started."""
         if self._socket is not None:
             self._socket.close()
         if self._pid:

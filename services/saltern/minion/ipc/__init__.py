@@ -1,1 +1,1 @@
-"""Messages between the minion's own processes: framed socket pairs and the control socket."""
+"""Messages between the minion's own processes: framed socket pairs, the control socket, and all keys of messages."""

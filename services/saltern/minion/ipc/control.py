@@ -1,8 +1,7 @@
-"""The minion's own door: a socket in its cache directory, where jobs and salt-call ask the running minion to change what it does by
-itself (schedule, beacons).
+"""The control socket in ``cachedir``: jobs and salt-call change the schedule and the beacons of the running minion.
 
-A request is one msgpack map ``{"area": "schedule", ...}``, the answer another: ``{"error": text}`` where it is refused. Who may
-open the socket (mode 0600) may ask; nothing on it comes from the network.
+A request is one msgpack map ``{"area": "schedule", ...}`` and the answer another; ``{"error": text}`` refuses it. Any process
+that may open the socket (mode 0600) may send requests. The socket is not reachable over the network.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class MinionNotRunning(Exception):
-    """No minion answers. str() says where it was looked for, and why."""
+    """No minion answers. str() names the cache directory and the cause."""
 
 
 class ControlSocket:
-    """The minion's end. It never waits for who asks."""
+    """The minion's end. It never waits for a client."""
 
     def __init__(self, directory: Path) -> None:
-        """Raises OSError where the directory cannot be written to."""
+        """Raise OSError if the socket cannot be created in ``directory``."""
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / _NAME
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -59,13 +58,13 @@ class ControlSocket:
         self._inode = _inode(self._path)
 
     def register(self, poller: zmq.Poller) -> None:
-        """What ``serve`` wants to know of."""
+        """Register the file descriptors that ``serve`` reads."""
         poller.register(self._listener.fileno(), zmq.POLLIN)
         for number, client in self._open.items():
             poller.register(number, zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
 
     def serve(self, ready: Mapping[Any, int], handler: Handler) -> None:
-        """Takes what came, answers what is whole."""
+        """Accept a client and answer complete requests. ``ready``: result of the poller."""
         for number, client in list(self._open.items()):
             if number in ready and not self._serve_client(client, ready[number], handler):
                 del self._open[number]
@@ -79,7 +78,7 @@ class ControlSocket:
                     self._open[connection.fileno()] = FramedSocket(connection)
 
     def _serve_client(self, client: FramedSocket, happened: int, handler: Handler) -> bool:
-        """False when the conversation is over."""
+        """Exchange data with a client. Return False when the connection is over."""
         try:
             if happened & zmq.POLLOUT:
                 client.flush()
@@ -95,7 +94,7 @@ class ControlSocket:
         return True
 
     def close(self) -> None:
-        """Nobody is there any more."""
+        """Close the socket and remove its file."""
         for client in self._open.values():
             client.close()
         # One that lets its last jobs finish may see its successor begin, whose socket it is by then. The number of a file
@@ -106,7 +105,7 @@ class ControlSocket:
 
 
 def ask(directory: Path, request: Mapping[str, Any], patience: float = _PATIENCE) -> dict[str, Any]:
-    """The answer of the minion whose cache directory this is. Raises NobodyThere."""
+    """Answer of the minion with this cache directory. ``patience``: seconds to wait. Raise MinionNotRunning."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end.settimeout(patience)
     client = FramedSocket(end)
@@ -146,7 +145,7 @@ def _reply_to(message: bytes, handler: Handler) -> Mapping[str, Any]:
 
 
 def _inode(path: Path) -> tuple[int, int] | None:
-    """What tells a file from others of its name."""
+    """(device, inode) of a file, which identifies it; None if it does not exist."""
     with contextlib.suppress(OSError):
         status = path.lstat()
         return status.st_dev, status.st_ino
@@ -155,7 +154,7 @@ def _inode(path: Path) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def _address(directory: Path) -> Iterator[str]:
-    """The socket's path in a form that is short enough wherever the directory is (a socket's path has 107 bytes)."""
+    """Path of the socket below /proc, which is short enough for any directory (the limit is 107 bytes)."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{handle}/{_NAME}"

@@ -1,8 +1,8 @@
-"""The two ends between main process and zygote: whole messages of any size, over a socket that takes small ones only.
+"""Messages of any size over a socket that takes only small packets; used between main process and zygote.
 
-A socket pair takes no message larger than the system's send buffer (about 400 kB where nobody raised it), and a pillar or the
-arguments of a job may be larger. So a message travels in parts. Several processes write to the zygote's end (it, and each
-jobber); jobbers send small messages only, which are never cut, so that parts of two messages never mix.
+A SEQPACKET socket takes no packet larger than its send buffer (about 400 kB by default). A pillar or the arguments of a job may
+be larger, so a message is cut into parts. Several processes write to the zygote's end (the zygote and each jobber). Jobbers
+send only small messages, which are not cut, so parts of two messages never mix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WHOLE, _PART, _LAST = b"w", b"p", b"l"
 
 
 class FramedSocket:
-    """One end. ``fileno`` makes it fit for select and poll."""
+    """One end of the socket. It has ``fileno``, so select and poll accept it."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -25,25 +25,25 @@ class FramedSocket:
         self._outgoing: deque[bytes] = deque()
 
     def fileno(self) -> int:
-        """The socket's number."""
+        """File descriptor of the socket."""
         return self._end.fileno()
 
     def close(self) -> None:
-        """Ends it; the other end notices."""
+        """Close the socket. The other end receives an empty message."""
         self._end.close()
 
     def send(self, message: bytes) -> None:
-        """Sends a message, waiting for the other end to read. Raises OSError when that is gone."""
+        """Send a message; wait until the other end reads. Raise OSError if the other end is gone."""
         for part in _cut(message):
             self._end.send(part)
 
     def put(self, message: bytes) -> None:
-        """Sends what goes without waiting, and keeps the rest for ``flush``. Raises OSError."""
+        """Send what the socket takes at once, and keep the rest for ``flush``. Raise OSError."""
         self._outgoing.extend(_cut(message))
         self.flush()
 
     def flush(self) -> None:
-        """Sends on as much of what was put as goes without waiting. Raises OSError."""
+        """Send as much of the kept data as the socket takes. Raise OSError."""
         while self._outgoing:
             try:
                 self._end.send(self._outgoing[0], socket.MSG_DONTWAIT)
@@ -53,11 +53,11 @@ class FramedSocket:
 
     @property
     def pending(self) -> bool:
-        """Whether something waits for ``flush``."""
+        """Whether data waits for ``flush``."""
         return bool(self._outgoing)
 
     def receive(self) -> bytes | None:
-        """A message; None when only a part of one came; empty when the other end is gone. Waits for something to come."""
+        """Wait for a packet. Return the message; None if it is not complete; empty if the other end is gone."""
         packet = self._end.recv(PART_BYTES + 1)
         kind, content = packet[:1], packet[1:]
         if kind == _PART:

@@ -1,1 +1,1 @@
-"""One job's life on the minion: targeting, journal, jobber, spool, outbox."""
+"""One job's life on the minion: journal, jobber, spool, outbox, and the search for missed publications."""

@@ -1,10 +1,9 @@
-"""When the minion asks our master for jobs that it may have missed: after each way in which it can have been deaf for a while.
+"""Decides when the minion asks its master for publications that it may have missed. Does no I/O.
 
-Decided without I/O. A fleet that loses its master comes back at once: each minion waits for a moment of its own, and asks once,
-however many reasons there were meanwhile. A stock master is never asked.
-
-It also asks now and then without a reason: what a full queue let drop nobody notices, and a minion that says nothing for longer
-than the master's ``presence_window`` counts as away.
+It asks after each interruption of its subscription. All minions of a fleet may reconnect at the same moment, so each waits a
+random time, and asks once for any number of interruptions. It also asks now and then without a reason: a full queue drops
+publications without a sign, and a minion that is silent for longer than the master's ``presence_window`` counts as away.
+A stock master is never asked.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _SLACK_MS = 60_000
 
 @dataclass
 class CatchUp:
-    """Times are seconds of one monotonic clock."""
+    """Schedule of the questions. Times are monotonic seconds."""
 
     #: Seconds over which a fleet spreads its questions (option replay_delay).
     spread: float
@@ -46,14 +45,14 @@ class CatchUp:
     _again: float | None = None
 
     def may_have_missed(self, now: float) -> None:
-        """The minion may have missed something until now."""
+        """Record that publications may have been missed until ``now``, and plan a question."""
         if self._again is None:
             self._put_off(now)
         if self._due is None:
             self._due = now + _SETTLED + self.draw(0, self.spread)
 
     def is_due(self, now: float) -> bool:
-        """Whether to ask now; then it has asked, and waits for the answer."""
+        """Return whether to send the question now. After True the question counts as sent."""
         if self._in_flight or not (_is_over(self._due, now) or _is_over(self._again, now)):
             return False
         self._due, self._in_flight = None, True
@@ -64,13 +63,14 @@ class CatchUp:
         self._again = now + self.every * self.draw(0.75, 1.0) if self.every else None
 
     def request(self) -> dict[str, Any]:
-        """The request."""
+        """Load of the question: publications since ``after`` (milliseconds since 1970)."""
         return {"cmd": COMMAND, "after": self._from or self.known_until}
 
     def take_answer(self, answer: Any, now: float) -> list[dict[str, Any]]:
-        """The jobs of an answer ``{"jobs": [...], "next": ms, "now": ms}``. ``next``: from there are more, asked for at once.
+        """Return the valid job loads of an answer ``{"jobs": [...], "next": ms, "now": ms}``.
 
-        With the last part ``known_until`` moves: to be kept once the jobs are in hand.
+        If ``next`` is set there are more, and the next question is due at once. After the last part ``known_until`` moves forward; store
+        it after the jobs are in the journal.
         """
         self._in_flight = False
         asked_from, self._from = self._from or self.known_until, 0

@@ -1,6 +1,6 @@
-"""The jobs that the minion has in hand: taken once, handed on to the preloaded process, followed until each has an end.
+"""Tracks each received job from its publication to its return. Belongs to the main process.
 
-Belongs to the main process. What it decides by is in the journal, so that it goes on where a killed one stopped.
+All decisions are based on the journal, so a restarted main process continues where a killed one stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FOR_REFUSALS = 1024 * 1024
 
 
 class JobTracker:
-    """Takes jobs in, and says what to tell the preloaded process and the master."""
+    """Accepts jobs, and decides what the zygote and the master are told about them."""
 
     def __init__(self, options: MinionOptions, journal: Journal, spool: Spool) -> None:
         self._options = options
@@ -50,7 +50,7 @@ class JobTracker:
         return jid in self._journal
 
     def take(self, job: Mapping[str, Any]) -> ZygoteRequest | None:
-        """What to tell the preloaded process, so that it runs this publication; None: it is refused, and returns that."""
+        """Request that lets the zygote run this publication; None if the job is refused (its return says so)."""
         jid = str(job["jid"])
         if not self.has_room(jid):
             self._journal.remember(jid)
@@ -61,7 +61,10 @@ class JobTracker:
         return {"journalled": dict(job)} if self._journal.receive(job) else {"job": dict(job)}
 
     def has_room(self, jid: str) -> bool:
-        """Whether a job may begin: with ``spool_policy: drop_oldest`` room is made for what it will return."""
+        """Return whether the spool has room for the return of another job.
+
+        With ``spool_policy: drop_oldest`` room is made by dropping old returns, and the result is True.
+        """
         most = self._options.spool_max_bytes
         if self._spool.size() <= most:
             return True
@@ -72,7 +75,7 @@ class JobTracker:
         return False
 
     def resume(self) -> Iterator[ZygoteRequest]:
-        """What to tell a new preloaded process: jobs that nobody has begun. Those whose time is over end."""
+        """Yield requests for a new zygote: jobs that were received and never started. Expired jobs get a failed return."""
         for entry in self._journal.entries():
             if entry.step is not JournalStep.RECEIVED:
                 continue
@@ -86,12 +89,15 @@ class JobTracker:
                 self._journal.end(entry)
 
     def job_died(self, jid: str, code: int) -> None:
-        """The preloaded process saw a jobber end with this code, other than 0."""
+        """Record that a jobber ended with this exit code (not 0; negative: the signal's number)."""
         self._exit_texts[jid] = exit_text(code)
         self._next_look = 0.0
 
     def check(self, now: float) -> list[dict[str, Any]]:
-        """Gives jobs an end whose jobber is gone; signs for the master of those that still run. ``now``: monotonic seconds."""
+        """Return the progress reports for the master, and give a failed return to each job whose jobber is gone.
+
+        ``now``: monotonic seconds. The directory is read at most every 0.5 seconds.
+        """
         if now < self._next_look:
             return []
         self._next_look = now + _EVERY
@@ -111,7 +117,7 @@ class JobTracker:
         return list(self._signs(alive))
 
     def _end_lost_job(self, entry: JournalEntry) -> None:
-        """The job ends with a failed return, unless its result came to the spool after all."""
+        """Spool a failed return for the job, unless its real return is in the spool."""
         how = self._exit_texts.pop(entry.jid, "")
         if not self._spool.holds(entry.jid):
             load = self._journal.load(entry) or {}
@@ -143,7 +149,7 @@ _KEPT = ("user", "metadata", "ret_config", "ret_kwargs")
 
 
 def failed_return(load: Mapping[str, Any], jid: str, why: str) -> ReturnLoad:
-    """The failed ``_return`` of a job. ``load`` may be empty: what was published is lost."""
+    """Failed return of a job. ``load`` may be empty if the publication is lost. ``why``: the value of ``return``."""
     failed: ReturnLoad = {
         "cmd": "_return",
         "jid": jid,
@@ -158,7 +164,7 @@ def failed_return(load: Mapping[str, Any], jid: str, why: str) -> ReturnLoad:
 
 
 def killed_text(began_ms: int, how: str = "") -> str:
-    """The jobber is gone and left no result. ``how``: what became of its process, where that is known."""
+    """Text of the failed return of a job whose jobber is gone. ``how``: how the process ended, if known."""
     what = f"the process of this job {how}" if how else "the minion was killed while it ran this job"
     return (
         f"JobKilled: {what}; it began at {_moment(began_ms)}. What it had done until then is done, and it was not run again: "
@@ -167,7 +173,7 @@ def killed_text(began_ms: int, how: str = "") -> str:
 
 
 def expired_text(received_ms: int) -> str:
-    """The job was received, and could not begin in its time."""
+    """Text of the failed return of a job that was received and could not start in time."""
     return (
         f"JobExpired: the minion was killed or stopped before it began this job, which it received at {_moment(received_ms)}, "
         "and came back too late to run it (option replay_window of the master, salt --no-replay). It has not run."
@@ -175,7 +181,7 @@ def expired_text(received_ms: int) -> str:
 
 
 def refused_text(waiting: int, most: int) -> str:
-    """There is no room for what it would return."""
+    """Text of the failed return of a job that was refused because the spool is full. Sizes are bytes."""
     return (
         f"JobRefused: {waiting} bytes of results wait on the minion for the master, more than spool_max_bytes ({most}), and its "
         "spool_policy is to refuse new jobs until they are sent. It has not run."
@@ -183,7 +189,7 @@ def refused_text(waiting: int, most: int) -> str:
 
 
 def exit_text(code: int) -> str:
-    """The words for an exit code as ``os.waitstatus_to_exitcode`` gives it."""
+    """Words for an exit code of ``os.waitstatus_to_exitcode``."""
     if code >= 0:
         return f"ended with exit code {code} and left no result (the minion's log says why)"
     try:

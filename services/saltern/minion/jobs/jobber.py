@@ -1,7 +1,7 @@
-"""One job, in a process of its own: run, spool the result, say so, end.
+"""The jobber: one process that runs one job, spools the return, and ends.
 
-The process was forked from the zygote, so the state engine is loaded already. What it opens (channel to the master, proc
-file, spool file) is its own.
+It is forked from the zygote, so the state engine is loaded. Connections and files that it opens belong to it alone.
+Source: docs/execution.md#minion-jobs
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def work(
     send_unspooled: Callable[[Mapping[str, Any]], None] | None = None,
     tracing: Tracing | None = None,
 ) -> None:
-    """Runs the job of a publication and spools its return. To be called in the jobber's process.
+    """Run the job and spool its return. Call it in the jobber's process.
 
-    ``others`` takes what other masters of the minion are to have, too: returns of its own jobs. ``steps``: the job is in the
-    journal, where it has begun before it executes, or does not execute here. ``at_once`` sends a result to the master that
-    cannot be spooled: a minion with a full disk is one to be helped.
+    ``send_to_other_masters``: receives the return of a job that the minion started itself. ``steps``: journal of the job; None for
+    a job without an entry. The job does not run if another process has begun it. ``send_unspooled``: sends a return to the master
+    that cannot be spooled because the disk is full. ``tracing``: None switches traces off.
     """
     # A group of its own: a signal to the job reaches the commands that it started.
     os.setpgid(0, 0)
@@ -92,7 +92,7 @@ def work(
 
 
 def _traced(runtime: Runtime, load: Mapping[str, Any], tracing: Tracing | None) -> dict[str, Any]:
-    """What the job returns; of one that is traced a piece of its trace."""
+    """Run the job inside a span of its publication's trace, if it has one."""
     if tracing is None or load.get("own"):
         return run(runtime, load)
     traced = {"salt.jid": str(load["jid"]), "salt.fun": str(load["fun"]), "salt.minion": str(runtime.opts["id"])}
@@ -116,7 +116,7 @@ def _spool_return(
 
 
 def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
-    """What saltutil.find_cached_job tells. A full disk must not end the job."""
+    """Store the return for saltutil.find_cached_job. A full disk is logged and does not fail the job."""
     try:
         kept_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
     except CommandError as error:
@@ -124,7 +124,10 @@ def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
 
 
 def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
-    """The ``_return`` load of a job (protocol section 7.3); a multi-function job gets maps by function."""
+    """Run the job and return its ``_return`` load. For several functions return, retcode and success are maps by function.
+
+    Source: docs/protocol.md#returns
+    """
     fun = load["fun"]
     if load.get("own"):
         return _run_own(runtime, load)
@@ -142,9 +145,10 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
-    """The return of a job that the minion began itself: the master gives it a JID (``req``), or is asked to keep nothing of it.
+    """Run a job that the minion started itself and return its ``_return`` load.
 
-    Source: salt/utils/schedule.py.
+    The jid is "req" (the master makes one), "nocache" (the master stores nothing), or the job's own if it has returners.
+    Salt: salt/utils/schedule.py
     """
     positional = [one for one in load["arg"] if not _is_keywords(one)]
     keywords = {
@@ -197,7 +201,10 @@ def _guarded(
 
 
 def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments of a publication: a map with ``__kwarg__`` carries keywords (protocol section 6)."""
+    """(positional, keyword) arguments of a publication. A map with ``__kwarg__`` holds keyword arguments.
+
+    Source: docs/protocol.md#publications
+    """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     for argument in args:
@@ -215,7 +222,7 @@ def _is_keywords(argument: Any) -> bool:
 
 
 def _keyword(text: str) -> tuple[str, str] | None:
-    """``key=value`` of callers that do not parse arguments themselves (the stock CLI does, publish.publish does not)."""
+    """(name, value) of a text ``name=value``; None for other text. ``publish.publish`` sends such text unparsed."""
     match = _KEYWORD.match(text)
     return (match[1], match[2]) if match else None
 

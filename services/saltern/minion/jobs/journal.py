@@ -1,15 +1,15 @@
-"""What this minion knows of the jobs that it was handed: it runs each at most once, and each has an end, whatever is killed.
+"""The journal: files that make sure that each job runs at most once and gets a return, whichever process is killed.
 
-A job in hand is a file of ``<state>/journal`` that holds its load; its name is the step that it has reached:
+A job in progress is a file of ``<state>/journal`` that holds its load. The file's name is the step that the job has reached:
 
-    <jid>.received               the main process has it; nobody runs it yet
-    <jid>.began.<pid>.<birth>    a jobber runs it: its process, and when that began
-    <jid>.ended                  its result is in the spool
+    <jid>.received               the main process has the job; no jobber has begun it
+    <jid>.began.<pid>.<birth>    the jobber with this pid and start time runs it
+    <jid>.ended                  its return is in the spool
 
-A step is a rename, so that it is taken by one process or not at all: of two jobbers that want to begin one job the second finds
-no file. ``began`` is on the disk before the job executes: after a power cut too it is not run again. Jobs that ended are the
-last lines of ``<state>/jids``; the file of the job goes when its line is there. ``<state>/asked`` is the moment until which the
-minion knows what was published.
+A step is a rename, which succeeds for one process only: if two jobbers begin the same job, the second finds no file. ``began``
+is on the disk before the job executes, so the job does not run again after a power cut. Ended jobs are lines of
+``<state>/jids``; the file is removed when the line is written. ``<state>/asked`` holds the time until which all publications
+are known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _AT_LEAST = 1000
 
 
 class JournalStep(Enum):
-    """How far a job has come."""
+    """The step that a job has reached."""
 
     RECEIVED = "received"
     BEGAN = "began"
@@ -50,7 +50,7 @@ _NAME = re.compile(r"(?P<jid>.+)\.(?:(?P<step>received|ended)|began\.(?P<pid>\d+
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A job in hand."""
+    """A job in progress, read from the name of its file."""
 
     jid: str
     step: JournalStep
@@ -60,11 +60,11 @@ class JournalEntry:
     born: str = ""
 
     def alive(self) -> bool:
-        """Whether its jobber runs."""
+        """Return whether the job's jobber is running."""
         return still_runs(self.pid, self.born)
 
     def since_ms(self) -> int:
-        """When it took this step, milliseconds since 1970 by this host's clock; 0: the file is gone."""
+        """Time of this step in milliseconds since 1970 by this host's clock; 0 if the file is gone."""
         try:
             return self.path.stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
@@ -72,7 +72,7 @@ class JournalEntry:
 
 
 def entry_of(path: Path) -> JournalEntry | None:
-    """The entry that a file of the journal is; None for another file."""
+    """Journal entry for a file; None for a file that is no entry."""
     found = _NAME.fullmatch(path.name)
     if found is None:
         return None
@@ -82,7 +82,10 @@ def entry_of(path: Path) -> JournalEntry | None:
 
 
 def may_still_run(load: Mapping[str, Any], received_ms: int, now_ms: int, window: float) -> bool:
-    """Whether a job that waited may run now: until ``replay_until`` (milliseconds); ``window`` seconds where the load has none."""
+    """Return whether a job that waited may run now.
+
+    It may run until ``replay_until`` of the load (milliseconds since 1970), else for ``window`` seconds after its receipt.
+    """
     until = load.get("replay_until")
     if isinstance(until, int | float) and not isinstance(until, bool):
         return now_ms <= until
@@ -90,10 +93,10 @@ def may_still_run(load: Mapping[str, Any], received_ms: int, now_ms: int, window
 
 
 class Journal:
-    """The main process's view: one in a state directory."""
+    """The main process's view of the journal in a state directory."""
 
     def __init__(self, state: Path, remembered: int) -> None:
-        """``remembered``: how many JIDs (option minion_jid_queue_hwm); at least as many as a publisher may send again."""
+        """``remembered``: number of JIDs to remember (option minion_jid_queue_hwm), at least 1000."""
         self._directory = state / "journal"
         self._asked = state / "asked"
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -109,11 +112,11 @@ class Journal:
         return jid in self._in_progress or jid in self._seen
 
     def __bool__(self) -> bool:
-        """Whether a job is in hand."""
+        """Return whether a job is in progress."""
         return bool(self._in_progress)
 
     def asked_until(self) -> int:
-        """Until when it is known what was published, milliseconds since 1970 by the master's clock; 0: not at all."""
+        """Time until which all publications are known, in milliseconds by the master's clock; 0 if unknown."""
         try:
             return int(self._asked.read_text("ascii"))
         except FileNotFoundError:
@@ -123,14 +126,14 @@ class Journal:
             return 0
 
     def keep_asked_until(self, ms: int) -> None:
-        """Remembers it over restarts. What cannot be written is asked for once more."""
+        """Store this time for the next start. A failure is only logged: the minion then asks again."""
         try:
             atomic_file.write(self._asked, f"{ms}\n")
         except OSError as error:
             _LOG.debug("%s: %s", self._asked, error.strerror)
 
     def receive(self, load: Mapping[str, Any]) -> bool:
-        """The job is in hand. False where it cannot be written down: it is remembered, and may be run without a journal."""
+        """Add a received job. Return False if it cannot be written: the JID is remembered, the job runs without an entry."""
         jid = str(load["jid"])
         if is_jid(jid):
             packed = msgpack.packb(load, default=str, unicode_errors="surrogateescape")
@@ -147,11 +150,11 @@ class Journal:
         return False
 
     def remember(self, jid: str) -> None:
-        """The job is over without ever having been in hand."""
+        """Remember the JID of a job that was refused and never in progress."""
         self._seen.add(jid)
 
     def entries(self) -> list[JournalEntry]:
-        """Jobs in hand, in order of their JIDs. Those that ended are only remembered from now on."""
+        """List of the jobs in progress, sorted by JID. Jobs that ended become lines of the file of JIDs."""
         found = []
         for path in sorted(self._directory.iterdir()):
             entry = entry_of(path)
@@ -165,7 +168,7 @@ class Journal:
         return found
 
     def end(self, entry: JournalEntry) -> None:
-        """The job is over: its result is in the spool. Where no line can be written about it, its file is kept."""
+        """Record that the job's return is in the spool. If the JID cannot be written, the entry's file is kept."""
         self._in_progress.discard(entry.jid)
         if self._seen.add(entry.jid):
             entry.path.unlink(missing_ok=True)
@@ -174,7 +177,7 @@ class Journal:
                 entry.path.rename(self._directory / f"{entry.jid}.{JournalStep.ENDED.value}")
 
     def load(self, entry: JournalEntry) -> dict[str, Any] | None:
-        """What was published; None where the file is gone or damaged (then it says so)."""
+        """Published load of the job; None if the file is gone, or invalid (logged)."""
         try:
             load = msgpack.unpackb(entry.path.read_bytes(), strict_map_key=False, unicode_errors="surrogateescape")
         except FileNotFoundError:
@@ -186,13 +189,13 @@ class Journal:
 
 
 class JobSteps:
-    """The jobber's view of the same directory."""
+    """The jobber's view of the journal."""
 
     def __init__(self, state: Path) -> None:
         self._directory = state / "journal"
 
     def begin(self, jid: str) -> Path | None:
-        """This process runs the job: its file from now on. None: another process has begun it, or it has ended."""
+        """Record that this process runs the job. Return the job's file; None if another process began or ended it."""
         path = self._directory / f"{jid}.{JournalStep.BEGAN.value}.{os.getpid()}.{birth(os.getpid())}"
         try:
             (self._directory / f"{jid}.{JournalStep.RECEIVED.value}").rename(path)
@@ -207,7 +210,7 @@ class JobSteps:
         return path
 
     def end(self, begun: Path, jid: str) -> None:
-        """The result is in the spool."""
+        """Record that the job's return is in the spool."""
         with contextlib.suppress(FileNotFoundError):
             begun.rename(self._directory / f"{jid}.{JournalStep.ENDED.value}")
 
@@ -220,7 +223,7 @@ class SeenJobs:
     """The last JIDs, in memory and in a file."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        """``limit``: how many are remembered (option minion_jid_queue_hwm). A file that cannot be read is a warning."""
+        """``limit``: number of JIDs to remember. A file that cannot be read is logged and treated as empty."""
         self._path = path
         self._limit = max(1, limit)
         lines: list[str] = []
@@ -238,7 +241,7 @@ class SeenJobs:
         return jid in self._jids
 
     def add(self, jid: str) -> bool:
-        """The job is over. False where that could not be written, which is said once and stops nothing; it may be tried again."""
+        """Remember the JID of an ended job. Return False if it cannot be written; the first failure is logged."""
         if jid not in self._jids:
             self._jids.append(jid)
         try:

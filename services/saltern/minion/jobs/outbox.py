@@ -1,7 +1,7 @@
-"""What the main process sends to the master by itself: spooled returns and start events, one at a time, until acknowledged.
+"""The queue of requests from the main process to the master: spooled returns and events, one at a time.
 
-A pure machine: ``next_request`` gives what to send now, ``answered``, ``failed`` and ``tick`` tell it what happened. Nothing
-waits here; the loop in ``main`` owns the socket and the clock.
+Each request is repeated until the master acknowledges it. This class does no I/O on sockets: ``next_request`` returns the load
+to send now, and ``answered``, ``failed``, ``refused`` or ``unanswered`` record the result. The main loop owns socket and clock.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PROBE: Mapping[str, Any] = {"cmd": "_file_envs"}
 
 @dataclass
 class Outbox:
-    """The queue of the main process. Times are seconds of one monotonic clock."""
+    """The queue. Times are monotonic seconds."""
 
     spool: Spool
     shortest: float
@@ -57,11 +57,11 @@ class Outbox:
     _silences: dict[Path, int] = field(default_factory=dict)
 
     def spooled(self) -> None:
-        """Something may have come into the spool."""
+        """Record that the spool may hold new returns."""
         self._waiting = True
 
     def next_request(self, now: float) -> dict[str, Any] | None:
-        """The load to send now, None when there is nothing, or not yet, or another one is on its way."""
+        """Load to send now; None if nothing waits, if a pause is not over, or if another request is in flight."""
         if self.in_flight is not None or now < self._due:
             return None
         if self._doubted is not None:
@@ -106,7 +106,7 @@ class Outbox:
         return None
 
     def answered(self) -> None:
-        """The master has it."""
+        """Record that the master acknowledged the request in flight."""
         if isinstance(self.in_flight, Path):
             self.spool.acknowledged(self.in_flight)
             self._refused.discard(self.in_flight)
@@ -120,7 +120,7 @@ class Outbox:
         self._due = 0.0
 
     def _count_silence(self) -> None:
-        """The master is there: it was silent on the return before."""
+        """Count that the master left a large return unanswered although it answers small requests."""
         path, self._doubted = self._doubted, None
         if path is None:
             return
@@ -131,7 +131,7 @@ class Outbox:
             self._waiting = True
 
     def unanswered(self, now: float) -> None:
-        """No answer came in time: as ``failed``; of a large return it is asked whether the master is there."""
+        """Record that no answer came in time. After a large return the next request checks whether the master answers."""
         asked = self.in_flight is _PROBE
         large = isinstance(self.in_flight, Path) and self._size() > _LARGE
         self._doubted = self.in_flight if large and isinstance(self.in_flight, Path) else None
@@ -141,7 +141,7 @@ class Outbox:
         self.failed(now)
 
     def failed(self, now: float) -> None:
-        """It was refused, or no answer came: again after a pause that grows, and after whatever else waits."""
+        """Record a failure: send again after a growing pause, and after the other waiting requests."""
         self._returns_first = self.in_flight is not _PROBE and not isinstance(self.in_flight, Path)
         if isinstance(self.in_flight, Path):
             # Each has its turn: when all were refused, a new round begins.
@@ -153,10 +153,10 @@ class Outbox:
         self._due = now + pause
 
     def refused(self, now: float, retry_after: float) -> None:
-        """The master is full and says after how many seconds to ask again: nothing else goes out before, either."""
+        """Record that the master is busy: nothing is sent for ``retry_after`` seconds or more."""
         self.in_flight = None
         self._due = now + retry_after * random.uniform(1.0, 2.0)
 
     def overdue(self, now: float) -> bool:
-        """Whether the answer to what is in flight is no longer waited for."""
+        """Return whether the time to wait for an answer is over."""
         return self.in_flight is not None and now > self._deadline

@@ -1,9 +1,9 @@
-"""Results that the master has not acknowledged yet: one file each, written before anything is sent, in order of age.
+"""The spool: a directory of returns that the master has not acknowledged, one file each, in order of age.
 
-A file's name is ``<nanoseconds>-<jid>.ret``; it holds the ``_return`` load (protocol section 7.3) as msgpack, or another request
-that must reach the master (then its command is in the place of the jid). A file that
-cannot be read back is set aside as ``.bad`` and reported, never sent and never in the way of the others. A file that is being
-written has a name of its own with its writer's process id; what a dead writer left is removed at the next start.
+A file's name is ``<nanoseconds>-<jid>.ret``. It holds the ``_return`` load as msgpack, or another request for the master (then
+the command replaces the jid). A file that cannot be read back is renamed to ``.bad`` and logged; it does not block the others.
+A file is written under a temporary name with the writer's pid; files of dead writers are removed at the next start.
+Source: docs/protocol.md#returns
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _DEEPEST = 100
 
 
 class Spool:
-    """A directory of unacknowledged returns. Safe for any number of writing processes and one reader."""
+    """A directory of unacknowledged returns. Any number of processes may write; one reads."""
 
     def __init__(self, directory: Path, most: int = 0) -> None:
-        """``most``: bytes of the largest return that is stored; one that says why stands for a larger one. 0: any size."""
+        """``most``: bytes of the largest return; a larger one is replaced by a failed return. 0: no limit."""
         self._directory = directory
         self._most = most
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,13 +45,13 @@ class Spool:
                 path.unlink(missing_ok=True)
 
     def put(self, load: Mapping[str, Any]) -> Path:
-        """Stores a return durably; it is there in full or not at all. Raises OSError (disk full)."""
+        """Write a return to disk, completely or not at all, and return its path. Raise OSError (disk full)."""
         path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
         atomic_file.write(path, self.packed(load), sync=True)
         return path
 
     def packed(self, load: Mapping[str, Any]) -> bytes:
-        """The return as msgpack, or, of one that is too large, words that say so."""
+        """The return as msgpack. A return that is too large is replaced by a failed return that says so."""
         packed = _packed(load)
         if 0 < self._most < len(packed):
             why = f"more than max_return_bytes of the minion ({self._most})"
@@ -62,7 +62,7 @@ class Spool:
         return packed
 
     def give_up(self, path: Path, why: str) -> None:
-        """Puts a return that tells why in place of one that the master does not take. Raises OSError (disk full)."""
+        """Replace a return that the master does not accept by a failed return with the reason. Raise OSError."""
         load = self.read(path)
         if load is not None:
             size = path.stat().st_size
@@ -70,11 +70,11 @@ class Spool:
             atomic_file.write(path, _packed(too_large_return(load, size, why)), sync=True)
 
     def waiting(self) -> list[Path]:
-        """Unacknowledged returns, oldest first."""
+        """Paths of the unacknowledged returns, oldest first."""
         return sorted(self._directory.glob(f"*{_SUFFIX}"))
 
     def read(self, path: Path) -> dict[str, Any] | None:
-        """The load; None for a file that is gone or unreadable (then it is set aside)."""
+        """The load in a file; None if the file is gone or invalid (then it is renamed to ``.bad``)."""
         try:
             load = msgpack.unpackb(path.read_bytes(), strict_map_key=False)
         except FileNotFoundError:
@@ -93,17 +93,18 @@ class Spool:
         _LOG.error("the spooled return %s cannot be read (%s) and was set aside as %s", path.name, why, aside.name)
 
     def acknowledged(self, path: Path) -> None:
-        """The master has it."""
+        """Remove a return that the master acknowledged."""
         path.unlink(missing_ok=True)
 
     def holds(self, jid: str) -> bool:
-        """Whether a return of this job waits."""
+        """Return whether a return of this job is in the spool."""
         return any(self._directory.glob(f"*-{jid}{_SUFFIX}"))
 
     def shed(self, most: int) -> None:
-        """Makes room, oldest first: a few words stand for a return from then on; where there is nothing but words, they go too.
+        """Drop old returns until the spool has at most ``most`` bytes.
 
-        A return that is on its way to the master while its file changes is acknowledged all the same.
+        Old results are replaced by a short failed return first. If that does not suffice, files are removed, oldest first.
+        A return that is in flight while its file changes is acknowledged like any other.
         """
         total = self.size()
         for drop in (False, True):
@@ -122,12 +123,12 @@ class Spool:
                 total += _size(path) - size
 
     def size(self) -> int:
-        """Bytes that wait."""
+        """Bytes of all returns in the spool."""
         return sum(_sizes(self._directory))
 
 
 def dropped_return(load: Mapping[str, Any], size: int) -> dict[str, Any]:
-    """What is returned where a result was given up for newer ones."""
+    """Failed return that replaces a result which was dropped from a full spool."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (
         f"ReturnDropped: what {load.get('fun')} returned ({size} bytes) waited for the master, and was dropped as the oldest when "
@@ -137,7 +138,7 @@ def dropped_return(load: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def too_large_return(load: Mapping[str, Any], size: int, why: str) -> dict[str, Any]:
-    """What is returned where a return is too large for the way to the master."""
+    """Failed return that replaces a return which is too large to be sent. ``size``: its bytes."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (
         f"ReturnTooLarge: what {load.get('fun')} returned is {size} bytes, {why}, and was not sent. Write it into a file, return "
@@ -165,7 +166,7 @@ def _sizes(directory: Path) -> Iterator[int]:
 
 
 def _packed(load: Mapping[str, Any]) -> bytes:
-    """What can be read back, whatever a function returned."""
+    """The load as msgpack that can be unpacked again, for any value that a function may return."""
     packed: bytes
     try:
         packed = msgpack.packb(load, default=_plain)
@@ -196,12 +197,12 @@ def _key(key: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    """A file name of another encoding, say: its bytes as escapes."""
+    """The text with bytes that are not UTF-8 (file names, for example) as backslash escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _plain(value: Any) -> Any:
-    """What msgpack does not know: sets as lists, everything else as its text, so that no result is ever lost for its type."""
+    """Replacement for a value that msgpack cannot pack: a list for a set, a dict for a mapping, else its text."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     return dict(value) if isinstance(value, Mapping) else str(value)

@@ -1,1 +1,1 @@
-"""The minion's side of its connection to a master: sign-in, channel, failover, the master's ports."""
+"""The minion's connection to a master: keys, sign-in, requests, failover, the master's files and pillar."""

@@ -1,7 +1,8 @@
-"""Whether the master of one of several processes has been away for long, as its jobs are told by a file.
+"""The flag file ``master-away``: a minion with several masters tells its jobs that one master has been away for long.
 
-What the minion does by itself is another process's turn by then. A job that this one had begun for it would wait for its request's
-end, minutes, and hold up the next run of the same job: no more of it may run at once.
+If a master is away, another main process of the minion takes over the schedule and the beacons. A scheduled job that was
+started for the master that is away would wait minutes for it, and would block the next run of the same job. Such a job
+therefore reads this flag and stops waiting.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ PATIENCE = 25.0
 
 
 class AwayFlag:
-    """Belongs to the main process. Times are monotonic seconds."""
+    """Writer of the flag, owned by the main process. Times are monotonic seconds."""
 
     def __init__(self, state: Path, *, shared: bool) -> None:
-        """``state``: where what belongs to this master is kept. ``several``: other processes have other masters."""
+        """``state``: directory of this master's files. ``shared``: whether other main processes have other masters."""
         self._file = state / _NAME
         self._shared = shared
         self._since: float | None = None
@@ -29,7 +30,7 @@ class AwayFlag:
         self._write(False)
 
     def check(self, *, connected: bool, now: float) -> None:
-        """``hears``: whether there is a connection to the master."""
+        """Set or remove the flag. ``connected``: whether there is a connection to the master now."""
         if connected:
             self._since = None
         elif self._since is None:
@@ -50,5 +51,5 @@ class AwayFlag:
 
 
 def is_away(state: Path) -> bool:
-    """What a job asks while it waits."""
+    """Return whether the flag is set. Called by jobs that wait for the master."""
     return (state / _NAME).exists()

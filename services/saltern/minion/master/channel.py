@@ -1,4 +1,7 @@
-"""A minion's conversation with the master on 4506: sign in, ask, sign in again when keys have changed (protocol section 4.5)."""
+"""Requests of a minion to its master on port 4506: sign in, ask, sign in again after the master's keys changed.
+
+Source: docs/protocol.md#sign-in
+"""
 
 from __future__ import annotations
 
@@ -33,11 +36,11 @@ _RESEND_AFTER = (4.0, 8.0, 16.0)
 
 
 class ChannelError(Exception):
-    """The master cannot be asked, or does not answer as the protocol wants. str() says what was asked and what came."""
+    """The master does not answer, or its answer violates the protocol. str() names the request and the cause."""
 
 
 def endpoint(options: MinionOptions) -> str:
-    """Where requests go to the one master that is named. Raises ConfigError."""
+    """ZeroMQ endpoint for requests to ``options.master``, as "tcp://host:port". Raise ConfigError for an invalid address."""
     host, port = address(str(options.master), options.master_port)
     return f"tcp://{host}:{port}"
 
@@ -50,12 +53,10 @@ def sign_in_once(
     waits: Iterator[float] | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """One sign-in, sent ``auth_tries`` times. A missing answer is Outcome.BAD. An accepted master's key is pinned.
+    """Send one sign-in, up to ``auth_tries`` times, and return the master's answer. Pin the key of a master that accepts.
 
-    ``waits``: the seconds after which it is sent again, where the caller has something to look at in between; ``pause``: waits
-    where the master is busy and says for how long.
-
-    Raises ConfigError for options that no sign-in can be made of.
+    A missing answer is Outcome.BAD. ``waits``: seconds before each repetition; an iterator lets the caller act in between.
+    ``pause``: called with the seconds to wait if the master is busy. Raise ConfigError for options that allow no sign-in.
     """
     try:
         machine = SignIn(
@@ -75,7 +76,7 @@ def sign_in_once(
     found: list[Answer] = []
 
     def ours(reply: bytes) -> bool:
-        """An answer to another request on this socket has another nonce, or is no sign-in's at all: it is passed over."""
+        """Return whether the reply answers this sign-in; replies to other requests on the socket are skipped."""
         check_busy(reply)
         answer = machine.feed(reply)
         if answer.outcome is Outcome.BAD:
@@ -97,7 +98,7 @@ def sign_in_once(
 
 
 def _patiently(ask: Callable[[], Any], pause: Callable[[float], None] = time.sleep) -> None:
-    """Asks until there is an answer other than that the master is busy. Raises what ``ask`` raises, NoAnswer at last."""
+    """Call ``ask`` again while the master answers that it is busy. Raise NoAnswer or what ``ask`` raises."""
     while True:
         try:
             ask()
@@ -108,7 +109,10 @@ def _patiently(ask: Callable[[], Any], pause: Callable[[float], None] = time.sle
 
 
 def session_of(options: MinionOptions, identity: Identity, credentials: Credentials) -> ClientSession:
-    """What requests are sealed with; a master without sessions is spoken to in version 2 (protocol section 12)."""
+    """Session that encrypts requests. A master that offers no session key gets messages of version 2.
+
+    Source: docs/protocol.md#message-versions
+    """
     version = 3 if credentials.session else 2
     return ClientSession(
         identity.id,
@@ -121,7 +125,7 @@ def session_of(options: MinionOptions, identity: Identity, credentials: Credenti
 
 
 class Channel:
-    """Requests of one process: a connection of its own, closed at the end of the ``with`` block."""
+    """A connection of one process to the master. Use it in a ``with`` block, whose end closes it."""
 
     def __init__(
         self,
@@ -130,7 +134,7 @@ class Channel:
         credentials: Credentials | None,
         given_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Without credentials the first request signs in. ``given_up``: whether an answer is waited for no longer."""
+        """Without credentials the first request signs in. ``given_up``: returns True to stop waiting for an answer."""
         self._options = options
         self._given_up = given_up
         # Jobs are forked from a process that may be older than the minion's pair.
@@ -150,12 +154,12 @@ class Channel:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         self._socket.close()
         self._context.term()
 
     def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
-        """The answer's value; ``once``: the request is not sent again while none comes. Raises ChannelError."""
+        """Send a request and return the value of the answer. ``once``: do not repeat the request. Raise ChannelError."""
 
         def attempt(session: ClientSession) -> Any:
             payload, nonce = session.seal(load, time.time())
@@ -173,7 +177,10 @@ class Channel:
         *,
         clean_cache: bool = False,
     ) -> dict[str, Any]:
-        """Pillar as the master compiles it; ``clean_cache``: now, whatever it keeps. Raises ChannelError."""
+        """Pillar of this minion, compiled by the master. ``clean_cache``: the master ignores its cached pillar.
+
+        Raise ChannelError.
+        """
         load: dict[str, Any] = {
             "cmd": "_pillar",
             "id": self._identity.id,
@@ -213,7 +220,7 @@ class Channel:
             raise AuthenticationError(str(error)) from error
 
     def _with_session(self, cmd: str, attempt: Callable[[ClientSession], Any]) -> Any:
-        """Runs ``attempt``; after a MAC that does not fit, signs in again and runs it once more."""
+        """Call ``attempt`` with the session. If the master rejects the session, sign in and call it once more."""
         try:
             for last in (False, True):
                 session = self._session or self.sign_in()
@@ -230,7 +237,7 @@ class Channel:
         raise AssertionError("unreachable")
 
     def sign_in(self) -> ClientSession:
-        """A session with the master. Raises ChannelError."""
+        """Sign in and return the new session. Raise ChannelError."""
         answer = sign_in_once(self._socket, self._options, self._identity, {})
         if answer.credentials is None:
             raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")
@@ -239,7 +246,7 @@ class Channel:
         return self._session
 
     def _opened(self, payload: bytes, open_reply: Callable[[bytes], Any], *, once: bool = False) -> Any:
-        """Sends, waits, opens; answers to earlier questions are passed over."""
+        """Send a request, wait for its reply and return the opened value. Replies to earlier requests are skipped."""
         box: list[Any] = []
 
         def wanted(reply: bytes) -> bool:
@@ -254,7 +261,7 @@ class Channel:
         return box[0]
 
     def _waits(self) -> Iterator[float]:
-        """Pauses between sends, up to request_channel_timeout, request_channel_tries times, from now."""
+        """Seconds before each repetition; in sum request_channel_timeout * request_channel_tries."""
         ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
         for wait in itertools.chain(_RESEND_AFTER, itertools.repeat(float(self._options.request_channel_timeout))):
             left = ends - time.monotonic()
@@ -263,7 +270,7 @@ class Channel:
             yield min(wait * random.uniform(0.9, 1.1), left)
 
     def _once(self) -> Iterator[float]:
-        """The same time without another send, but where a busy master has not taken the first."""
+        """Waits with the same sum as ``_waits`` but no repetition, unless a busy master rejected the request."""
         ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
         while (left := ends - time.monotonic()) > 0:
             yield left

@@ -1,8 +1,10 @@
-"""When a minion that has one master at a time leaves it: it is gone, does not answer, or the first of all is back.
+"""Failover: decides when a minion that has one master at a time leaves this master for another.
 
-A master whose processes stand still (stopped, without memory, on a machine that was paused) keeps its connections: so it is asked,
-too, and left when it owes an answer for long. Its heartbeats alone would not tell of workers that stand still.
-Source: salt/minion.py (__master_disconnected, __master_failback) and salt/modules/status.py (master, ping_master).
+It leaves a master whose connection is lost, a master that owes an answer for 20 seconds, and any master when the first master
+of the list is back (``master_failback``). The master is asked because a stopped process keeps its connections open, and
+heartbeats say nothing about workers that hang.
+Salt: salt/minion.py, __master_disconnected and __master_failback; salt/modules/status.py, master and ping_master
+Source: docs/execution.md#failover
 """
 
 from __future__ import annotations
@@ -36,42 +38,43 @@ _MOST_DOUBLINGS = 5
 
 
 class MasterLost(Exception):
-    """The minion is to go on at another master. str() says why."""
+    """The minion has to change to another master. str() is the reason."""
 
     def __init__(self, why: str, *, back: bool = False) -> None:
-        """``back``: the first of the list has come back."""
+        """``back``: True if the reason is that the first master of the list is back."""
         super().__init__(why)
         self.back = back
 
 
 class Failback:
-    """How soon the first master is asked whether it is back: each time that it is lost right after that, twice as late.
+    """Interval at which the first master is probed. It doubles each time this master is lost soon after a failback.
 
-    It may answer questions, and publish nothing: the minion would go to and fro. Times are monotonic seconds.
+    A master may answer requests and publish nothing. Without the growing interval the minion would change masters all the time.
+    Times are monotonic seconds.
     """
 
     def __init__(self, interval: float) -> None:
-        """``interval``: seconds; 0: it is never asked."""
+        """``interval``: configured seconds between two probes; 0: the first master is never probed."""
         self._configured = interval
         self._vain = 0
         self._went = -math.inf
 
     @property
     def interval(self) -> float:
-        """Seconds from when the minion has come to another master."""
+        """Seconds between two probes of the first master."""
         return self._configured * 2.0 ** min(self._vain, _MOST_DOUBLINGS)
 
     def went(self, now: float) -> None:
-        """The minion goes back to the first."""
+        """Record that the minion went back to the first master."""
         self._went = now
 
     def lost(self, now: float) -> None:
-        """The first is lost, or does not let the minion in."""
+        """Record that the first master was lost, or refused the sign-in."""
         self._vain = self._vain + 1 if now - self._went < _TRIAL else 0
 
 
 class _Probe:
-    """Whether a master answers, by a connection of its own that ends with it."""
+    """A ping to one master over a connection of its own."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, now: float) -> None:
         #: Seconds for which the answer is owed.
@@ -81,7 +84,7 @@ class _Probe:
         self._send()
 
     def answered(self, now: float) -> bool:
-        """Any answer is one: a master that is too busy says so."""
+        """Return whether any answer came; "busy" counts as one. The ping is repeated while none comes."""
         self.owed += min(now - self._looked, _MOST_PER_LOOK)
         self._looked = now
         if self._socket.receive(0) is not None:
@@ -100,7 +103,7 @@ class _Probe:
 
 @dataclass
 class Failover:
-    """Belongs to one master; looks whenever ``look`` is called. Times are seconds."""
+    """Watches one master. Times are monotonic seconds."""
 
     master: str
     #: Where it takes requests.
@@ -118,14 +121,14 @@ class Failover:
     _to_first: _Probe | None = None
 
     def begin(self, context: zmq.Context[zmq.Socket[bytes]], connection: Connection, now: float) -> None:
-        """The minion is signed in; the subscription, which ``connection`` looks after, is about to connect."""
+        """Start watching, after the sign-in. ``connection`` monitors the subscription, which connects next."""
         self._context = context
         self._connection = connection
         self._next_look = now + self.alive_interval
         self._next_ping = now + self.failback_interval
 
     def check(self, now: float) -> None:
-        """``now``: monotonic seconds. Raises MasterLost."""
+        """Check both masters. Raise MasterLost if the minion has to leave. ``now``: monotonic seconds."""
         if self._connection is None or self._context is None:
             return
         if self.alive_interval:
@@ -160,7 +163,7 @@ class Failover:
             self._to_first = _Probe(context, self.first, now)
 
     def close(self) -> None:
-        """Ends what it opened."""
+        """Close the connections of the probes."""
         for question in (self._own, self._to_first):
             if question is not None:
                 question.close()

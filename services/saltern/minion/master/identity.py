@@ -1,4 +1,7 @@
-"""A minion's keys on disk: its own pair, and the master's public key once it is known (protocol section 4.1)."""
+"""A minion's keys in ``pki_dir``: its key pair, and the master's public key after the first sign-in.
+
+Source: docs/protocol.md#keys-and-algorithms
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _MASTER = "minion_master.pub"
 
 @dataclass
 class Identity:
-    """Who this minion is. Its pair may be another one later: ``saltutil.regen_keys`` takes it from a minion that runs."""
+    """Id and key pair of this minion. ``saltutil.regen_keys`` may replace the pair while the minion runs."""
 
     id: str
     private: PrivateKey
@@ -31,7 +34,7 @@ class Identity:
 
     @classmethod
     def load(cls, minion_id: str, directory: Path, keysize: int) -> Identity:
-        """Reads the pair, or makes it. Raises ConfigError that names the file."""
+        """Read the key pair, or make one. Raise ConfigError with the file's path."""
         path = directory / _PRIVATE
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,14 +51,14 @@ class Identity:
         return cls(minion_id, private, directory, keysize, pem)
 
     def reread(self) -> None:
-        """Takes the pair that lies in the directory now. Where it cannot be read, the one that is held stays."""
+        """Read the key pair again. If it cannot be read, keep the pair in memory."""
         with contextlib.suppress(OSError, OwnFault, ValueError):
             pem = (self.directory / _PRIVATE).read_bytes()
             if pem != self._pem:
                 self.private, self._pem = PrivateKey.from_pem(pem), pem
 
     def renew(self) -> None:
-        """The same; where the pair is gone a new one is made. For who signs the minion in. Raises ConfigError as ``load`` does."""
+        """Read the key pair again; make a new one if the file is gone. Called before a sign-in. Raise ConfigError."""
         if (self.directory / _PRIVATE).exists():
             self.reread()
         elif self.directory.is_dir() and os.access(self.directory, os.W_OK):
@@ -63,7 +66,7 @@ class Identity:
             self.private, self._pem = made.private, made._pem
 
     def master(self) -> PublicKey | None:
-        """The master's key that is trusted here, None before the first welcome. Raises ConfigError for a broken file."""
+        """The pinned public key of the master; None before the first sign-in. Raise ConfigError for an invalid file."""
         path = self.directory / _MASTER
         try:
             return PublicKey.from_pem(path.read_bytes())
@@ -73,11 +76,11 @@ class Identity:
             raise ConfigError(f"{path}: {error}; remove it to trust the master's key anew") from error
 
     def trust(self, master_pub: str) -> None:
-        """Pins the master's key."""
+        """Pin the master's public key (PEM text)."""
         _keep(self.directory / _MASTER, (master_pub + "\n").encode())
 
 
 def _keep(path: Path, content: bytes) -> None:
-    """Writes a public file unless it holds just that: the directory may be read only."""
+    """Write a public file if its content differs. An unchanged file is not written: the directory may be read-only."""
     if not path.exists() or path.read_bytes() != content:
         atomic_file.write(path, content, 0o644)

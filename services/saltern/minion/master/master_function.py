@@ -1,6 +1,7 @@
-"""``master_type: func``: the address of the master is what a function of a module returns, asked once.
+"""``master_type: func``: a function of an execution module returns the master's address.
 
-Source: salt/minion.py (eval_master_func).
+The function is called once, before the first sign-in.
+Salt: salt/minion.py, eval_master_func
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _TICK = 0.25
 
 
 def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> MinionOptions:
-    """The options with the master, or masters, that the function names; as they are with another ``master_type``.
+    """Options with ``master`` replaced by the function's result; unchanged for another ``master_type``.
 
-    Raises ConfigError where there is no such function, it fails, or returns neither text nor a list of texts; Ended where
-    ``turn`` says that the minion is to end.
+    Raise ConfigError if the function is missing, fails, or returns neither text nor a list of texts. Raise Ended if ``shutdown``
+    requests the end meanwhile.
     """
     if options.master_type != FUNC:
         return options
@@ -56,7 +57,7 @@ def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> Minio
 
 
 def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dict[str, Any]:
-    """What a process of its own returns: modules that it loads cost the minion nothing."""
+    """Result of the function, called in a forked process: modules that it loads use no memory of the minion."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
@@ -90,7 +91,7 @@ def _opened(told: bytes, name: str) -> dict[str, Any]:
 
 
 def _answer(options: MinionOptions, name: str, writing: int) -> None:
-    """Never returns."""
+    """Call the function in the forked process and write its result to the pipe. Never return."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         opts = as_opts(options, file_client="local", extension_modules=str(extension_directory(options)))

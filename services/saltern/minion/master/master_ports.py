@@ -1,4 +1,4 @@
-"""The master as statecore's ports see it: its file server behind a cache, its pillar, its bus."""
+"""The master as statecore's ports: its file server behind a local cache, its pillar, its event bus."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GetCredentials = Callable[[], Credentials | None]
 
 
 class _Master:
-    """A channel that is opened when it is needed first and belongs to the process that opened it."""
+    """A channel that is opened at the first request and belongs to the process that opened it."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class _Master:
         self._owner = 0
 
     def channel(self) -> Channel:
-        """The process's channel. A forked child opens its own and never touches its parent's."""
+        """Channel of this process. A forked child opens its own and does not touch its parent's."""
         if self._channel is None or self._owner != os.getpid():
             self._channel = Channel(self._options, self._identity, self._credentials(), self._given_up)
             self._owner = os.getpid()
         return self._channel
 
     def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
-        """An answer of the master. Raises CommandError, so that a state or function that needs it fails with words."""
+        """Return the master's answer to a request. Raise CommandError, which fails the calling state or function."""
         try:
             return self.channel().ask(load, raw=raw, once=once)
         except ChannelError as error:
@@ -67,7 +67,7 @@ class _Master:
 
     @contextmanager
     def failing_clearly(self) -> Iterator[None]:
-        """Turns a channel's errors into CommandError."""
+        """Convert ChannelError to CommandError in the ``with`` block."""
         try:
             yield
         except ChannelError as error:
@@ -79,7 +79,7 @@ _FETCH_TRIES = 3
 
 
 class RemoteFiles(_Master):
-    """Implements ports.Files over 4506. A file is fetched when its digest is not the cached one's."""
+    """Port ``Files`` over 4506. A file is downloaded if its digest differs from the cached file's."""
 
     def __init__(
         self,
@@ -95,42 +95,42 @@ class RemoteFiles(_Master):
         self._known_by = 0
 
     def envs(self) -> list[str]:
-        """Environments of the master."""
+        """List of the master's saltenvs."""
         return [str(name) for name in self._list("_file_envs", "", "")]
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Files that start with ``prefix``, sorted."""
+        """List of file paths that start with ``prefix``, in the master's order."""
         return [path for path in self._list("_file_list", saltenv, "") if path.startswith(prefix)]
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Directories."""
+        """List of directories that start with ``prefix``."""
         return [path for path in self._list("_dir_list", saltenv, "") if path.startswith(prefix)]
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Directories that hold nothing."""
+        """List of empty directories that start with ``prefix``."""
         return [path for path in self._list("_file_list_emptydirs", saltenv, "") if path.startswith(prefix)]
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Links of the tree."""
+        """Map of symbolic link to target."""
         answer = self._once(("_symlink_list", saltenv), {"cmd": "_symlink_list", "saltenv": saltenv, "prefix": prefix})
         return {str(path): str(target) for path, target in answer.items()} if isinstance(answer, dict) else {}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file, None when there is none."""
+        """Digest of a file on the master; None if there is no such file."""
         answer = self._once(("_file_hash", saltenv, path), {"cmd": "_file_hash", "path": path, "saltenv": saltenv})
         if not isinstance(answer, dict) or "hsum" not in answer:
             return None
         return FileHash(str(answer["hash_type"]), str(answer["hsum"]))
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of the file on the master."""
+        """Permission bits of a file on the master; None if unknown."""
         load = {"cmd": "_file_hash_and_stat", "path": path, "saltenv": saltenv}
         answer = self._once(("_file_hash_and_stat", saltenv, path), load)
         stat = answer[1] if isinstance(answer, list) and len(answer) == 2 else None
         return int(stat[0]) & 0o7777 if isinstance(stat, list) and stat else None
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """The cached file, brought up to date; None when the master has none."""
+        """Path of the cached file, downloaded if needed; None if the master has no such file. Raise CommandError."""
         if not is_inside(path):
             return None
         place = self._cache / saltenv.replace("/", "_") / path
@@ -148,7 +148,7 @@ class RemoteFiles(_Master):
         raise CommandError(f"salt://{path} changes on the master while it is fetched; {_FETCH_TRIES} tries")
 
     def shown(self, fetched: Path) -> str:
-        """The URL: the cache is nothing that people edit."""
+        """``salt://`` URL of a cached file, for messages: users do not edit the cache."""
         if not fetched.is_relative_to(self._cache):
             return str(fetched)
         saltenv, *path = fetched.relative_to(self._cache).parts
@@ -183,7 +183,7 @@ class RemoteFiles(_Master):
 
 
 class RemoteMinion(_Master):
-    """Implements ports.MinionControl and ports.Events. Refreshes are left as files for the preloaded process."""
+    """Ports ``MinionControl`` and ``Events``. A refresh is requested from the zygote by a file."""
 
     def __init__(
         self,
@@ -199,15 +199,15 @@ class RemoteMinion(_Master):
         self._grains = grains
 
     def refresh_pillar(self) -> bool:
-        """The next job sees freshly compiled pillar."""
+        """Request that the zygote asks the master for the pillar before the next job. Return True."""
         return self._request_refresh("pillar")
 
     def refresh_modules(self) -> bool:
-        """The next job sees the modules that are on disk now."""
+        """Request that the zygote loads modules from disk again before the next job. Return True."""
         return self._request_refresh("modules")
 
     def refresh_grains(self) -> bool:
-        """The next job sees freshly gathered grains."""
+        """Request that the zygote gathers grains again before the next job. Return True."""
         return self._request_refresh("grains")
 
     def compile_pillar(
@@ -217,12 +217,12 @@ class RemoteMinion(_Master):
         override: Mapping[str, Any] | None,
         on_demand: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Pillar as the master compiles it now."""
+        """Pillar that the master compiles for this request. Raise CommandError."""
         with self.failing_clearly():
             return self.channel().pillar(self._grains(), saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
-        """What the master's tops interface assigns."""
+        """Map of saltenv to SLS names that the master's tops modules assign to this minion."""
         load = {
             "cmd": "_master_tops",
             "id": self._identity.id,
@@ -235,7 +235,10 @@ class RemoteMinion(_Master):
         return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
 
     def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
-        """The master's answer. What must reach each of several is left for the others."""
+        """Return the answer of the current master, or of ``master`` if given.
+
+        Commands that concern every master (mine, revoke_auth) are also put into the spools of the others.
+        """
         load = {"cmd": cmd, "id": self._identity.id, **fields}
         if master is not None and master != self._masters.current:
             return self._ask_other(master, load, once=once)
@@ -245,7 +248,7 @@ class RemoteMinion(_Master):
         return answer
 
     def _ask_other(self, name: str, load: Mapping[str, Any], *, once: bool) -> Any:
-        """Of several masters the one with this address, with or without its port."""
+        """Ask the master with this address, with or without port. Raise CommandError if it is not in the list."""
         found = [one for one in self._masters.at_once if name in (one, address(one, 0)[0])]
         if not found:
             known = ", ".join(self._masters.at_once) or self._masters.current
@@ -254,11 +257,11 @@ class RemoteMinion(_Master):
             return channel.ask(load, once=once)
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """What the running minion answers."""
+        """Send a control request to the running minion and return its answer. Raise CommandError."""
         return manage(Path(self._options.cachedir), area, request)
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """Sends an event to the master's bus, where it carries this minion's id beside ``data`` (reactions look at it)."""
+        """Fire an event on the master's bus and return True. The event carries this minion's id beside ``data``."""
         load = {
             "cmd": "_minion_event",
             "tag": tag,
@@ -278,7 +281,10 @@ class RemoteMinion(_Master):
 
 
 def request_refresh(states: Sequence[Path], what: str) -> bool:
-    """Tells the preloaded processes with these directories to read pillar, modules or grains anew. True. Raises CommandError."""
+    """Ask the zygotes that own these directories to refresh ``what``: "pillar", "modules" or "grains".
+
+    Return True. Raise CommandError if the file cannot be written.
+    """
     try:
         for directory in states:
             directory.mkdir(parents=True, exist_ok=True)
@@ -289,7 +295,7 @@ def request_refresh(states: Sequence[Path], what: str) -> bool:
 
 
 def manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of the minion with this cache directory. Raises CommandError."""
+    """Answer of the minion with this cache directory to a control request. Raise CommandError."""
     try:
         answer = ask(cachedir, {**request, "area": area})
     except MinionNotRunning as error:

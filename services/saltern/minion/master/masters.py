@@ -1,7 +1,8 @@
-"""Which masters a minion has, in which order they are tried, and where what belongs to one of them is kept. Decided without I/O.
+"""The list of masters of a minion: their order, their addresses, and the directory for the files of each.
 
-``master`` is one address, or a list: then the minion is connected to all of them at once, unless ``master_type`` lets it have
-one at a time (``failover``, ``distributed``). Source: salt/minion.py (eval_master, MinionManager).
+``master`` is one address or a list. With a list the minion is connected to all masters at once, unless ``master_type`` is
+``failover`` or ``distributed``: then it has one master at a time. This module does no I/O.
+Salt: salt/minion.py, eval_master and MinionManager
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ Shuffle = Callable[[list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Masters:
-    """The master that a process speaks to, and those that other processes of this minion speak to."""
+    """The master of this main process, and the masters of the other main processes of this minion."""
 
     current: str
     #: All of a minion that is connected to several at once; else empty.
     at_once: tuple[str, ...] = ()
 
     def state(self, cachedir: str) -> Path:
-        """Where returns that wait for this master are kept, and the jobs that were had from it."""
+        """Directory of the current master's spool and journal."""
         return _state(cachedir, self.current) if self.at_once else Path(cachedir)
 
     def other_states(self, cachedir: str) -> list[Path]:
-        """The same of the others."""
+        """The same directories of the other masters."""
         return [_state(cachedir, name) for name in self.at_once if name != self.current]
 
 
@@ -51,7 +52,7 @@ def _state(cachedir: str, master: str) -> Path:
 
 
 def listed(options: MinionOptions) -> list[str]:
-    """The masters as they are configured. Raises ConfigError where there are none, or ``master_type`` is unknown."""
+    """Configured masters without duplicates. Raise ConfigError if the list is empty or ``master_type`` is unknown."""
     if options.master_type not in _ONE_AT_A_TIME:
         known = ", ".join((*_ONE_AT_A_TIME, FUNC, DISABLE))
         raise ConfigError(f"master_type: {options.master_type!r} is not supported; there are {known}")
@@ -65,15 +66,16 @@ def listed(options: MinionOptions) -> list[str]:
 
 
 def at_once(options: MinionOptions) -> tuple[str, ...]:
-    """Those that the minion is connected to at once; empty where it has one, or one at a time."""
+    """Masters that the minion is connected to at once; empty if it has one, or one at a time."""
     found = listed(options)
     return tuple(found) if len(found) > 1 and not _ONE_AT_A_TIME[options.master_type] else ()
 
 
 def in_order(options: MinionOptions, shuffle: Shuffle = random.shuffle) -> list[str]:
-    """The order in which masters are tried that are used one at a time: as listed, or at random (``random_master``).
+    """Order in which the masters are tried, for a minion with one master at a time.
 
-    The first one keeps its place where the minion goes back to it (``master_failback``). ``distributed`` begins with one by the id.
+    The order is that of the list, or random with ``random_master``. With ``master_failback`` the first master stays first.
+    ``distributed`` starts with a master chosen by the minion id.
     """
     found = listed(options)
     if options.master_type == "distributed":
@@ -88,12 +90,12 @@ def in_order(options: MinionOptions, shuffle: Shuffle = random.shuffle) -> list[
 
 
 def after_loss(order: Sequence[str], lost: str) -> list[str]:
-    """The order to go on in: whom we lost comes last."""
+    """The order with the lost master moved to the end."""
     return [*(name for name in order if name != lost), *([lost] if lost in order else [])]
 
 
 def address(master: str, port: int) -> tuple[str, int]:
-    """Host, as an endpoint names it, and port of a master; ``port`` where the name has none. Raises ConfigError."""
+    """(host, port) of a master, the host in the form of a ZeroMQ endpoint; ``port`` is the default. Raise ConfigError."""
     found = _WITH_PORT.fullmatch(master)
     if found is not None:
         if not 0 < int(found["port"]) < 65536:

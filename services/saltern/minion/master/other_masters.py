@@ -1,6 +1,6 @@
-"""What other masters of the minion are to hear, too: it waits in their spools, from where their processes send it.
+"""Requests to the other masters of a minion, delivered through the spools of their main processes.
 
-So a master that is away holds up nobody, and has it when it is back.
+A master that does not answer delays nobody, and receives the request when it is back.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _LOG = logging.getLogger("saltern.minion")
 
 
 class OtherMasters:
-    """The masters that other processes of this minion speak to; there may be none."""
+    """The masters of the other main processes of this minion; there may be none."""
 
     def __init__(self, masters: Masters, options: MinionOptions) -> None:
         self._spools = [Spool(state / "spool") for state in masters.other_states(options.cachedir)]
         self._most = options.spool_max_bytes
 
     def send(self, load: Mapping[str, Any]) -> None:
-        """Leaves a request for each of them."""
+        """Put a request into the spool of each other master. A spool above ``spool_max_bytes`` loses it (logged)."""
         for spool in self._spools:
             if spool.size() > self._most:
                 _LOG.error("a %s is lost for a master: spool_max_bytes wait for it already", load.get("cmd"))

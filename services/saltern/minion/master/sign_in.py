@@ -1,4 +1,7 @@
-"""Signing in until the master says yes, or it is clear that it will not."""
+"""Signs in at a master, repeatedly, until the master accepts the key or a repetition is pointless.
+
+Source: docs/protocol.md#sign-in-reactions
+"""
 
 from __future__ import annotations
 
@@ -28,27 +31,27 @@ class Ended(Exception):
 
 
 class Rejected(Exception):
-    """The master does not want this minion."""
+    """The master rejected this minion's key, or is not the pinned master. str() is the reason."""
 
 
 class NoMaster(Exception):
-    """This master does not let the minion in now: another one may. str() says why."""
+    """This master did not accept the sign-in, and another master may. str() is the reason."""
 
 
 @dataclass(frozen=True)
 class Shutdown:
-    """What every wait of the main process looks at."""
+    """The request to end, combined with the process's sign of life. Every wait of the main process checks it."""
 
     stop: Stop
     health: Health
 
     def ended(self) -> bool:
-        """Whether the minion is to end. Counts as a sign of life."""
+        """Return whether the minion was asked to end. Each call also counts as a sign of life for the health probe."""
         self.health.turn()
         return self.stop.requested
 
     def wait(self, seconds: float) -> None:
-        """Raises Ended when the minion is asked to end meanwhile."""
+        """Sleep. Raise Ended if the minion is asked to end meanwhile."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             if self.ended():
@@ -62,7 +65,7 @@ class SignInLoop:
     def __init__(
         self, requests: RequestSocket, options: MinionOptions, identity: Identity, shutdown: Shutdown, *, patient: bool
     ) -> None:
-        """``patient``: there is no other master, so this one is waited for."""
+        """``patient``: True if there is no other master, so that an unaccepted key is waited for."""
         self._requests = requests
         self._options = options
         self._identity = identity
@@ -70,7 +73,10 @@ class SignInLoop:
         self._patient = patient
 
     def sign_in(self) -> Credentials:
-        """Tries until the master says yes. Raises Rejected, Ended; NoMaster at the first other answer if there are more masters."""
+        """Sign in until the master accepts, and return the credentials.
+
+        Raise Rejected, Ended. If there are other masters (``patient`` is False), raise NoMaster at the first other answer.
+        """
         self._resolve()
         pause = float(self._options.acceptance_wait_time)
         told = None
@@ -99,14 +105,14 @@ class SignInLoop:
             raise Rejected(f"{answer.reason}; remove minion_master.pub from pki_dir if the new master is the right one")
 
     def _waits(self) -> Iterator[float]:
-        """Seconds before a sign-in is sent again. The minion is asked to end, and is known to live, between two of them too."""
+        """Seconds before each repetition of a sign-in. Raise Ended if the minion is asked to end in between."""
         for _ in range(self._options.auth_tries if self._patient else 1):
             if self._shutdown.ended():
                 raise Ended
             yield float(self._options.auth_timeout)
 
     def _resolve(self) -> None:
-        """Waits for the master's name to have an address. Raises NoMaster, Rejected."""
+        """Wait until the master's host name resolves. Raise NoMaster, Rejected."""
         host = address(str(self._options.master), self._options.master_port)[0].strip("[]")
         tries = 0
         while why := _unknown(host):
@@ -121,7 +127,7 @@ class SignInLoop:
 
 
 def _unknown(host: str) -> str:
-    """Why a name has no address; empty where it has one."""
+    """Reason why a host name does not resolve; empty if it does."""
     try:
         socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
