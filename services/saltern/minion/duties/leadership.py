@@ -36,12 +36,13 @@ Send = Callable[[Sequence[Mapping[str, Any]]], None]
 
 
 class Leadership:
-    """The lead or the wish for it; lives as long as the process, whichever master it is connected to."""
+    """Holds the lead, or tries to take it. One for each main process, whichever master it is connected to."""
 
     def __init__(self, options: MinionOptions, *, shared: bool, start: str = "") -> None:
         """``shared``: whether other main processes compete for the lead. If not, this process leads at once.
 
-        ``start``: text that identifies this start of the minion. A process that takes the lead in the same start resumes the schedule.
+        ``start``: text that identifies this start of the minion. A process that takes the lead later in the
+        same start resumes the schedule.
         """
         self._options = options
         self._start = start

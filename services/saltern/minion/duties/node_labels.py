@@ -1,7 +1,7 @@
 """``saltern node-labels``: writes the labels of this pod's node as grains of its minion (k8s/components/node-labels).
 
-The grain ``kubernetes`` has ``node``, ``labels`` (label -> value) and ``version`` of the kubelet. It is read once, before the
-minion starts: a changed label is seen by the next pod.
+The grain ``kubernetes`` has the keys ``node`` (name), ``labels`` ({label: value}) and ``version`` (of the kubelet). The labels
+are read once, before the minion starts: a changed label takes effect with the next pod.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="saltern node-labels", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file of the minion's configuration")
-    parser.add_argument("--node", default=os.environ.get("NODE_NAME", ""), help="its name (default: NODE_NAME)")
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="configuration file to write, with the option grains")
+    parser.add_argument("--node", default=os.environ.get("NODE_NAME", ""), help="name of the node (default: environment variable NODE_NAME)")
     arguments = parser.parse_args(argv)
     try:
         if not arguments.node:
