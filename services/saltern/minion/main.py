@@ -32,7 +32,7 @@ from saltern.minion.multi_master import run_at_once
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Exit code of a minion whose key was rejected: a supervisor should not start it again and again (as Salt's).
+#: Exit code of a minion whose key was rejected, as in Salt. A supervisor should not restart it.
 _EX_REJECTED = 77
 
 

@@ -27,10 +27,10 @@ from saltern.minion.master.sign_in import Shutdown
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Milliseconds between looks at the clock when nothing happens.
+#: Milliseconds of one turn of the main loop while nothing happens.
 _TICK = 250
 
-#: Seconds that jobs have to finish when the minion is told to end.
+#: Seconds for jobs to finish after the minion was asked to end.
 _DRAIN_SECONDS = 5.0
 
 

@@ -52,16 +52,17 @@ from statecore.targeting.match import Subject, matches
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Milliseconds between looks at the clock when nothing happens.
+#: Milliseconds of one turn of the main loop while nothing happens.
 _TICK = 250
 
-#: Seconds between looks into the spool without being told: a jobber outlives the process that would tell of its result.
+#: Seconds between two reads of the spool without a message: a jobber may outlive the process that would report its
+#: return.
 _SPOOL_CHECK = 2.0
 
-#: Seconds that jobs in hand have to finish when the minion is told to end.
+#: Seconds for jobs to finish after the minion was asked to end.
 _DRAIN_SECONDS = 5.0
 
-#: Batches of events that wait for the master; more, and the oldest are lost.
+#: Requests with events that may wait for the master. Beyond that the oldest is dropped.
 _MOST_EVENTS = 1000
 
 
@@ -159,14 +160,14 @@ class Minion:
         self._shutdown.wait(random.uniform(0, self._options.random_reauth_delay))
         self._use_credentials(self._sign_in_loop.sign_in())
 
-    # -------------------------------------------------------------------------------------------------------------- the loop
+    # ------------------------------------------------------------------------------------------------------- main loop
 
     def _loop_once(self) -> None:
         poller = zmq.Poller()
         poller.register(self._requests.socket, zmq.POLLIN)
         client = self._zygote
         poller.register(client.fileno(), zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
-        # Jobs are taken only when the state engine has its pillar.
+        # Publications are read only after the zygote has announced the pillar.
         if self._subject is not None and self._sub is not None:
             poller.register(self._sub, zmq.POLLIN)
         self._leadership.register(poller)
@@ -190,7 +191,7 @@ class Minion:
     def _receive_publication(self) -> None:
         assert self._sub is not None
         frames = self._sub.recv_multipart()
-        # A filtering master puts a topic before the payload.
+        # A master with zmq_filtering sends a topic before the payload.
         job = self._opened(frames[-1])
         if job is not None:
             self._take_job(job)
@@ -229,7 +230,7 @@ class Minion:
         """
         if self._subject is None:
             return
-        # Both: of a master whose requests go nowhere publications may still come.
+        # Both connections count: publications may arrive from a master that does not receive requests.
         connected = self._requests.connected() and (self._connection is None or self._connection.up())
         now = time.monotonic()
         self._away_flag.check(connected=connected, now=now)
@@ -257,7 +258,7 @@ class Minion:
         waiting = self._outbox.events
         if len(waiting) >= _MOST_EVENTS:
             _LOG.error("%d batches of events wait for the master; the oldest is dropped", len(waiting))
-            # The first may be on its way; what the minion asks is answered.
+            # The first one may be in flight, and the question for missed publications needs its answer.
             del waiting[1 if waiting[1]["cmd"] != CATCH_UP_COMMAND else 2]
         load = {"cmd": "_minion_event", "events": list(events), "pretag": None}
         waiting.append(load)
@@ -328,7 +329,8 @@ class Minion:
             payload, self._nonce = self._session.seal(load, time.time())
             self._requests.send(payload)
 
-    # ------------------------------------------------------------------------------------------------- the preloaded process
+    #
+    # ---------------------------------------------------------------------------------------------------------- zygote
 
     def _receive_from_zygote(self) -> None:
         handlers: Mapping[bytes, Callable[[bytes], None]] = {

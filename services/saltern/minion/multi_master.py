@@ -30,16 +30,16 @@ from saltern.minion.minion import Minion
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Exit code of a process whose master does not want the minion.
+#: Exit code of a main process whose master rejected the minion's key.
 _EX_REJECTED = 77
 
-#: Seconds before a process is started again that died.
+#: Seconds before a main process that died is restarted.
 _PAUSE = 2.0
 
-#: Seconds between two looks at the processes.
+#: Seconds between two checks of the main processes.
 _TICK = 0.2
 
-#: Seconds that they have to end: longer than each waits for its jobs.
+#: Seconds for main processes to end; longer than each waits for its jobs.
 _GRACE = 8.0
 
 _READY = 1
@@ -86,7 +86,7 @@ def run_at_once(options: MinionOptions, masters: Sequence[str], shutdown: Shutdo
 
     Raise Rejected if no master accepts the key of this minion, ConfigError if a main process cannot use its configuration.
     """
-    # Before there are several that would each make a key pair.
+    # Make the key pair before there are several processes that would each make one.
     Identity.load(options.id, Path(options.pki_dir), options.keysize)
     board, start = _Board(len(masters)), os.urandom(8).hex()
     shutdown.health.check("master", lambda: _unready(board, masters))
@@ -150,7 +150,7 @@ def _start(options: MinionOptions, masters: Sequence[str], index: int, board: _B
         return pid
     code = 1
     try:
-        # The probes' sockets are the parent's.
+        # The listening sockets of the health probes belong to the parent.
         os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 65536))
         own = dataclasses.replace(options, master=masters[index])
         code = _child(own, masters, index, board, parent, Leadership(own, shared=True, start=start))

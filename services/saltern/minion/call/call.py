@@ -35,20 +35,20 @@ from statecore.runtime.calls import Returned
 from statecore.runtime.return_delivery import named
 from statecore.runtime.runtime import Runtime, local_runtime
 
-#: What speaks to the master: sockets and cryptography, which --local need not load.
+#: Module for the master: sockets and cryptography. Loaded only without --local.
 _REMOTE = "saltern.minion.call.call_remote"
 
-#: What asks the minion that runs on this host.
+#: Module that sends control requests to the minion on this host.
 _MINION = "saltern.minion.master.master_ports"
 
-#: What knows the jobs of this host, and the functions that without a master are not worth loading it for: they run nothing that
-#: others would have to know of.
+#: Module that registers running jobs. Without a master it is not loaded for functions with these prefixes, because they
+#: change nothing that other jobs must know.
 _PROCS = "saltern.minion.call.call_jobs"
 _ALONE = ("test.", "grains.", "config.", "pillar.", "match.", "sys.")
 
 _USAGE = "salt-call [options] <function> [arguments]"
 
-#: Exit code of salt-call for a function that does not exist, as Salt's.
+#: Exit code for a function that does not exist, as in Salt.
 _EX_UNKNOWN_FUNCTION = 255
 
 
@@ -136,7 +136,7 @@ def parser() -> CommandParser:
         (("--states-dir",), "states_dirs", "directory of more state modules"),
     ):
         made.add_argument(*names, dest=dest, action="append", default=[], metavar="DIR", help=meaning)
-    # They are gathered at each call.
+    # Accepted and ignored: grains are gathered at each call.
     made.add_argument("--refresh-grains-cache", action="store_true", help=argparse.SUPPRESS)
     made.read_stdin()
     made.refuse([*PROFILING, *_NOT_HERE])
@@ -144,7 +144,7 @@ def parser() -> CommandParser:
     return made
 
 
-#: Options of Salt's salt-call that are not here.
+#: Options of Salt's salt-call that do not exist here, with the reason.
 _NOT_HERE = (
     RefusedOption(("--proxyid",), True, "there are no proxy minions here"),
     RefusedOption(("--skip-grains",), False, "targets and templates need them"),
@@ -174,7 +174,7 @@ def _show_documentation(returned: Returned, printer: Printer) -> int:
 def _options(flags: Any) -> MinionOptions:
     options = load_minion(flags.config_dir)
     given: dict[str, Any] = {
-        # One that is named is the only one.
+        # A master given on the command line replaces the whole list.
         "master": flags.master,
         "master_type": "str" if flags.master else None,
         "id": flags.id,

@@ -21,10 +21,10 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Seconds between two looks: Salt's loop_interval.
+#: Seconds between two rounds of all beacons: Salt's loop_interval.
 _LOOK = 1.0
 
-#: Seconds that the main process has to answer; it may be signing in.
+#: Seconds to wait for the main process, which may be signing in.
 _PATIENCE = 300.0
 
 _STATE_RUN = re.compile(r"state\b")

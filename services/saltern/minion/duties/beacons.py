@@ -18,7 +18,7 @@ from statecore.system.scheduling.schedule_file import ScheduleFileError, save
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: (events as ``_minion_event`` takes them) -> nothing.
+#: Sends events, in the form of the ``events`` of ``_minion_event``.
 SendEvents = Callable[[list[dict[str, Any]]], None]
 
 

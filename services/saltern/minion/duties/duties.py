@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SCHEDULE = "saltern.minion.duties.schedule"
 _BEACONS = "saltern.minion.duties.beacons"
 
-#: Seconds before the process of the beacons is started again that ended by itself.
+#: Seconds before the process that runs beacons is restarted after it ended by itself.
 _PAUSE = 5.0
 
 
@@ -44,7 +44,7 @@ class Duties:
         self._pillar: Mapping[str, Any] = {}
         self._grains: Mapping[str, Any] = {}
         self._schedule: Schedule | None = None
-        #: Scheduled jobs from when they are handed out until their process ended: jid -> name of the job.
+        #: JID -> name of the job, for scheduled jobs whose jobber has not ended.
         self._running_jobs: dict[str, str] = {}
 
     def update(self, pillar: Mapping[str, Any], grains: Mapping[str, Any]) -> None:

@@ -25,11 +25,12 @@ _LOG = logging.getLogger("saltern.minion")
 
 _LOCK = "leader.lock"
 
-#: Seconds between two tries to become the process that has them.
+#: Seconds between two attempts to take the lead.
 _EVERY = 1.0
 
-#: Seconds that the master of the process that has them may be away before others get their turn, and for how long they have it.
-#: Where all masters are away the turns grow.
+#: Seconds that the leader's master may be away before the leader gives up the lead; the maximum of these seconds, which
+#: double
+#: while all masters are away; and the seconds before a former leader tries again.
 PATIENCE, _MOST_PATIENCE, _OTHERS_TURN = 5.0, 80.0, 3.0
 
 Send = Callable[[Sequence[Mapping[str, Any]]], None]
@@ -48,7 +49,7 @@ class Leadership:
         self._start = start
         self._patience = PATIENCE
         self._disconnected_since: float | None = None
-        #: What this process had of them before: a schedule goes on where it was.
+        #: Duties of an earlier lead of this process: its schedule keeps its progress.
         self._former: Duties | None = None
         self._lock = -1
         self._next_try = 0.0 if shared else None
@@ -146,7 +147,7 @@ class Leadership:
         try:
             self._control = ControlSocket(directory)
         except OSError as error:
-            # A file system that takes no sockets: the minion works without.
+            # The file system may not support sockets. The minion runs without one.
             _LOG.error(
                 "no socket in cachedir: %s: %s; schedule.*, beacons.* and beacons do not work",
                 directory,

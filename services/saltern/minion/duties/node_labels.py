@@ -23,8 +23,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="saltern node-labels", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="configuration file to write, with the option grains")
-    parser.add_argument("--node", default=os.environ.get("NODE_NAME", ""), help="name of the node (default: environment variable NODE_NAME)")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="configuration file to write (option grains)"
+    )
+    parser.add_argument(
+        "--node",
+        default=os.environ.get("NODE_NAME", ""),
+        help="name of the node (default: $NODE_NAME)",
+    )
     arguments = parser.parse_args(argv)
     try:
         if not arguments.node:

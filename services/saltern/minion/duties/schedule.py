@@ -26,7 +26,7 @@ from statecore.system.scheduling.schedule_file import ScheduleFileError, load, s
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Name of a job -> how many of it run now.
+#: Returns the number of running jobs with a name in the schedule.
 Running = Callable[[str], int]
 
 
@@ -36,7 +36,7 @@ class ScheduleEntry:
 
     data: Mapping[str, Any]
     job: Job | None
-    #: Why it is none.
+    #: Reason why ``job`` is None; else empty.
     error: str
     progress: Progress = field(default_factory=Progress)
 
@@ -74,14 +74,14 @@ class Schedule:
         self._pillar: dict[str, Any] = {}
         self._named_dates: dict[str, Any] = {}
         self._entries: dict[str, ScheduleEntry] = {}
-        #: Jobs that somebody asked for by name.
+        #: Names of jobs to run at once (``schedule.run_job``).
         self._requested: list[str] = []
         self._last_jid = ""
-        #: What was said of jobs that are left out: pillar is read often.
+        #: Job -> last logged error. The pillar is read often, and each error is logged once.
         self._said: dict[str, str] = {}
         self._rebuild()
 
-    # ----------------------------------------------------------------------------------------------------------- its sources
+    # --------------------------------------------------------------------------------------------------------- sources
 
     def update(
         self, pillar: Mapping[str, Any], grains: Mapping[str, Any], own: Mapping[str, Any] | None = None
@@ -142,7 +142,7 @@ class Schedule:
             self._said[name] = str(error)
             return ScheduleEntry(data if isinstance(data, Mapping) else {}, None, f"{error}. Ignoring job {name}.")
 
-    # ------------------------------------------------------------------------------------------------------------ what is due
+    # -------------------------------------------------------------------------------------------------------- due jobs
 
     def due(self, running: Running) -> Iterator[JobLoad]:
         """Yield the loads of jobs to run now. ``running``: number of running jobs with a name."""
@@ -169,7 +169,7 @@ class Schedule:
         try:
             seen = check(job, entry.progress, clock, world, self._draw)
         except ValueError as error:
-            # A date that was one yesterday.
+            # A date may become invalid while the minion runs.
             _LOG.error("the job %s of the schedule is left out: %s", job.name, error)
             entry.job, entry.error = None, f"{error}. Ignoring job {job.name}."
             return CheckResult(entry.progress)
@@ -239,7 +239,7 @@ class Schedule:
         if name in self._pillar:
             raise ValueError(f"Cannot modify job {name}, it's in the pillar!")
         self._configured[name] = data
-        # It begins anew, also where it is what it was.
+        # The job starts anew, even if its definition is unchanged.
         self._entries.pop(name, None)
         return self._changed(persist=bool(request.get("persist", True)))
 
@@ -275,7 +275,7 @@ class Schedule:
             return self._set_in_job({**request, "persist": False}, {})
         form = request.get("time_fmt") or TIME_FORMAT
         values = {option: [*(data.get(option) or ()), {"time": at, "time_fmt": form}] for option, at in times.items()}
-        # As in Salt, it is not saved: it is about one day.
+        # As in Salt, this change is not saved: it concerns a single run.
         return self._set_in_job({**request, "persist": False}, values)
 
     def _run_job(self, request: Mapping[str, Any]) -> dict[str, Any]:

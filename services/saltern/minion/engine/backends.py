@@ -60,7 +60,7 @@ class MasterBackend:
         self._masters = masters
         self._identity = identity
         self._credentials = credentials
-        #: In a job's process: whether it is one that the minion began itself.
+        #: In a jobber: whether the minion started the job itself.
         self._own = False
 
     def runtime(

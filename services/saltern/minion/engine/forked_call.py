@@ -19,7 +19,7 @@ from saltern.minion.ipc.framed_socket import FramedSocket
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: How what a fork says begins: a value; the words of an error that was foreseen; that its value cannot travel.
+#: First byte of a fork's reply: a value, the text of the expected exception, or "the value cannot be transferred".
 _VALUE, _ERROR, _STAYS = b"v", b"e", b"s"
 
 _BLOCK = 1024 * 1024
@@ -77,7 +77,7 @@ class ForkedCalls:
         """Everything that the fork writes; None if the main process's end of the socket closes first."""
         poll = select.poll()
         poll.register(reader, select.POLLIN)
-        # No event is asked for: that it was closed is told all the same, and messages wait.
+        # Events mask 0: only the closing of the other end is reported, while messages may wait to be read.
         poll.register(self._socket, 0)
         blocks: list[bytes] = []
         while True:
@@ -93,7 +93,7 @@ class ForkedCalls:
         code = 1
         try:
             self._socket.close()
-            # Whoever asked may have been killed meanwhile.
+            # The zygote may have been killed meanwhile.
             with contextlib.suppress(BrokenPipeError), open(writer, "wb") as end:
                 end.write(self._reply_of(work))
             code = 0

@@ -16,10 +16,10 @@ import sys
 from collections import deque
 from collections.abc import Iterable
 
-#: Parts of the engine; users' modules are loaded under other names, and anew for each job.
+#: Prefix of the engine's modules. Users' modules have other names and are loaded anew for each job.
 _ENGINE = "statecore."
 
-#: Bytes that the kernel writes as one piece whoever else writes.
+#: Bytes that a pipe takes in one piece, even if several processes write.
 _PIECE = select.PIPE_BUF
 
 
@@ -28,7 +28,7 @@ class Preload:
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
-        # Neither end ever waits: a lesson that is lost comes again with the next job.
+        # Neither end waits: a lost report is repeated by the next job.
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
         self.mark_loaded()
@@ -73,7 +73,7 @@ class Preload:
         """Import one reported module, so that a job can be forked between two. After the last, share all objects."""
         name = self._waiting.popleft()
         if name not in sys.modules:
-            # A library that it needs may have been taken away since.
+            # A library that the module needs may have been removed since.
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         if not self._waiting:

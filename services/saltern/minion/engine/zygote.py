@@ -43,19 +43,19 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: What runs beacons; not loaded before there is one.
+#: Module that runs beacons, imported when the first beacon is configured.
 _WATCH = "saltern.minion.duties.beacon_watch"
 
-#: Functions that look at jobs or end them: they must not wait behind the jobs that they are about.
+#: Functions that inspect or end jobs: they do not count for process_count_max, so that they never wait for those jobs.
 _NEVER_WAIT = frozenset(
     f"saltutil.{name}" for name in ("find_job", "running", "is_running", "signal_job", "term_job", "kill_job")
 )
 
-#: Seconds between tries to get what a minion needs before it takes jobs.
+#: Seconds between two attempts to obtain grains or pillar.
 _RETRY = 5.0
 
 
-#: Seconds that it has to notice that nobody needs it any more.
+#: Seconds that a zygote has to end after its socket was closed.
 _PATIENCE = 2.0
 
 
@@ -94,11 +94,11 @@ class Zygote:
         self._grains: Mapping[str, Any] | None = None
         self._pillar: Mapping[str, Any] = {}
         self._runtime = self._new_runtime(None)
-        #: Process -> load of its job.
+        #: pid of a jobber -> its JID and whether the minion started the job itself.
         self._jobbers: dict[int, Mapping[str, Any]] = {}
-        #: Jobs for which there is no place yet.
+        #: Jobs that wait because process_count_max jobbers run.
         self._waiting: deque[tuple[Mapping[str, Any], JobSteps | None]] = deque()
-        #: The process that beacons look in; 0: there is none.
+        #: pid of the process that runs beacons; 0 if there is none.
         self._beacon_process = 0
         self._ending = 0.0
 
@@ -135,7 +135,7 @@ class Zygote:
         try:
             return self._socket.receive()
         except ConnectionResetError:
-            # It was killed with messages of ours unread; what it sent before is still there.
+            # The main process was killed before it read our messages. What it sent before can still be read.
             return self._socket.receive()
 
     def _send(self, message: bytes) -> None:
@@ -164,7 +164,7 @@ class Zygote:
         self._preload.mark_loaded()
         pid = os.fork()
         if pid:
-            # Its arguments may be large, and are the jobber's now.
+            # The arguments may be large and are needed in the jobber only.
             self._jobbers[pid] = {"jid": str(load["jid"]), "own": load.get("own")}
             return
         code = 1
@@ -239,14 +239,14 @@ class Zygote:
         wanted = self._refreshes.take()
         if not wanted:
             return
-        # Grains and modules are read by a new runtime, and before the pillar, which is compiled from the new grains.
+        # A new runtime reads grains and modules first, because the pillar is compiled with the new grains.
         self._refresh_grains(tries=1)
         if wanted != {"pillar"}:
-            # The main process knows them before the master does, so that both choose by the same.
+            # The main process gets the grains before the master does, so that both match targets with the same grains.
             self._announce()
         if "pillar" in wanted:
             self._refresh_pillar(tries=1, clean_cache=True)
-        # Beacons see what jobs see, and forget what they saw, as in Salt.
+        # Beacons run with the new runtime, and lose their state, as in Salt.
         if self._stop_beacon_process():
             self._set_beacon_process(wanted=True)
 
@@ -263,7 +263,7 @@ class Zygote:
         pillar = self._retry("pillar", lambda: self._backend.pillar(self._runtime, clean_cache=clean_cache), tries)
         if pillar is not None:
             self._pillar = pillar
-            # First: the master chooses by this pillar from now on.
+            # Announce first: the master matches targets with this pillar from now on.
             self._announce()
             self._renew_runtime(self._grains)
 
@@ -287,7 +287,7 @@ class Zygote:
     def _renew_runtime(self, grains: Mapping[str, Any] | None) -> None:
         """Replace the runtime after credentials, grains, pillar or modules changed. ``grains`` None: gathered later."""
         old, self._runtime = self._runtime, self._new_runtime(grains)
-        # What is frozen is never collected.
+        # Frozen objects are never collected, so the old runtime is closed explicitly.
         old.close()
 
     def _new_runtime(self, grains: Mapping[str, Any] | None) -> Runtime:
@@ -318,7 +318,7 @@ def end_zygote(pid: int) -> None:
     with contextlib.suppress(ChildProcessError):
         while not os.waitpid(pid, os.WNOHANG)[0]:
             if time.monotonic() > deadline:
-                # It waits for a master that is gone.
+                # The zygote is waiting for a master that does not answer.
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
                 return
@@ -343,7 +343,7 @@ def fork(options: MinionOptions, masters: Masters, backend: Backend) -> tuple[in
     code = 1
     try:
         _close_all_but(theirs.fileno())
-        # The terminal's Ctrl-C and the container's TERM are the main process's to act on.
+        # Ctrl-C of the terminal and SIGTERM of the container are handled by the main process.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         Zygote(options, masters, backend, FramedSocket(theirs)).run()

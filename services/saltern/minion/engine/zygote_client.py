@@ -15,7 +15,7 @@ from saltern.minion.ipc.messages import KINDS, ZygoteRequest
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: What ``receive`` says when the process is gone; no message of its own begins so.
+#: Kind that ``receive`` returns if the zygote is gone. The zygote sends no message of this kind.
 GONE = b"gone"
 
 
@@ -26,7 +26,7 @@ class ZygoteClient:
         """``fork``: starts a zygote and returns its pid and this process's end of the socket."""
         self._fork = fork
         self._socket: FramedSocket | None = None
-        #: 0: it ended, and is not started again.
+        #: pid of the zygote; 0 if it has ended and is not started again.
         self._pid = 0
 
     def start(self) -> None:

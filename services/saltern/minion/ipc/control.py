@@ -24,10 +24,10 @@ _LOG = logging.getLogger("saltern.minion")
 
 _NAME = "minion.sock"
 
-#: Who connects and says nothing holds a place of these.
+#: Connections at a time. A client that connects and sends nothing uses one.
 _BACKLOG = 32
 
-#: Seconds that a running minion has to answer; it may be signing in.
+#: Seconds to wait for the running minion, which may be signing in.
 _PATIENCE = 30.0
 
 Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -97,8 +97,9 @@ class ControlSocket:
         """Close the socket and remove its file."""
         for client in self._open.values():
             client.close()
-        # One that lets its last jobs finish may see its successor begin, whose socket it is by then. The number of a file
-        # is given to no other one while the socket is open.
+        # While this minion waits for its last jobs, its successor may have created a new socket with the same name. The
+        # inode
+        # number of an open socket is not reused, so it tells whose socket it is.
         if _inode(self._path) == self._inode:
             self._path.unlink(missing_ok=True)
         self._listener.close()

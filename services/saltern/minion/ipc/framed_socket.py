@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 
-#: Bytes of a part: well below the smallest send buffer in use.
+#: Bytes of a part, well below the smallest send buffer.
 PART_BYTES = 64 * 1024
 
 _WHOLE, _PART, _LAST = b"w", b"p", b"l"

@@ -16,13 +16,13 @@ from typing import Any
 from saltwire.jid import is_jid
 from saltwire.publication import job_fault
 
-#: The request. Masters that do not say at the sign-in that they know it never see it.
+#: Command of the question. It is sent only to masters that announce at the sign-in that they support it.
 COMMAND = "_missed"
 
-#: Seconds that a new connection has at least until its subscription has arrived at the publisher.
+#: Seconds after a connection is made until its subscription has arrived at the publisher.
 _SETTLED = 0.3
 
-#: Clocks of the master's workers may differ: so much of what an earlier answer had is asked for again.
+#: The clocks of the master's workers may differ by this much, so the last minute of an answer is asked for again.
 _SLACK_MS = 60_000
 
 
@@ -30,16 +30,16 @@ _SLACK_MS = 60_000
 class CatchUp:
     """Schedule of the questions. Times are monotonic seconds."""
 
-    #: Seconds over which a fleet spreads its questions (option replay_delay).
+    #: Seconds over which the questions of all minions are spread (option replay_delay).
     spread: float
-    #: Seconds after which it asks without a reason, about; 0: never (option replay_interval).
+    #: Seconds between two questions without a reason, approximately; 0: none (option replay_interval).
     every: float = 0.0
     draw: Callable[[float, float], float] = random.uniform
     _due: float | None = None
     _in_flight: bool = False
-    #: Milliseconds since 1970 by the master's clock: what was published before, an earlier answer had. Outlives the process.
+    #: Publications until this time are known. Milliseconds since 1970 by the master's clock; stored over restarts.
     known_until: int = 0
-    #: What is asked for next is the rest of an answer: from where, and when its first part was given.
+    #: If an answer came in parts: start of the next part, and the time at which the first part was answered.
     _from: int = 0
     _first: int = 0
     _again: float | None = None
@@ -82,7 +82,7 @@ class CatchUp:
         if following > asked_from:
             self._from, self._due = following, now
         else:
-            # Also back, with a clock that was set back: asking for more than is missed costs little.
+            # The time may also go backwards, if the master's clock was set back. Asking for too much costs little.
             self.known_until = max(0, self._first - _SLACK_MS) if self._first else self.known_until
             self._first = 0
         jobs = answer.get("jobs")

@@ -18,16 +18,16 @@ from saltern.minion.jobs.spool import Spool
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Milliseconds after which a job that runs is one that the master is told about. A shorter one tells by its return.
+#: Milliseconds that a job must have run before the master is told that it runs. A shorter job just returns.
 _REPORT_AFTER = 1000
 
-#: Milliseconds after which a job that still works is told of again: a minion that falls silent over a job is taken for lost.
+#: Milliseconds between two such reports of one job: the master gives up a job whose minion is silent.
 _REPORT_AGAIN = 120_000
 
-#: Seconds between two looks at jobs in hand.
+#: Seconds between two checks of the journal.
 _EVERY = 0.5
 
-#: Bytes above ``spool_max_bytes`` that are for the words why jobs were refused.
+#: Bytes beyond ``spool_max_bytes`` that the returns of refused jobs may use.
 _FOR_REFUSALS = 1024 * 1024
 
 
@@ -39,11 +39,12 @@ class JobTracker:
         self._journal = journal
         self._spool = spool
         self._next_look = 0.0
-        #: JID -> when the master was told last that the job works, milliseconds since 1970.
+        #: JID -> time of the last report to the master that the job runs, in milliseconds since 1970.
         self._reported: dict[str, int] = {}
-        #: Jobs whose jobber was gone at the last look: between its death and the word of it there is a moment.
+        #: Jobs without a jobber at the last check. They are checked twice: the message about the jobber's end may be on
+        #: its way.
         self._gone: set[str] = set()
-        #: jid -> how its process ended, as far as the preloaded process saw it.
+        #: JID -> how its jobber ended, as reported by the zygote.
         self._exit_texts: dict[str, str] = {}
 
     def __contains__(self, jid: str) -> bool:
@@ -144,7 +145,7 @@ class JobTracker:
         return True
 
 
-#: What a return takes over from the job (as ``jobber.run`` does).
+#: Fields of the published load that a return repeats (``jobber.run`` does the same).
 _KEPT = ("user", "metadata", "ret_config", "ret_kwargs")
 
 

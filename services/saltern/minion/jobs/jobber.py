@@ -34,10 +34,10 @@ _LOG = logging.getLogger("saltern.minion")
 #: ``name=value``, but not ``name==value``.
 _KEYWORD = re.compile(r"([^\d\W]\w*)=(?!=)(.*)\Z", re.DOTALL)
 
-#: Begins the names by which functions with ``**kwargs`` know their publication; ``__pub_id`` is the minion that published it.
+#: Prefix of the keyword arguments that describe the publication. ``__pub_id`` is the id of the publishing minion.
 _PUBLICATION = "__pub_"
 
-#: What they know of it. Source: salt/minion.py (load_args_and_kwargs); of jobs of the schedule, salt/utils/schedule.py.
+#: Fields passed with that prefix. Salt: salt/minion.py, load_args_and_kwargs; scheduled jobs: salt/utils/schedule.py
 _PUBLICATION_FIELDS = ("arg", "fun", "id", "jid", "metadata", "ret", "tgt", "tgt_type", "user")
 _OWN_JOB_FIELDS = ("fun", "jid", "metadata", "schedule")
 
@@ -59,7 +59,7 @@ def work(
     a job without an entry. The job does not run if another process has begun it. ``send_unspooled``: sends a return to the master
     that cannot be spooled because the disk is full. ``tracing``: None switches traces off.
     """
-    # A group of its own: a signal to the job reaches the commands that it started.
+    # Its own process group: a signal to the job also reaches the commands that it started.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -67,7 +67,7 @@ def work(
     if steps and begun is None:
         _LOG.warning("the job was begun before; it is not run again", extra={"jid": load["jid"]})
         return
-    # A job of the schedule may ask not to be seen among those that run.
+    # A scheduled job with ``jid_include: False`` does not appear among the running jobs.
     with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
         result = _traced(runtime, load, tracing)
         if load.get("return_job", True):
@@ -76,7 +76,7 @@ def work(
                 steps.end(begun, load["jid"])
             if load.get("own"):
                 send_to_other_masters(result)
-            # Without a main process to tell, the result waits for the next one's look into the spool.
+            # If the main process is gone, the next one finds the return in the spool.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 notify.send(SPOOLED)
         told = {
@@ -86,7 +86,7 @@ def work(
         }
         if runtime.opts.get("cache_jobs"):
             _cache_return(runtime, load["jid"], told)
-        # After the master's: a returner may take long, or fail.
+        # After the return to the master, because a returner may be slow or fail.
         if names := named(load.get("ret"), [] if load.get("own") else runtime.opts.get("return_")):
             runtime.deliver(names, told)
 
@@ -155,7 +155,7 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
         name: value for one in load["arg"] if _is_keywords(one) for name, value in one.items() if name != "__kwarg__"
     }
     told = _publication(load, _OWN_JOB_FIELDS) | _publication({"fun_args": positional, "pid": os.getpid()})
-    # Salt's rule: what the schedule holds by names that begin so is the minion's own wish.
+    # Salt's rule: scheduled jobs whose names begin with ``__`` are the minion's own: whitelist_modules does not apply.
     own = str(load.get("schedule", "")).startswith("__")
     returned = _guarded(runtime, load["fun"], positional, {**keywords, **told}, load, trusted=own)
     kept_as = load["jid"] if load.get("ret") else "nocache" if load.get("return_job") == "nocache" else "req"
@@ -163,7 +163,7 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "cmd": "_return",
         "jid": kept_as,
-        # By it our master knows a return that comes again; others pass it over.
+        # Our master recognizes a repeated return by this key; other masters ignore it.
         **({} if kept_as == load["jid"] else {"own_jid": load["jid"]}),
         "fun": load["fun"],
         "fun_args": [*positional, *([keywords] if keywords else [])],
@@ -175,7 +175,7 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
 
 def _call(runtime: Runtime, fun: str, args: Sequence[Any], load: Mapping[str, Any]) -> Returned:
     positional, keywords = split_arguments(args)
-    # Only the master can say it: who signs certificates goes by the id.
+    # Only the master may set these: functions that sign certificates trust the id.
     keywords = {name: value for name, value in keywords.items() if not name.startswith(_PUBLICATION)}
     return _guarded(runtime, fun, positional, {**keywords, **_publication(load, _PUBLICATION_FIELDS)}, load)
 
@@ -196,7 +196,7 @@ def _guarded(
     try:
         return runtime.call(fun, positional, keywords, load, trusted=trusted)
     except SystemExit as error:
-        # A user's module that calls sys.exit: the job has an end all the same.
+        # A module called sys.exit. The job still returns.
         return Returned(f"The minion function ended its process: SystemExit: {error.code}", 1, False)
 
 

@@ -33,7 +33,7 @@ from statecore.runtime.state_runs.running_jobs import birth, is_alive, still_run
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: JIDs that are remembered at least: a publisher that comes back sends up to so many jobs again.
+#: JIDs that are remembered at least: a restarted publisher repeats up to this many jobs.
 _AT_LEAST = 1000
 
 
@@ -55,7 +55,7 @@ class JournalEntry:
     jid: str
     step: JournalStep
     path: Path
-    #: Of one that began: the jobber's process, and ``running_jobs.birth`` of it.
+    #: For a job that began: pid of the jobber, and its start time (``running_jobs.birth``).
     pid: int = 0
     born: str = ""
 
@@ -215,7 +215,7 @@ class JobSteps:
             begun.rename(self._directory / f"{jid}.{JournalStep.ENDED.value}")
 
 
-#: The file is written anew when it holds so many times the JIDs that are remembered.
+#: The file is rewritten when it has this many times more lines than JIDs are remembered.
 _SLACK = 10
 
 
@@ -249,7 +249,7 @@ class SeenJobs:
                 self._write_anew()
             else:
                 with self._path.open("a", encoding="ascii") as file:
-                    # What failed may have left a part of a line.
+                    # A failed write may have left half a line.
                     file.write(f"\n{jid}\n" if self._failed else f"{jid}\n")
                 self._lines += 1
         except OSError as error:

@@ -15,23 +15,24 @@ from typing import Any
 
 from saltern.minion.jobs.spool import Spool
 
-#: Every failed try in a row doubles the pause, up to this many times.
+#: Each failure in a row doubles the pause, at most this many times.
 _MAX_DOUBLINGS = 4
 
-#: Every one behind the second also doubles how long an answer is waited for, up to this many times: a master that is slower than
-#: that all the time would never be heard, and would do everything in vain.
+#: From the second failure on, each one also doubles the time to wait for an answer, at most this many times. Otherwise
+#: the
+#: answers of a slow master would never be received, and its work would be in vain.
 _MAX_PATIENCE_DOUBLINGS = 2
 
-#: A return of more bytes than this may be one that the master does not read: it closes the connection, and says nothing.
+#: Bytes above which a return may exceed the master's limit. The master then closes the connection without an answer.
 _LARGE = 64 * 1024
 
-#: Bytes a second that the way to the master has at least: a large return has so much longer for its answer.
+#: Slowest assumed connection in bytes per second: a large return has more time for its answer.
 _SLOWEST = 1024 * 1024
 
-#: So often the master is silent on a large return, and then answers something small, until that return is given up.
+#: A large return is given up after it stayed unanswered this many times while the master answered small requests.
 _SILENCES = 3
 
-#: Any master answers it, and nothing comes of it.
+#: A request that any master answers and that has no effect.
 _PROBE: Mapping[str, Any] = {"cmd": "_file_envs"}
 
 
@@ -42,17 +43,17 @@ class Outbox:
     spool: Spool
     shortest: float
     longest: float
-    #: Events that are sent once and not kept over a restart.
+    #: Requests with events. They are sent once and are lost at a restart.
     events: deque[dict[str, Any]] = field(default_factory=deque)
     in_flight: Path | Mapping[str, Any] | None = None
     _due: float = 0.0
     _deadline: float = 0.0
     _failures: int = 0
     _waiting: bool = True
-    #: Returns that the master did not take when they were sent last: the others go first.
+    #: Returns that failed when they were sent last. Other returns are sent first.
     _refused: set[Path] = field(default_factory=set)
     _returns_first: bool = False
-    #: A large return that was not answered when it was sent last: the next question is whether the master is there at all.
+    #: Large return without an answer. The next request checks whether the master answers at all.
     _doubted: Path | None = None
     _silences: dict[Path, int] = field(default_factory=dict)
 
@@ -136,7 +137,7 @@ class Outbox:
         large = isinstance(self.in_flight, Path) and self._size() > _LARGE
         self._doubted = self.in_flight if large and isinstance(self.in_flight, Path) else None
         if asked:
-            # It is away, and who waits for it waits.
+            # The master does not answer small requests either: it is away, and the returns are not too large.
             self._silences.clear()
         self.failed(now)
 
@@ -144,7 +145,7 @@ class Outbox:
         """Record a failure: send again after a growing pause, and after the other waiting requests."""
         self._returns_first = self.in_flight is not _PROBE and not isinstance(self.in_flight, Path)
         if isinstance(self.in_flight, Path):
-            # Each has its turn: when all were refused, a new round begins.
+            # When every waiting return has failed, a new round begins.
             everything = self._refused >= set(self.spool.waiting())
             self._refused = {self.in_flight} if everything else {*self._refused, self.in_flight}
         self.in_flight = None

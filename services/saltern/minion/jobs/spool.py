@@ -24,10 +24,10 @@ _LOG = logging.getLogger("saltern.minion")
 
 _SUFFIX = ".ret"
 
-#: Bytes of a return that is not worth dropping for the words that would stand for it.
+#: Bytes of a return that is too small to be worth replacing by a failed return.
 _WORDS = 2048
 
-#: Levels of a return that are kept as they are; below, its text stands for the rest. msgpack has an end at 512.
+#: Nesting levels that are kept; deeper values become text. msgpack itself allows 512 levels.
 _DEEPEST = 100
 
 
@@ -172,7 +172,7 @@ def _packed(load: Mapping[str, Any]) -> bytes:
         packed = msgpack.packb(load, default=_plain)
         msgpack.unpackb(packed, strict_map_key=False)
     except (ValueError, TypeError, OverflowError, RecursionError):
-        # Text that is no UTF-8, keys that are lists, nesting without end.
+        # Text that is not UTF-8, keys that are lists, or nesting that is too deep.
         packed = msgpack.packb(_storable(load, _DEEPEST), default=_plain)
     return packed
 

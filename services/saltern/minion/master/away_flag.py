@@ -14,7 +14,7 @@ _LOG = logging.getLogger("saltern.minion")
 
 _NAME = "master-away"
 
-#: Seconds: a master that is merely restarted is back by then.
+#: Seconds without a connection before the flag is set; a restarted master is back by then.
 PATIENCE = 25.0
 
 

@@ -31,7 +31,7 @@ from saltwire.zmq.req import NoAnswer, RequestSocket
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Seconds after which a request is sent again on the same connection; a killed reqserver forgot it, a slow one answers once.
+#: Seconds before a request is repeated on the same connection: a killed reqserver forgot it, a slow one answers once.
 _RESEND_AFTER = (4.0, 8.0, 16.0)
 
 
@@ -104,7 +104,7 @@ def _patiently(ask: Callable[[], Any], pause: Callable[[float], None] = time.sle
             ask()
             return
         except Busy as busy:
-            # All who were refused together do not come back together.
+            # The random factor keeps minions that were refused together from coming back together.
             pause(busy.retry_after * random.uniform(1.0, 2.0))
 
 
@@ -137,7 +137,7 @@ class Channel:
         """Without credentials the first request signs in. ``given_up``: returns True to stop waiting for an answer."""
         self._options = options
         self._given_up = given_up
-        # Jobs are forked from a process that may be older than the minion's pair.
+        # The key pair may have been replaced since the zygote, from which this process was forked, was started.
         identity.reread()
         self._identity = identity
         self.credentials = credentials
@@ -216,7 +216,7 @@ class Channel:
         except (NonceError, AuthenticationError):
             raise
         except (PeerFault, SignatureError) as error:
-            # Whatever is no pillar ("bad load", {}) is the master's way to say: sign in again (section 7.2).
+            # A reply that is no pillar ("bad load", {}) means: sign in again. See docs/protocol.md#pillar-transfer.
             raise AuthenticationError(str(error)) from error
 
     def _with_session(self, cmd: str, attempt: Callable[[ClientSession], Any]) -> Any:

@@ -18,22 +18,21 @@ from saltwire.envelope import clear_request
 from saltwire.zmq.connection import Connection
 from saltwire.zmq.req import RequestSocket
 
-#: Seconds that a master may owe the answer to a question: one that is merely busy has answered by then, and a worker that hangs
-#: in it was given up.
+#: Seconds that a master may owe an answer. A busy master has answered by then, and a worker that hangs was replaced.
 ANSWER_WITHIN = 20.0
 
-#: Seconds after which a question is sent again: a master that was restarted meanwhile has forgotten it.
+#: Seconds before a ping is repeated: a restarted master has forgotten it.
 _RESEND_AFTER = 5.0
 
-#: Seconds that count at most between two looks: while this process stands still itself, no master owes it anything.
+#: Seconds counted at most between two checks: time in which this process was stopped is not charged to the master.
 _MOST_PER_LOOK = 1.0
 
 _PING = {"cmd": "ping"}
 
-#: Seconds that the first master must be kept for, once the minion went back to it, to count as one that is back.
+#: Seconds that the first master must be kept after a failback to count as really back.
 _TRIAL = 600.0
 
-#: How often the pause before the next question is doubled at most.
+#: The interval of the probes is doubled at most this many times.
 _MOST_DOUBLINGS = 5
 
 
@@ -77,7 +76,7 @@ class _Probe:
     """A ping to one master over a connection of its own."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, now: float) -> None:
-        #: Seconds for which the answer is owed.
+        #: Seconds for which the answer is overdue.
         self.owed = 0.0
         self._looked = now
         self._socket = RequestSocket(context, endpoint)
@@ -106,10 +105,10 @@ class Failover:
     """Watches one master. Times are monotonic seconds."""
 
     master: str
-    #: Where it takes requests.
+    #: Endpoint for requests to this master.
     endpoint: str
     alive_interval: float
-    #: Endpoint of the first master where the minion is to go back to it, else empty.
+    #: Endpoint of the first master if ``master_failback`` applies, else empty.
     first: str = ""
     failback_interval: float = 0.0
     ping_timeout: float = 5.0

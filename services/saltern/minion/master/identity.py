@@ -27,9 +27,9 @@ class Identity:
     id: str
     private: PrivateKey
     directory: Path
-    #: Bits of a pair that is made.
+    #: Bits of a newly made key pair.
     keysize: int = 2048
-    #: The file that ``private`` was read from, to know another one by: to read a key takes a hundred times as long.
+    #: Content of the file of ``private``. Comparing it is a hundred times faster than reading the key again.
     _pem: bytes = field(default=b"", repr=False)
 
     @classmethod
@@ -39,7 +39,7 @@ class Identity:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not path.exists():
-                # The processes of several masters may look at the same moment: one of them is the first.
+                # Several main processes may do this at the same moment; ``create`` lets only one of them write.
                 atomic_file.create(path, PrivateKey.generate(keysize).to_pem(), 0o400)
             pem = path.read_bytes()
             private = PrivateKey.from_pem(pem)

@@ -27,7 +27,7 @@ _LOG = logging.getLogger("saltern.minion")
 #: Seconds that the function may take.
 _PATIENCE = 60.0
 
-#: Seconds between two looks whether the minion is to end.
+#: Seconds between two checks whether the minion has to end.
 _TICK = 0.25
 
 

@@ -25,13 +25,13 @@ from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 from statecore.model.ports import FileHash
 
-#: What a minion tells each of its masters.
+#: Commands that are sent to all masters of the minion.
 _FOR_ALL = frozenset({"_mine", "_mine_delete", "_mine_flush", "revoke_auth"})
 
 #: Bytes read at a time for a digest.
 _BLOCK = 1024 * 1024
 
-#: Events of a state run: their loads name its job.
+#: Tags of a state run's events: their loads carry the JID.
 _OF_JOB = re.compile(r"salt/(?:job|state_result)/(?P<jid>[^/]+)/(?!ret/)")
 
 GetCredentials = Callable[[], Credentials | None]
@@ -74,7 +74,7 @@ class _Master:
             raise CommandError(str(error)) from error
 
 
-#: How often a file that changes on the master while it is fetched is fetched anew.
+#: Downloads of a file that changes on the master meanwhile, before an error is raised.
 _FETCH_TRIES = 3
 
 
@@ -90,7 +90,7 @@ class RemoteFiles(_Master):
     ) -> None:
         super().__init__(options, identity, credentials, given_up)
         self._cache = Path(options.cachedir) / "files"
-        #: Answers of this process: a run asks for the same lists and digests many times.
+        #: Answers cached in this process: a state run asks for the same lists and digests many times.
         self._known: dict[tuple[Any, ...], Any] = {}
         self._known_by = 0
 
@@ -143,7 +143,7 @@ class RemoteFiles(_Master):
             self._download(path, saltenv, place)
             if _digest(place, wanted.hash_type) == wanted.hsum:
                 return place
-            # It was changed on the master between question and answer.
+            # The file was changed on the master between digest and download.
             self._known.pop(("_file_hash", saltenv, path), None)
         raise CommandError(f"salt://{path} changes on the master while it is fetched; {_FETCH_TRIES} tries")
 
@@ -226,7 +226,7 @@ class RemoteMinion(_Master):
         load = {
             "cmd": "_master_tops",
             "id": self._identity.id,
-            # Tops modules look at any of them.
+            # Tops modules may read any option.
             "opts": as_opts(self._options, id=self._identity.id, grains=dict(self._grains())),
         }
         answer = self.ask(load)
@@ -269,7 +269,7 @@ class RemoteMinion(_Master):
             "pretag": None,
         }
         if about := _OF_JOB.match(tag):
-            # As Salt's minions send them.
+            # As Salt's minions do.
             load["jid"] = about["jid"]
         self.ask(load)
         OtherMasters(self._masters, self._options).send(load)

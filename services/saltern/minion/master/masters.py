@@ -18,10 +18,10 @@ from pathlib import Path
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import ConfigError
 
-#: What ``master_type`` may say: whether a list of masters is used one at a time.
+#: Values of ``master_type`` -> whether the masters of a list are used one at a time.
 _ONE_AT_A_TIME = {"str": False, "failover": True, "distributed": True}
 
-#: There is no master; its address is what a function returns (``master_function``).
+#: Two more values: no master, and an address returned by a function (``master_function``).
 DISABLE, FUNC = "disable", "func"
 
 #: ``[2001:db8::1]:4506``, ``host:4506``.
@@ -35,7 +35,7 @@ class Masters:
     """The master of this main process, and the masters of the other main processes of this minion."""
 
     current: str
-    #: All of a minion that is connected to several at once; else empty.
+    #: All masters of a minion that is connected to several at once, else empty.
     at_once: tuple[str, ...] = ()
 
     def state(self, cachedir: str) -> Path:
@@ -102,7 +102,7 @@ def address(master: str, port: int) -> tuple[str, int]:
             raise ConfigError(f"master: {master!r}: there is no port {found['port']}")
         return found["host"], int(found["port"])
     if not {":", "/", "["} & {*master}:
-        # Most names are no addresses of IPv6: what reads those is not loaded for them.
+        # Host names need no ipaddress, which takes memory.
         return master, port
     bare = master.strip("[]")
     try:

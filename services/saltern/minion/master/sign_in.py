@@ -22,7 +22,7 @@ from saltwire.zmq.req import RequestSocket
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Seconds of a pause between two looks at whether the minion is to end.
+#: Seconds between two checks whether the minion has to end.
 _TICK = 0.25
 
 
