@@ -149,7 +149,7 @@ def test_salt_call_where_nothing_can_be_kept(lab: Lab) -> None:
     assert json.loads(pillar.out)["local"].endswith(" team"), str(pillar)
     for words, said in (
         (("state.apply",), "cannot be kept in cachedir: "),
-        (("saltutil.refresh_pillar",), "the minion cannot be told to refresh: "),
+        (("saltutil.refresh_pillar",), "the refresh cannot be requested: "),
     ):
         answer = lab.call("web1", *here, *words)
         assert answer.code == 1, str(answer)

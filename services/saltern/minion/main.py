@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 hold(health, stop, _LOG, error, options.config_error_pause)
                 raise
     except Ended:
-        _LOG.info("ends")
+        _LOG.info("the minion has ended")
     except ConfigError as error:
         sys.stderr.write(f"saltern minion: {error}\n")
         return EX_CONFIG
@@ -104,14 +104,14 @@ def _run_one_by_one(options: MinionOptions, shutdown: Shutdown) -> None:
                     return
                 except NoMaster as error:
                     _note_loss(failback, master == masters[0])
-                    _LOG.error("no sign-in at the master %s: %s", master, error)
+                    _LOG.error("sign-in at the master %s failed: %s", master, error)
                 except MasterLost as lost:
                     _note_loss(failback, master == masters[0], back=lost.back)
-                    _LOG.warning("leaves the master %s: %s", master, lost)
+                    _LOG.warning("leaving the master %s: %s", master, lost)
                     order = masters if lost.back else after_loss(order, master)
                     break
             else:
-                _LOG.error("no master lets this minion in; tried again in %g seconds", pause)
+                _LOG.error("no master accepts this minion; the next attempt is in %g seconds", pause)
                 shutdown.wait(pause)
                 if options.acceptance_wait_time_max:
                     pause = min(pause * 1.5, float(options.acceptance_wait_time_max))

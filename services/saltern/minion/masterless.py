@@ -49,7 +49,7 @@ class MasterlessMinion:
 
     def run(self) -> None:
         """Run until the minion is asked to end."""
-        _LOG.info("has no master, as master_type says", extra={"minion": self._options.id})
+        _LOG.info("starting without a master (master_type: disable)", extra={"minion": self._options.id})
         self._zygote.start()
         while not self._shutdown.ended():
             self._loop_once()
@@ -87,7 +87,7 @@ class MasterlessMinion:
             known: Targeting = msgpack.unpackb(content, strict_map_key=False)
             duties.update(known["pillar"], known["grains"])
             if not self._ready:
-                _LOG.info("is ready for its schedule", extra={"minion": self._options.id})
+                _LOG.info("ready for scheduled jobs", extra={"minion": self._options.id})
             self._ready = True
         elif kind == OWN_JOB_ENDED:
             duties.job_ended(content.decode())
@@ -97,7 +97,7 @@ class MasterlessMinion:
             self._restart_zygote()
 
     def _restart_zygote(self) -> None:
-        _LOG.error("the preloaded process ended; a new one is started")
+        _LOG.error("the zygote (process that forks jobs) ended; a new one is started")
         if self._leadership.duties is not None:
             self._leadership.duties.zygote_lost()
         self._zygote.start()
@@ -122,4 +122,4 @@ class MasterlessMinion:
 
 def _log_events(events: Sequence[Mapping[str, Any]]) -> None:
     for event in events:
-        _LOG.debug("an event that nobody hears, as there is no master: %s %s", event.get("tag"), event.get("data"))
+        _LOG.debug("an event is dropped, because there is no master: %s %s", event.get("tag"), event.get("data"))

@@ -219,7 +219,9 @@ class Minion:
     def _take_missed_jobs(self, answer: Any) -> None:
         for job in self._catch_up.take_answer(answer, time.monotonic()):
             if str(job["jid"]) not in self._jobs:
-                _LOG.info("missed a job: %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
+                _LOG.info(
+                    "running a missed job: %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id}
+                )
                 self._take_job(job)
         self._journal.keep_asked_until(self._catch_up.known_until)
 
@@ -235,7 +237,7 @@ class Minion:
         now = time.monotonic()
         self._away_flag.check(connected=connected, now=now)
         if self._leadership.release(connected=connected, now=now):
-            _LOG.warning("the master is away; the schedule and the beacons are another one's turn")
+            _LOG.warning("the master is away; another process of the minion takes over schedule and beacons")
             self._zygote.send({"watch": False})
         elif self._leadership.claim():
             self._update_duties()
@@ -257,7 +259,7 @@ class Minion:
     def _send_events(self, events: Sequence[Mapping[str, Any]]) -> None:
         waiting = self._outbox.events
         if len(waiting) >= _MOST_EVENTS:
-            _LOG.error("%d batches of events wait for the master; the oldest is dropped", len(waiting))
+            _LOG.error("%d requests with events wait for the master; the oldest is dropped", len(waiting))
             # The first one may be in flight, and the question for missed publications needs its answer.
             del waiting[1 if waiting[1]["cmd"] != CATCH_UP_COMMAND else 2]
         load = {"cmd": "_minion_event", "events": list(events), "pretag": None}
@@ -273,11 +275,11 @@ class Minion:
                 return None if job is None else dict(job)
             except AuthenticationError as error:
                 if last:
-                    _LOG.error("a publication cannot be opened even after a new sign-in: %s", error)
+                    _LOG.error("a publication cannot be decrypted even after a new sign-in: %s", error)
                     return None
                 self._sign_in_again()
             except PeerFault as error:
-                _LOG.warning("a publication was dropped: %s", error)
+                _LOG.warning("a publication is invalid and was dropped: %s", error)
                 return None
         return None
 
@@ -296,17 +298,17 @@ class Minion:
         except NonceError:
             return
         except Busy as busy:
-            _LOG.info("a return was not taken: %s", busy)
+            _LOG.info("the master did not accept a return; it is sent again: %s", busy)
             self._outbox.refused(now, busy.retry_after)
             return
         except AuthenticationError as error:
-            _LOG.info("a return was not taken: %s", error)
+            _LOG.info("the master did not accept a return; it is sent again: %s", error)
             self._outbox.failed(now)
             if "bad load" in str(error) or "authentication code" in str(error):
                 self._sign_in_again()
             return
         except PeerFault as error:
-            _LOG.warning("the answer to a return is not of the protocol: %s", error)
+            _LOG.warning("the answer to a return violates the protocol; the return is sent again: %s", error)
             self._outbox.failed(now)
             return
         asked = self._outbox.in_flight
@@ -368,7 +370,7 @@ class Minion:
             _LOG.info("is ready for jobs", extra={"minion": self._identity.id})
 
     def _zygote_gone(self, _: bytes) -> None:
-        _LOG.error("the preloaded process ended; a new one is started")
+        _LOG.error("the zygote (process that forks jobs) ended; a new one is started")
         if self._leadership.duties is not None:
             self._leadership.duties.zygote_lost()
         self._zygote.start()
@@ -408,7 +410,7 @@ def is_for(job: Mapping[str, Any], subject: Subject, nodegroups: Mapping[str, An
             nodegroups=nodegroups,
         )
     except TargetError as error:
-        _LOG.warning("the target of a job is not understood: %s", error, extra={"jid": job["jid"]})
+        _LOG.warning("the target of a job is invalid, and the job is ignored: %s", error, extra={"jid": job["jid"]})
         return False
 
 

@@ -103,11 +103,11 @@ def run_at_once(options: MinionOptions, masters: Sequence[str], shutdown: Shutdo
                 if code == _EX_REJECTED:
                     continue
                 if code == EX_CONFIG:
-                    raise ConfigError(f"master {masters[index]}: the configuration cannot be used; see the log")
+                    raise ConfigError(f"master {masters[index]}: its process cannot use the configuration; see the log")
                 _LOG.error("the process of the master %s ended with %d; it is started again", masters[index], code)
                 due[index] = now + _PAUSE
             if not running and not due:
-                raise Rejected("no master wants this minion")
+                raise Rejected("all masters rejected the key of this minion")
             time.sleep(_TICK)
     finally:
         _end(running)

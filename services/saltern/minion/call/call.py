@@ -65,7 +65,7 @@ def run(argv: Sequence[str]) -> int:
     configure("salt-call", flags.log_level or options.log_level, options.log_format)
     printer = Printer(flags, options)
     if not flags.words and not flags.grains and not flags.doc:
-        made.error("a function is missing, such as test.ping or state.apply")
+        made.error("a function is missing, as in: salt-call test.ping")
     fun, *words = _words(flags)
     positional, keywords = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
     printer.heed([{"__kwarg__": True, **keywords}])
@@ -104,36 +104,54 @@ def run(argv: Sequence[str]) -> int:
 
 def parser() -> CommandParser:
     """Parser for the command line of ``salt-call``."""
-    made = CommandParser("salt-call", _USAGE, "Runs a function on this host.")
-    made.add_argument("--local", action="store_true", help="without a master: files and pillar from local roots")
-    made.add_argument("--master", help="host name or address of the master")
-    made.add_argument("--id", help="minion id")
-    made.add_argument("--file-root", help="directory of the state tree (with --local)")
-    made.add_argument("--pillar-root", help="directory of the pillar (with --local)")
-    made.add_argument("--host-root", help="root of the managed host")
-    made.add_argument("--retcode-passthrough", action="store_true", help="exit with the function's own code")
+    made = CommandParser("salt-call", _USAGE, "Runs an execution function on this host and shows what it returns.")
     made.add_argument(
-        "--no-return", "--no-return-event", action="store_true", help="do not tell the master what was returned"
+        "--local",
+        action="store_true",
+        help="run without a master: take files from file_roots and pillar from pillar_roots of this host",
+    )
+    made.add_argument("--master", help="host name or address of the master, instead of the configured ones")
+    made.add_argument("--id", help="minion id, instead of the configured one")
+    made.add_argument("--file-root", help="directory of the state tree for saltenv base (with --local)")
+    made.add_argument("--pillar-root", help="directory of the pillar tree for saltenv base (with --local)")
+    made.add_argument("--host-root", help="directory that is the root of the managed host (default: /)")
+    made.add_argument(
+        "--retcode-passthrough", action="store_true", help="exit with the function's retcode, instead of 0 or 1"
     )
     made.add_argument(
-        "--return", dest="returner", default="", metavar="NAME", help="returners that have the result too"
+        "--no-return", "--no-return-event", action="store_true", help="do not send the return to the master's job cache"
+    )
+    made.add_argument(
+        "--return",
+        dest="returner",
+        default="",
+        metavar="NAME",
+        help="returners that also receive the return, separated by commas",
     )
     made.add_argument(
         "--metadata",
         dest="print_metadata",
         action="store_true",
-        help="show what comes with the return: jid, retcode, ...",
+        help="show the whole return: jid, fun, fun_args, retcode and the value",
     )
-    made.add_argument("--set-metadata", dest="metadata", metavar="YAML", help="data that is kept with the job")
+    made.add_argument(
+        "--set-metadata", dest="metadata", metavar="YAML", help="data that is stored with the job, as YAML"
+    )
     add_executor_flags(made)
-    made.add_argument("-g", "--grains", action="store_true", help="show the grains")
+    made.add_argument("-g", "--grains", action="store_true", help="show the grains of this host (grains.items)")
     made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
     made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
-    made.add_argument("--cachedir", metavar="DIR", help="where files, pillar and users' modules are kept")
-    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds that the master has for a sign-in")
+    made.add_argument("--cachedir", metavar="DIR", help="directory for cached files, pillar and users' modules")
+    made.add_argument(
+        "-t",
+        "--timeout",
+        type=int,
+        metavar="SEC",
+        help="seconds to wait for an answer to each sign-in (default: auth_timeout)",
+    )
     for names, dest, meaning in (
-        (("-m", "--module-dirs"), "module_dirs", "directory of more execution modules; may be said again"),
-        (("--states-dir",), "states_dirs", "directory of more state modules"),
+        (("-m", "--module-dirs"), "module_dirs", "directory with additional execution modules; may be repeated"),
+        (("--states-dir",), "states_dirs", "directory with additional state modules; may be repeated"),
     ):
         made.add_argument(*names, dest=dest, action="append", default=[], metavar="DIR", help=meaning)
     # Accepted and ignored: grains are gathered at each call.
@@ -146,12 +164,12 @@ def parser() -> CommandParser:
 
 #: Options of Salt's salt-call that do not exist here, with the reason.
 _NOT_HERE = (
-    RefusedOption(("--proxyid",), True, "there are no proxy minions here"),
+    RefusedOption(("--proxyid",), True, "Saltern has no proxy minions"),
     RefusedOption(("--skip-grains",), False, "targets and templates need them"),
     RefusedOption(("--priv",), True, "run salt-call as that user"),
-    RefusedOption(("-r", "--resources"), False, "there are no resources here"),
-    RefusedOption(("--tgt",), True, "there are no resources here"),
-    RefusedOption(("--tgt-type",), True, "there are no resources here"),
+    RefusedOption(("-r", "--resources"), False, "Saltern has no resources"),
+    RefusedOption(("--tgt",), True, "Saltern has no resources"),
+    RefusedOption(("--tgt-type",), True, "Saltern has no resources"),
 )
 
 

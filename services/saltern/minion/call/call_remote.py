@@ -42,7 +42,7 @@ def with_master(options: MinionOptions) -> MinionOptions:
                 return dataclasses.replace(options, master=name)
             except ChannelError as error:
                 why.append(str(error))
-    raise CommandError("no master lets this minion in: " + "; ".join(dict.fromkeys(why)))
+    raise CommandError("no master accepts this minion: " + "; ".join(dict.fromkeys(why)))
 
 
 def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
@@ -75,4 +75,4 @@ def report(options: MinionOptions, job: Mapping[str, Any]) -> None:
         with Channel(options, identity, None) as channel:
             channel.ask(load)
     except ChannelError as error:
-        logging.getLogger("saltern.minion").warning("the result is not in the master's job cache: %s", error)
+        logging.getLogger("saltern.minion").warning("the return was not stored in the master's job cache: %s", error)

@@ -50,7 +50,7 @@ def run_loop(
         try:
             beacons = ask_minion({"area": "beacons", "verb": "look", "events": events, "done": done})["beacons"]
         except MinionNotRunning as error:
-            _LOG.info("beacons end: %s", error)
+            _LOG.info("the process that runs beacons ends: %s", error)
             return
         if not any(name != "enabled" for name in beacons):
             return

@@ -36,7 +36,7 @@ class Beacons:
         """Use the beacons of a new pillar."""
         beacons = pillar.get("beacons") or {}
         if not isinstance(beacons, Mapping):
-            _LOG.error("the beacons of the pillar are no map, and are left out: %r", beacons)
+            _LOG.error("pillar: beacons must be a map and are ignored: %r", beacons)
             beacons = {}
         self._pillar = dict(beacons)
 
@@ -69,7 +69,7 @@ class Beacons:
         }
         verb = str(request.get("verb"))
         if verb not in verbs:
-            raise ValueError(f"beacons cannot {verb}; they can {', '.join(verbs)}")
+            raise ValueError(f"unknown verb {verb} for beacons; use one of {', '.join(verbs)}")
         return verbs[verb](request)
 
     def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class Duties:
             return (self._schedule or self._make_schedule()).manage(request)
         if area == "beacons":
             return (self._beacons or self._make_beacons()).manage(request)
-        raise ValueError(f"the minion has no {area}")
+        raise ValueError(f"a control request has the unknown area {area}; use schedule or beacons")
 
     def _saved_elsewhere(self) -> bool:
         return self._resumed and Path(self._options.schedule_file).is_file()

@@ -156,4 +156,4 @@ class Leadership:
 
 
 def _log_lost_events(events: Sequence[Mapping[str, Any]]) -> None:
-    _LOG.warning("%d events are lost: no master is spoken to", len(events))
+    _LOG.warning("%d events are lost: there is no connection to a master", len(events))

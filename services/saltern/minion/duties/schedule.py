@@ -89,7 +89,7 @@ class Schedule:
         """Use new pillar, grains and own jobs. Unchanged jobs keep their progress."""
         jobs = pillar.get("schedule") or {}
         if not isinstance(jobs, Mapping):
-            _LOG.error("the schedule of the pillar is no map of jobs, and is left out: %r", jobs)
+            _LOG.error("pillar: schedule must be a map of jobs and is ignored: %r", jobs)
             jobs = {}
         self._pillar = dict(jobs)
         if own is not None:
@@ -100,7 +100,7 @@ class Schedule:
             if isinstance(named, Mapping):
                 self._named_dates |= named
             else:
-                _LOG.error("whens of the %s is no map of dates, and is left out: %r", place, named)
+                _LOG.error("%s: whens must be a map of dates and is ignored: %r", place, named)
         self._rebuild()
 
     def resume(self) -> None:
@@ -108,7 +108,7 @@ class Schedule:
         try:
             self._configured = load(self._file) or self._configured
         except ScheduleFileError as error:
-            _LOG.error("what was changed of the schedule is not known here: %s", error)
+            _LOG.error("changes of the schedule by another process cannot be read: %s", error)
         self._rebuild()
         wall = self._clock().wall
         for entry in self._entries.values():
@@ -138,7 +138,7 @@ class Schedule:
             return entry
         except ValueError as error:
             if self._said.get(name) != str(error):
-                _LOG.error("the job %s of the schedule is left out: %s", name, error)
+                _LOG.error("schedule: the job %s is ignored: %s", name, error)
             self._said[name] = str(error)
             return ScheduleEntry(data if isinstance(data, Mapping) else {}, None, f"{error}. Ignoring job {name}.")
 
@@ -170,7 +170,7 @@ class Schedule:
             seen = check(job, entry.progress, clock, world, self._draw)
         except ValueError as error:
             # A date may become invalid while the minion runs.
-            _LOG.error("the job %s of the schedule is left out: %s", job.name, error)
+            _LOG.error("schedule: the job %s is ignored: %s", job.name, error)
             entry.job, entry.error = None, f"{error}. Ignoring job {job.name}."
             return CheckResult(entry.progress)
         entry.progress = seen.progress
@@ -178,7 +178,7 @@ class Schedule:
 
     def _load(self, job: Job, data: Mapping[str, Any], function: str) -> Iterator[JobLoad]:
         if job.dry_run:
-            _LOG.info("the job %s is due, and not run: dry_run", job.name)
+            _LOG.info("schedule: the job %s is due and not run (dry_run)", job.name)
             return
         args, kwargs = arguments_of(data)
         self._last_jid = next_jid(time.time(), self._last_jid)
@@ -200,7 +200,7 @@ class Schedule:
             load["ret_kwargs"] = data["return_kwargs"]
         if isinstance(data.get("metadata"), Mapping):
             load["metadata"] = {**data["metadata"], **_time_marks()}
-        _LOG.info("runs the job %s of the schedule: %s", job.name, function, extra={"jid": load["jid"]})
+        _LOG.info("schedule: running the job %s: %s", job.name, function, extra={"jid": load["jid"]})
         yield load
 
     # ------------------------------------------------------------------------------------------------------------- changes
@@ -226,7 +226,7 @@ class Schedule:
         }
         verb = str(request.get("verb"))
         if verb not in verbs:
-            raise ValueError(f"a schedule cannot {verb}; it can {', '.join(verbs)}")
+            raise ValueError(f"unknown verb {verb} for the schedule; use one of {', '.join(verbs)}")
         return verbs[verb](request)
 
     def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -347,7 +347,9 @@ def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, Any]:
 
 def _unless_running(job: Job, progress: Progress, clock: Clock, running: Running) -> tuple[Progress, bool]:
     if job.jid_include and running(job.name) >= job.maxrunning:
-        _LOG.info("the job %s is not started: %d of it run already", job.name, job.maxrunning)
+        _LOG.info(
+            "schedule: the job %s is not started: it runs %d times already (maxrunning)", job.name, job.maxrunning
+        )
         return skipped(progress, "maxrunning", clock.wall), False
     return progress, True
 

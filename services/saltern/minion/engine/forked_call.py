@@ -44,7 +44,8 @@ class ForkedCalls:
     def call(self, work: Callable[[], Any]) -> Any:
         """Return the value of ``work()``. Raise ``expected``, ForkEnded.
 
-        Values of plain types come from a fork. After the first value that cannot be transferred, ``work`` is called in this process.
+        Values of plain types come from a fork. After the first value that cannot be transferred,
+        ``work`` is called in this process.
         """
         if self._marshallable:
             reply = self._forked(work)
@@ -68,7 +69,7 @@ class ForkedCalls:
             os.kill(pid, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if reply is None:
-            raise ForkEnded("nobody waits for it")
+            raise ForkEnded("the main process is gone")
         if code:
             raise ForkEnded(f"its process ended with {code}; see the log")
         return reply
@@ -98,7 +99,7 @@ class ForkedCalls:
                 end.write(self._reply_of(work))
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
-            _LOG.exception("a fork of the preloaded process failed")
+            _LOG.exception("a fork of the zygote failed")
         finally:
             logging.shutdown()
             os._exit(code)

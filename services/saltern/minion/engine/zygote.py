@@ -157,7 +157,7 @@ class Zygote:
     def _fork(self, load: Mapping[str, Any], steps: JobSteps | None = None) -> None:
         most = self._options.process_count_max
         if 0 < most <= len(self._jobbers) and _may_wait(load["fun"]):
-            _LOG.info("the job waits: process_count_max=%d jobs run", most, extra={"jid": load.get("jid")})
+            _LOG.info("the job waits: process_count_max (%d) jobs are running", most, extra={"jid": load.get("jid")})
             self._waiting.append((load, steps))
             return
         self._refresh()
@@ -198,7 +198,7 @@ class Zygote:
             watch(self._runtime, Path(self._options.cachedir), parent)
             code = 0
         except Exception:  # noqa: BLE001 - the process ends here, whatever happened
-            _LOG.exception("the process of the beacons failed")
+            _LOG.exception("the process that runs beacons failed")
         finally:
             logging.shutdown()
             os._exit(code)
@@ -273,7 +273,7 @@ class Zygote:
             try:
                 return self._calls.call(work)
             except (ChannelError, ForkEnded) as error:
-                _LOG.error("no %s: %s", what, error)
+                _LOG.error("%s cannot be obtained: %s", what, error)
             if attempt == tries or (select.select([self._socket], [], [], _RETRY)[0] and self._ended_meanwhile()):
                 break
         return None
@@ -349,7 +349,7 @@ def fork(options: MinionOptions, masters: Masters, backend: Backend) -> tuple[in
         Zygote(options, masters, backend, FramedSocket(theirs)).run()
         code = 0
     except Exception:  # noqa: BLE001 - as above
-        _LOG.exception("the preloaded process failed")
+        _LOG.exception("the zygote (process that forks jobs) failed")
     finally:
         logging.shutdown()
         os._exit(code)

@@ -57,14 +57,14 @@ class ZygoteClient:
         try:
             self._connected.put(msgpack.packb(request, default=str))
         except OSError as error:
-            _LOG.error("the preloaded process does not take a message: %s", error)
+            _LOG.error("a message to the zygote cannot be sent: %s", error)
 
     def flush(self) -> None:
         """Send as much of the waiting messages as the socket takes."""
         try:
             self._connected.flush()
         except OSError as error:
-            _LOG.error("the preloaded process does not take what waited for it: %s", error)
+            _LOG.error("waiting messages to the zygote cannot be sent: %s", error)
 
     def receive(self) -> tuple[bytes, bytes] | None:
         """(kind, content) of a message, kind from ipc.messages or GONE; None if only a part has arrived."""

@@ -138,7 +138,7 @@ def _reply_to(message: bytes, handler: Handler) -> Mapping[str, Any]:
     except (ValueError, msgpack.UnpackException) as error:
         return {"error": f"the request is not msgpack: {error}"}
     if not isinstance(request, dict):
-        return {"error": "the request is no map"}
+        return {"error": "the request is not a map"}
     try:
         return handler(request)
     except ValueError as error:

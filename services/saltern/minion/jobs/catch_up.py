@@ -69,8 +69,8 @@ class CatchUp:
     def take_answer(self, answer: Any, now: float) -> list[dict[str, Any]]:
         """Return the valid job loads of an answer ``{"jobs": [...], "next": ms, "now": ms}``.
 
-        If ``next`` is set there are more, and the next question is due at once. After the last part ``known_until`` moves forward; store
-        it after the jobs are in the journal.
+        If ``next`` is set there are more, and the next question is due at once. After the last part ``known_until``
+        moves forward; store it after the jobs are in the journal.
         """
         self._in_flight = False
         asked_from, self._from = self._from or self.known_until, 0

@@ -72,7 +72,9 @@ class JobTracker:
         if self._options.spool_policy == "drop_oldest":
             self._spool.shed(most)
             return True
-        _LOG.error("the job is refused: spool_max_bytes of results wait for the master", extra={"jid": jid})
+        _LOG.error(
+            "the job is refused: the spool has more than spool_max_bytes of returns for the master", extra={"jid": jid}
+        )
         return False
 
     def resume(self) -> Iterator[ZygoteRequest]:
@@ -84,7 +86,7 @@ class JobTracker:
             if load is None:
                 continue
             if may_still_run(load, received, int(time.time() * 1000), self._options.replay_window):
-                _LOG.info("goes on with %s, which nobody has begun", load["fun"], extra={"jid": entry.jid})
+                _LOG.info("starting %s, which was received before the restart", load["fun"], extra={"jid": entry.jid})
                 yield {"journalled": load}
             elif self._put(failed_return(load, entry.jid, expired_text(received))):
                 self._journal.end(entry)
@@ -122,7 +124,7 @@ class JobTracker:
         how = self._exit_texts.pop(entry.jid, "")
         if not self._spool.holds(entry.jid):
             load = self._journal.load(entry) or {}
-            _LOG.error("a job has no result: its process is gone", extra={"jid": entry.jid})
+            _LOG.error("the job's process is gone and left no return", extra={"jid": entry.jid})
             if not self._put(failed_return(load, entry.jid, killed_text(entry.since_ms(), how))):
                 return
         self._journal.end(entry)
@@ -140,7 +142,9 @@ class JobTracker:
         try:
             self._spool.put(ret)
         except OSError as error:
-            _LOG.error("the end of a job cannot be written: %s; tried again", error, extra={"jid": ret["jid"]})
+            _LOG.error(
+                "the failed return of a job cannot be spooled: %s; it is tried again", error, extra={"jid": ret["jid"]}
+            )
             return False
         return True
 

@@ -65,7 +65,7 @@ def work(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     begun = steps.begin(load["jid"]) if steps else None
     if steps and begun is None:
-        _LOG.warning("the job was begun before; it is not run again", extra={"jid": load["jid"]})
+        _LOG.warning("another process has begun this job; it is not run again", extra={"jid": load["jid"]})
         return
     # A scheduled job with ``jid_include: False`` does not appear among the running jobs.
     with procs.record(load) if load.get("jid_include", True) else contextlib.nullcontext():
@@ -111,7 +111,7 @@ def _spool_return(
     except OSError as error:
         if send_unspooled is None:
             raise
-        _LOG.error("the return is sent without having been spooled: %s", error, extra={"jid": result.get("jid")})
+        _LOG.error("the return cannot be spooled and is sent directly: %s", error, extra={"jid": result.get("jid")})
         send_unspooled(msgpack.unpackb(spool.packed(result), strict_map_key=False))
 
 
@@ -120,7 +120,7 @@ def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
     try:
         kept_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
     except CommandError as error:
-        _LOG.error("the return of %s is not kept: %s", jid, error)
+        _LOG.error("the return of %s is not stored in cachedir: %s", jid, error)
 
 
 def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:

@@ -122,7 +122,9 @@ class Journal:
         except FileNotFoundError:
             return 0
         except (OSError, ValueError) as error:
-            _LOG.warning("%s cannot be read: %s; the master is asked for all that may still run", self._asked, error)
+            _LOG.warning(
+                "%s cannot be read: %s; the master is asked for all jobs that may still run", self._asked, error
+            )
             return 0
 
     def keep_asked_until(self, ms: int) -> None:
@@ -232,7 +234,7 @@ class SeenJobs:
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            _LOG.warning("%s: %s; jobs of before this start may run a second time", path, error.strerror)
+            _LOG.warning("%s: %s; jobs from before this start may run a second time", path, error.strerror)
         self._jids = deque(lines, maxlen=self._limit)
         self._lines = len(lines)
         self._failed = False

@@ -113,7 +113,7 @@ class Spool:
                     return
                 size = _size(path)
                 if drop:
-                    _LOG.error("%s is dropped: spool_max_bytes wait for the master", path.name)
+                    _LOG.error("%s is dropped: the spool has more than spool_max_bytes", path.name)
                     path.unlink(missing_ok=True)
                 elif size > _WORDS and (load := self.read(path)) is not None and load.get("cmd") == "_return":
                     _LOG.error(

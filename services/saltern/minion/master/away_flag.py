@@ -47,7 +47,7 @@ class AwayFlag:
             else:
                 self._file.unlink(missing_ok=True)
         except OSError as error:
-            _LOG.error("jobs cannot be told whether the master is away: %s: %s", self._file, error.strerror)
+            _LOG.error("the flag that the master is away cannot be written: %s: %s", self._file, error.strerror)
 
 
 def is_away(state: Path) -> bool:

@@ -233,7 +233,7 @@ class Channel:
         except NoAnswer as error:
             raise ChannelError(f"{cmd}: {error}") from error
         except PeerFault as error:
-            raise ChannelError(f"{cmd}: the master's answer is not of the protocol: {error}") from error
+            raise ChannelError(f"{cmd}: the master's answer violates the protocol: {error}") from error
         raise AssertionError("unreachable")
 
     def sign_in(self) -> ClientSession:

@@ -44,7 +44,7 @@ def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> Minio
         raise ConfigError(f"master: {name!r}: with master_type func it must name a function: module.function")
     answer = _called(options, name, shutdown)
     if not answer["success"]:
-        raise ConfigError(f"master: the function {name} of master_type func failed: {answer['value']}")
+        raise ConfigError(f"master: the function {name} (master_type: func) failed: {answer['value']}")
     found = answer["value"]
     if not found or not (
         isinstance(found, str) or (isinstance(found, list) and all(isinstance(n, str) for n in found))
@@ -52,7 +52,7 @@ def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> Minio
         raise ConfigError(
             f"master: the function {name} returned {found!r}, which is no address and no list of addresses"
         )
-    _LOG.info("the master is %s, says %s", found, name)
+    _LOG.info("the master is %s (returned by the function %s)", found, name)
     return dataclasses.replace(options, master=found, master_type="str")
 
 

@@ -145,7 +145,9 @@ class RemoteFiles(_Master):
                 return place
             # The file was changed on the master between digest and download.
             self._known.pop(("_file_hash", saltenv, path), None)
-        raise CommandError(f"salt://{path} changes on the master while it is fetched; {_FETCH_TRIES} tries")
+        raise CommandError(
+            f"salt://{path} changes on the master while it is fetched; gave up after {_FETCH_TRIES} attempts"
+        )
 
     def shown(self, fetched: Path) -> str:
         """``salt://`` URL of a cached file, for messages: users do not edit the cache."""
@@ -162,12 +164,12 @@ class RemoteFiles(_Master):
                 while not download.done:
                     file.write(download.feed(self.ask(download.request(), raw=True)))
         except MissingFile as error:
-            raise CommandError(f"salt://{path} went away on the master while it was fetched") from error
+            raise CommandError(f"salt://{path} was removed on the master while it was fetched") from error
         except PeerFault as error:
             raise CommandError(f"salt://{path}: {error}") from error
         except OSError as error:
             where = error.filename or place
-            raise CommandError(f"salt://{path} cannot be kept in cachedir: {where}: {error.strerror}") from error
+            raise CommandError(f"salt://{path} cannot be written to cachedir: {where}: {error.strerror}") from error
 
     def _list(self, cmd: str, saltenv: str, prefix: str) -> list[str]:
         load = {"cmd": cmd} if not saltenv else {"cmd": cmd, "saltenv": saltenv, "prefix": prefix}
@@ -252,7 +254,7 @@ class RemoteMinion(_Master):
         found = [one for one in self._masters.at_once if name in (one, address(one, 0)[0])]
         if not found:
             known = ", ".join(self._masters.at_once) or self._masters.current
-            raise CommandError(f"there is no master {name} in this minion's list: {known}")
+            raise CommandError(f"{name} is no master of this minion; its masters are {known}")
         with self.failing_clearly(), Channel(replace(self._options, master=found[0]), self._identity, None) as channel:
             return channel.ask(load, once=once)
 
@@ -290,7 +292,7 @@ def request_refresh(states: Sequence[Path], what: str) -> bool:
             directory.mkdir(parents=True, exist_ok=True)
             (directory / f"refresh-{what}").touch()
     except OSError as error:
-        raise CommandError(f"the minion cannot be told to refresh: {error.filename}: {error.strerror}") from error
+        raise CommandError(f"the refresh cannot be requested: {error.filename}: {error.strerror}") from error
     return True
 
 

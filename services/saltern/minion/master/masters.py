@@ -55,11 +55,11 @@ def listed(options: MinionOptions) -> list[str]:
     """Configured masters without duplicates. Raise ConfigError if the list is empty or ``master_type`` is unknown."""
     if options.master_type not in _ONE_AT_A_TIME:
         known = ", ".join((*_ONE_AT_A_TIME, FUNC, DISABLE))
-        raise ConfigError(f"master_type: {options.master_type!r} is not supported; there are {known}")
+        raise ConfigError(f"master_type: {options.master_type!r} is not supported; use one of {known}")
     given = [options.master] if isinstance(options.master, str) else options.master
     found = list(dict.fromkeys(name.strip() for name in given if name.strip()))
     if not found:
-        raise ConfigError("master: no master is named")
+        raise ConfigError("master: the list of masters is empty; set master in the minion's configuration")
     for name in found:
         address(name, options.master_port)
     return found
@@ -99,7 +99,7 @@ def address(master: str, port: int) -> tuple[str, int]:
     found = _WITH_PORT.fullmatch(master)
     if found is not None:
         if not 0 < int(found["port"]) < 65536:
-            raise ConfigError(f"master: {master!r}: there is no port {found['port']}")
+            raise ConfigError(f"master: {master!r}: {found['port']} is no port; use 1 to 65535")
         return found["host"], int(found["port"])
     if not {":", "/", "["} & {*master}:
         # Host names need no ipaddress, which takes memory.

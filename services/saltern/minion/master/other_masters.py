@@ -27,6 +27,9 @@ class OtherMasters:
         """Put a request into the spool of each other master. A spool above ``spool_max_bytes`` loses it (logged)."""
         for spool in self._spools:
             if spool.size() > self._most:
-                _LOG.error("a %s is lost for a master: spool_max_bytes wait for it already", load.get("cmd"))
+                _LOG.error(
+                    "a request (%s) for another master is lost: its spool has more than spool_max_bytes",
+                    load.get("cmd"),
+                )
                 continue
             spool.put(load)

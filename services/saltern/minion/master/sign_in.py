@@ -122,7 +122,7 @@ class SignInLoop:
                 raise NoMaster(said)
             if not self._options.retry_dns or tries == self._options.retry_dns_count:
                 raise Rejected(f"{said}; set master in the minion's configuration")
-            _LOG.error("%s; looked for again in %g seconds", said, self._options.retry_dns)
+            _LOG.error("%s; the next attempt is in %g seconds", said, self._options.retry_dns)
             self._shutdown.wait(float(self._options.retry_dns))
 
 
