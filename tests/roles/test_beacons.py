@@ -92,7 +92,7 @@ def below(pid: int) -> list[int]:
 
 
 def watchers(lab: Lab) -> dict[str, int]:
-    """How many processes each minion is: itself, its preloaded process, what that forked."""
+    """How many processes each minion is: itself, its zygote, what that forked."""
     return {minion: 1 + len(below(lab.processes[minion].pid)) for minion in lab.minions}
 
 

@@ -96,7 +96,7 @@ def test_a_minion_that_was_deaf_asks(lab: Lab) -> None:
     lab.start("publisher")
     until(lambda: result(lab, jid), SOON, "the job that was never sent")
     assert lab.processes["web1"].pid == before
-    assert "missed a job: test.echo" in lab.log("web1")
+    assert "running a missed job: test.echo" in lab.log("web1")
     lab.await_ready("publisher")
     lab.pings()
 
@@ -146,7 +146,7 @@ def test_a_job_that_had_not_begun_runs_after_the_restart(lab: Lab) -> None:
     waiting = publish(lab, "web1", "test.echo", "in line")
     journal = lab.cache("web1") / "journal"
     until((journal / f"{waiting}.received").exists, SOON, "the minion has the third job")
-    until(lambda: "the job waits: process_count_max=2" in lab.log("web1"), SOON, "it waits for a place")
+    until(lambda: "the job waits: process_count_max (2)" in lab.log("web1"), SOON, "it waits for a place")
     kill_all(lab)
     assert result(lab, waiting) is None
     lab.start("web1")

@@ -132,7 +132,7 @@ def test_the_preloaded_process_is_killed_while_its_job_runs(breakable: Lab, held
     jid = held.publish()
     (zygote,) = children(lab.processes["web1"].pid)
     os.kill(zygote, signal.SIGKILL)
-    until(lambda: children(lab.processes["web1"].pid) not in ([], [zygote]), SOON, "a new preloaded process")
+    until(lambda: children(lab.processes["web1"].pid) not in ([], [zygote]), SOON, "a new zygote")
     held.let_go()
     until(lambda: sorted(lab.redis().hkeys(f"ret:{jid}")) == BOTH, SOON, "the result of its jobber")
     lab.pings()

@@ -88,7 +88,9 @@ def test_jobs_wait_for_a_place(lab: Lab) -> None:
     running = lab.salt("web1", "-t", "60", "saltutil.running")["web1"]
     assert [job["fun"] for job in running] == ["held.wait", "held.wait"]
     third = lab.started("salt", "-t", "60", "web1", "test.ping")
-    until(lambda: "the job waits: process_count_max=2 jobs run" in lab.log("web1"), SOON, "the third job waits")
+    until(
+        lambda: "the job waits: process_count_max (2) jobs are running" in lab.log("web1"), SOON, "the third job waits"
+    )
     for held in holds:
         held.let_go()
     for one in (*jobs, third):

@@ -81,7 +81,11 @@ def test_redis_lost_later(late: Lab) -> None:
     held.let_go()
     until(lambda: not lab.jobbers(), SOON, "both minions have finished while Redis is away")
     for minion in BOTH:
-        until(lambda minion=minion: "a return was not taken" in lab.log(minion), SOON, "it is not acknowledged")  # type: ignore[misc]
+        until(
+            lambda minion=minion: "the master did not accept a return" in lab.log(minion),
+            SOON,
+            "it is not acknowledged",
+        )  # type: ignore[misc]
     assert all(list((lab.cache(minion) / "spool").iterdir()) for minion in BOTH)
 
     lab.start_redis()

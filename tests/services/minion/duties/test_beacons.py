@@ -56,7 +56,7 @@ def test_changes(beacons: Beacons) -> None:
     assert manage(beacons, "reset")["beacons"] == {}
     beacons.update({})
     assert not beacons.any
-    with pytest.raises(ValueError, match="beacons cannot dance"):
+    with pytest.raises(ValueError, match="unknown verb dance for beacons"):
         manage(beacons, "dance")
 
 

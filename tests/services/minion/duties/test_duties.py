@@ -62,7 +62,7 @@ def test_a_schedule_begins_with_its_first_job(make: Callable[..., Made]) -> None
     later.duties.update({}, {})
     later.duties.answer({"area": "schedule", "verb": "add", "name": "added", "schedule": PING})
     assert later.due() == ["added"]
-    with pytest.raises(ValueError, match="the minion has no dance"):
+    with pytest.raises(ValueError, match="unknown area dance"):
         later.duties.answer({"area": "dance"})
 
 

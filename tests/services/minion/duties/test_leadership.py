@@ -121,7 +121,7 @@ def test_what_others_are_to_hear_waits_for_them(tmp_path: Path, caplog: pytest.L
     others.send({"cmd": "_return", "jid": "20260101000000000000", "return": "y" * 400})
     with caplog.at_level(logging.ERROR):
         others.send({"cmd": "_mine", "data": {}})
-    assert "spool_max_bytes wait for it already" in caplog.text
+    assert "its spool has more than spool_max_bytes" in caplog.text
     for name in ("b", "c"):
         spool = Spool(tmp_path / "masters" / name / "spool")
         assert [spool.read(path)["cmd"] for path in spool.waiting()] == ["_mine", "_return"]  # type: ignore[index]

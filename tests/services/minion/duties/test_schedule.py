@@ -140,14 +140,14 @@ def test_what_is_wrong_is_left_out_by_name(file: Path, caplog: pytest.LogCapture
     with caplog.at_level(logging.ERROR):
         made = Made(file, {"bad": {"function": "test.ping", "secnds": 5}, "none": "text", "good": PING})
     assert made.names() == ["good"]
-    said = "the job bad of the schedule is left out: 'secnds' is no option of a job"
+    said = "schedule: the job bad is ignored: 'secnds' is no option of a job"
     assert said in caplog.text
     assert made.status("bad")["_error"] == (
         "'secnds' is no option of a job; the nearest is 'seconds'. Ignoring job bad."
     )
     made.schedule.update({"schedule": ["x"], "whens": "x"}, {})
-    assert "the schedule of the pillar is no map of jobs" in caplog.text
-    assert "whens of the pillar is no map of dates" in caplog.text
+    assert "pillar: schedule must be a map of jobs" in caplog.text
+    assert "pillar: whens must be a map of dates" in caplog.text
     # Pillar is read often.
     assert caplog.text.count(said) == 1
 
@@ -276,7 +276,7 @@ def test_what_cannot_be_saved_is_said(tmp_path: Path) -> None:
 
 def test_a_request_that_is_none(file: Path) -> None:
     made = Made(file)
-    with pytest.raises(ValueError, match="a schedule cannot dance; it can list, add"):
+    with pytest.raises(ValueError, match="unknown verb dance for the schedule; use one of list, add"):
         made.manage("dance")
     with pytest.raises(ValueError, match="a schedule is a map of jobs"):
         made.manage("reload", schedule="x")

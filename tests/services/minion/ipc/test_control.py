@@ -99,7 +99,7 @@ def test_several_ask_at_once(place: Path) -> None:
 def test_who_talks_nonsense_is_told_so_and_who_leaves_is_forgotten(place: Path) -> None:
     handle = os.open(place, os.O_RDONLY)
     address = f"/proc/self/fd/{handle}/minion.sock"
-    for message, said in ((b"w\xc1", b"not msgpack"), (b"w\x01", b"no map")):
+    for message, said in ((b"w\xc1", b"not msgpack"), (b"w\x01", b"not a map")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
             end.settimeout(5)
             end.connect(address)

@@ -69,7 +69,7 @@ def test_what_the_function_returns_is_the_master(make: Make, function: str, mast
     [
         ("near.number", "near.number returned 5, which is no address and no list"),
         ("near.nothing", r"near.nothing returned \[\], which is no address"),
-        ("near.broken", "near.broken of master_type func failed: .* RuntimeError: no network"),
+        ("near.broken", "near.broken .master_type: func. failed: .* RuntimeError: no network"),
         ("near.dead", "the process of the function near.dead died"),
         ("no.such", "'no.such' is not available"),
         ("salt", "'salt': with master_type func it must name a function"),

@@ -43,10 +43,10 @@ def test_masters(master: Any, more: dict[str, Any], together: tuple[str, ...], o
 @pytest.mark.parametrize(
     ("master", "more", "said"),
     [
-        ([], {}, "no master is named"),
-        ("", {}, "no master is named"),
-        ("a:0", {}, "there is no port 0"),
-        ("a:99999", {}, "there is no port 99999"),
+        ([], {}, "the list of masters is empty"),
+        ("", {}, "the list of masters is empty"),
+        ("a:0", {}, "0 is no port"),
+        ("a:99999", {}, "9 is no port9999"),
         ("a:b", {}, "neither a host nor host:port"),
         ("tcp://a", {}, "neither a host nor host:port"),
         ("a", {"master_type": "fun"}, "'fun' is not supported; there are str, failover, distributed, func, disable"),
