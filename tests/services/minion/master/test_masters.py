@@ -46,10 +46,10 @@ def test_masters(master: Any, more: dict[str, Any], together: tuple[str, ...], o
         ([], {}, "the list of masters is empty"),
         ("", {}, "the list of masters is empty"),
         ("a:0", {}, "0 is no port"),
-        ("a:99999", {}, "9 is no port9999"),
+        ("a:99999", {}, "99999 is no port"),
         ("a:b", {}, "neither a host nor host:port"),
         ("tcp://a", {}, "neither a host nor host:port"),
-        ("a", {"master_type": "fun"}, "'fun' is not supported; there are str, failover, distributed, func, disable"),
+        ("a", {"master_type": "fun"}, "'fun' is not supported; use one of str, failover, distributed, func, disable"),
     ],
 )
 def test_what_cannot_be_used(master: Any, more: dict[str, Any], said: str) -> None:
