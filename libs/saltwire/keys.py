@@ -14,8 +14,15 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
-from saltwire import key_formats
 from saltwire.errors import OwnFault, PeerFault, SignatureError
 
 #: Bytes in a key string: 24 for AES-192 and 32 for HMAC-SHA256.
@@ -49,7 +56,7 @@ class PublicKey:
 
     def __init__(self, key: rsa.RSAPublicKey) -> None:
         self._key = key
-        encoded = key.public_bytes(key_formats.Encoding.PEM, key_formats.PublicFormat.SubjectPublicKeyInfo)
+        encoded = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         #: SubjectPublicKeyInfo PEM in the form of ``clean_pem``.
         self.pem: str = clean_pem(encoded.decode())
         numbers = key.public_numbers()
@@ -63,7 +70,7 @@ class PublicKey:
         """
         try:
             data = pem.encode() if isinstance(pem, str) else pem
-            key = key_formats.load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))
+            key = load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))
         except (ValueError, TypeError, UnsupportedAlgorithm, UnicodeError) as error:
             raise PeerFault(f"not a public key in PEM: {error}") from error
         if not isinstance(key, rsa.RSAPublicKey) or not _MIN_BITS <= key.key_size <= _MAX_BITS:
@@ -143,7 +150,7 @@ class PrivateKey:
     def from_pem(cls, pem: bytes) -> PrivateKey:
         """Parse a PEM without a passphrase. Raises OwnFault if it is not an RSA private key."""
         try:
-            key = key_formats.load_pem_private_key(pem, password=None)
+            key = load_pem_private_key(pem, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise OwnFault(f"not a private key in PEM: {error}") from error
         if not isinstance(key, rsa.RSAPrivateKey):
@@ -152,9 +159,7 @@ class PrivateKey:
 
     def to_pem(self) -> bytes:
         """Return the key as a PKCS#1 PEM without a passphrase, the form in which Salt stores it."""
-        return self._key.private_bytes(
-            key_formats.Encoding.PEM, key_formats.PrivateFormat.TraditionalOpenSSL, key_formats.NoEncryption()
-        )
+        return self._key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
 
     def sign(self, data: bytes, algo: str) -> bytes:
         """Return the RSASSA-PKCS1-v1_5 signature of ``data``. Raises OwnFault for an unknown algorithm."""

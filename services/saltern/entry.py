@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from statecore.model.deferred_modules import defer
 from statecore.model.nearest import close_matches
 
 
@@ -70,7 +69,6 @@ def main(argv: list[str] | None = None) -> int:
             f"saltern: no command '{name}'" + (f"; the nearest is '{near[0]}'" if near else "") + "\n\n" + usage()
         )
         return EX_USAGE
-    defer()
     try:
         code: int = getattr(importlib.import_module(COMMANDS[name].module), COMMANDS[name].main)(rest)
     except SystemExit as end:

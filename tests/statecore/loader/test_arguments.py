@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
@@ -107,21 +104,6 @@ def test_a_plain_function_is_read_as_its_signature_is(function, given):
 )
 def test_of_others_the_signature_is_asked(other):
     assert Parameters.of_function(other, 0) is None
-
-
-def test_a_call_that_fits_needs_no_signature():
-    """In a process of its own: each job is one, and ``inspect`` would be loaded in it."""
-    program = """
-    import sys
-    from statecore.model.deferred_modules import defer
-    defer()
-    from statecore.loader.arguments import Parameters, accepted, unknown
-    parameters = Parameters.of_function(lambda a, b=1: None, 0)
-    assert parameters.fit([1], accepted(parameters, {"b": 2})) and not unknown(parameters, {"b": 2})
-    print(type(sys.modules["inspect"]).__name__)
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "_Deferred"
 
 
 def test_unknown_keywords():
