@@ -1,113 +1,113 @@
-# Everything that is typed more than once. `make` alone lists it.
+# The commands of this checkout. `make` without a target lists them.
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 # Options of `saltern lab up`, as in make lab LAB="--shift 20000".
 LAB ?=
-#: Real Salt, for the tests that compare with it; ORACLE= (empty) leaves those out.
+#: The virtual environment of real Salt, which tests compare with. ORACLE= (empty) skips these tests.
 ORACLE ?= .oracle
-#: Releases of Salt, beside the oracle's, whose minions and masters `make interop` starts.
+#: Releases of Salt that `make interop` starts, besides the oracle's.
 RELEASES := 3007.17 3006.30
-#: Of `make chaos`: how long everything is broken, and the number that says what and when (empty: another one each time).
+#: `make chaos`: seconds of faults, and the seed of their order (empty: a random seed).
 SECONDS ?= 600
 SEED ?=
-#: Processes that run the tests, each file in one of them: three for two cores, as tests of roles mostly wait; 0 runs all in this one,
-#: as a debugger needs it.
+#: Processes that run the tests; all tests of a file run in one process. Three for two cores, because tests of roles mostly wait.
+#: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 SUITE := not container and not userland and not interop and not k8srun
 WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
-# Where a newer interpreter is all there is, it will do.
+# A newer interpreter is used where Python 3.11 is not installed.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
 .PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog interop chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: $(VENV)/.ready ## a whole master, Redis and two minions on loopback, and a highstate on both
+lab: $(VENV)/.ready ## start a master, Redis and two minions on loopback; run a highstate on both
 	@$(BIN)/saltern lab up $(LAB)
 
-lab-down: $(VENV)/.ready ## ends the lab; what it stored stays in .lab/
+lab-down: $(VENV)/.ready ## stop the lab; its data stays in .lab/
 	@$(BIN)/saltern lab down
 
 # A failed test runs once more, alone: tests of roles share two cores. .ci/run-tests names the flaky ones; more than three fail the run.
-test: check $(if $(ORACLE),$(ORACLE)/.ready) ## every check and every test but those in containers, userlands and make interop
+test: check $(if $(ORACLE),$(ORACLE)/.ready) ## run all checks, and all tests but those in containers, userlands and make interop
 	$(WITH_ORACLE) .ci/run-tests $(PYTEST) -- -m "$(SUITE)"
 
-test-one: $(VENV)/.ready ## the tests of one file, folder or name: make test-one T=tests/statecore/compile (or T="-k batch")
+test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/statecore/compile, or T="-k batch"
 	$(WITH_ORACLE) $(BIN)/pytest -v $(T)
 
-coverage: $(VENV)/.ready ## which lines the pure tests run: a table, and htmlcov/ (T= limits it to a file or folder)
+coverage: $(VENV)/.ready ## run the pure tests and report the lines that they run: a table, and htmlcov/ (T= names a file or folder)
 	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
 	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun" $(T)
 
-test-fast: $(VENV)/.ready ## the tests that need neither Redis, nor roles, nor real Salt
+test-fast: $(VENV)/.ready ## run the tests that need no Redis, no roles and no real Salt
 	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun"
 
-check: $(VENV)/.ready ## ruff and mypy
+check: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.ready ## puts the code in order
+format: $(VENV)/.ready ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.ready ## writes the generated pages: docs/config.md, docs/metrics.md, docs/redis.md, docs/reference/
+docs: $(VENV)/.ready ## write the generated pages: docs/config.md, docs/metrics.md, docs/redis.md, docs/reference/
 	$(BIN)/python docs/reference.py
 
-bench: $(VENV)/.ready oracle ## speed and memory beside real Salt
+bench: $(VENV)/.ready oracle ## measure speed and memory beside real Salt
 	$(BIN)/python -m bench.run --salt $(abspath $(ORACLE))
 
-bench-states: $(VENV)/.ready oracle ## trees of 100 to 10,000 states beside real Salt (a quarter of an hour)
+bench-states: $(VENV)/.ready oracle ## measure trees of 100 to 10,000 states beside real Salt (15 minutes)
 	$(BIN)/python -m bench.states --salt $(abspath $(ORACLE))
 
-#: Sizes of the job cache that make bench-jobs measures.
+#: `make bench-jobs`: numbers of jobs in the job cache.
 JOBS ?= 1000,10000,100000,1000000
 
-bench-jobs: $(VENV)/.ready oracle .saltext-redis/.ready ## the job cache from 1000 jobs to a million (JOBS=...), beside those of Salt (minutes, 4 GB)
+bench-jobs: $(VENV)/.ready oracle .saltext-redis/.ready ## measure the job cache with 1,000 to 1,000,000 jobs (JOBS=) beside Salt's (minutes, 4 GB)
 	$(BIN)/python -m bench.jobs --jobs $(JOBS) --salt $(abspath $(ORACLE)) --saltext $(abspath .saltext-redis)
 
-oracle: $(ORACLE)/.ready ## real Salt in a virtual environment of its own
+oracle: $(ORACLE)/.ready ## install real Salt into a virtual environment of its own
 
-wheels: $(VENV)/.ready ## the four wheels in dist/, byte for byte the same for one commit
+wheels: $(VENV)/.ready ## build the four wheels into dist/, byte for byte the same for one commit
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation \
 	    --wheel-dir dist $(addprefix ./,$(PACKAGES))
 
-changelog: $(VENV)/.ready ## joins the fragments of changes/ into CHANGELOG.md as VERSION=0.2.0
+changelog: $(VENV)/.ready ## join the fragments of changes/ into CHANGELOG.md: VERSION=0.2.0
 	$(BIN)/towncrier build --yes --version $(VERSION)
 
-images: ## builds the container images
+images: ## build the container images
 	docker/images
 
-container-test: $(VENV)/.ready ## the system in real containers (a Docker engine must answer)
+container-test: $(VENV)/.ready ## test the system in real containers (a Docker engine must answer)
 	$(BIN)/pytest -q -m "container and not chaos" tests/container
 
 chaos-containers: SECONDS := 60
-chaos-containers: $(VENV)/.ready ## the same with the containers of compose.yaml killed, stopped and taken off their networks (SECONDS=60 SEED=; a Docker engine)
+chaos-containers: $(VENV)/.ready ## make chaos with the containers of compose.yaml (SECONDS=60 SEED=; a Docker engine)
 	CHAOS_SECONDS=$(SECONDS) CHAOS_SEED=$(SEED) $(BIN)/pytest -q -s -m "container and chaos" tests/container
 
-userland-test: $(VENV)/.ready ## package managers of other families, in userlands made by debootstrap (root, a mirror, minutes)
+userland-test: $(VENV)/.ready ## test other package managers in userlands made by debootstrap (root, a mirror, minutes)
 	$(BIN)/pytest -q -m userland tests/statecore/userlands
 
-k8s-check: $(VENV)/.ready ## every overlay of k8s/ rendered, held to the API's schemas and to our policies (kubectl)
+k8s-check: $(VENV)/.ready ## render every overlay of k8s/ and check it against the API's schemas and our policies (kubectl)
 	$(BIN)/pytest -q tests/k8s
 
-k8s-run: $(VENV)/.ready ## overlays/lab played by podman: a highstate, rollouts and crashes while jobs flow (root, kubectl, minutes)
+k8s-run: $(VENV)/.ready ## run overlays/lab on podman: a highstate, rollouts and crashes while jobs run (root, kubectl, minutes)
 	.ci/podman start
 	$(BIN)/pytest -q -m k8srun tests/k8s_run
 
-interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## stock minions at our master, ours at stock masters, of three releases (root, minutes)
+interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## test stock minions at our master and our minion at stock masters, three releases (root, minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop
 
-chaos: $(VENV)/.ready oracle ## kills, stops and cuts off every role, Redis and 52 minions while jobs go on, and counts (SECONDS=600 SEED=)
+chaos: $(VENV)/.ready oracle ## kill, stop and cut off every role, Redis and 52 minions while jobs run; count lost jobs (SECONDS=600 SEED=)
 	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/python -m tests.chaos.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-lock: ## resolves the newest versions that fit, and pins them with hashes
+lock: ## resolve the newest versions that fit, and pin them with hashes
 	$(PYTHON_FOUND) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
 	.ci/requirements | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --upgrade - -o requirements.lock
@@ -120,7 +120,7 @@ lock: ## resolves the newest versions that fit, and pins them with hashes
 	done
 	rm -rf $(VENV)-lock
 
-clean: ## removes environments and caches; a running lab must be down
+clean: ## remove environments and caches (stop a running lab first)
 	rm -rf $(VENV) .oracle .saltext-redis .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
@@ -136,14 +136,14 @@ $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
 	@touch $@
 
-# Salt's Redis returner, which finds the real Salt of the oracle beside it.
+# Salt's Redis returner. It finds the oracle's Salt through oracle.pth.
 .saltext-redis/.ready: bench/saltext-redis.lock $(ORACLE)/.ready
 	$(PYTHON_FOUND) -m venv .saltext-redis
 	.saltext-redis/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r bench/saltext-redis.lock
 	ls -d $(abspath $(ORACLE))/lib/python3*/site-packages > $$(ls -d .saltext-redis/lib/python3*/site-packages)/oracle.pth
 	@touch $@
 
-# A lock names everything that is installed; certifi is another than Salt asks for (tests/interop/overrides.txt).
+# The lock names everything that is installed. tests/interop/overrides.txt replaces the certifi that Salt asks for.
 .interop/%/.ready: tests/interop/%.lock
 	$(PYTHON_FOUND) -m venv .interop/$*
 	.interop/$*/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
