@@ -35,23 +35,23 @@ def join(draft: Draft) -> Draft:
             known = high.get(name)
             if known is not None:
                 faults.append(_conflict(draft, name, known, origin))
-            high[name] = _told(body, origin, part)
+            high[name] = _with_origin(body, origin, part)
         extends += _extensions(draft, part, origin, faults)
         excludes += _excluded(draft, part, origin, faults)
     return replace(draft, high=high, extends=tuple(extends), excludes=tuple(excludes), faults=(*draft.faults, *faults))
 
 
-def _told(body: Any, origin: Mapping[str, str], part: Part) -> Any:
+def _with_origin(body: Any, origin: Mapping[str, str], part: Part) -> Any:
     if isinstance(body, str) and "." in body:
         body = {body: []}
     if not isinstance(body, dict):
         body = {"__malformed__": body}
-    told = {**body, **origin}
+    body_with_origin = {**body, **origin}
     if not body.keys().isdisjoint(origin):
-        told |= {key: body[key] for key in origin if isinstance(body.get(key), str)}
+        body_with_origin |= {key: body[key] for key in origin if isinstance(body.get(key), str)}
     if part.included_from:
-        told["__sls_included_from__"] = list(part.included_from)
-    return told
+        body_with_origin["__sls_included_from__"] = list(part.included_from)
+    return body_with_origin
 
 
 def _extensions(draft: Draft, part: Part, origin: Mapping[str, str], faults: list[SlsFault]) -> list[Extension]:

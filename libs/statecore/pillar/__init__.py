@@ -96,7 +96,7 @@ def compile_pillar(
     if decrypt is not None:
         data = decrypted(data, opts, decrypt, errors)
     known.update(data)
-    return PillarResult(data, tuple(errors.told))
+    return PillarResult(data, tuple(errors.messages))
 
 
 def pillar_top(
@@ -117,8 +117,8 @@ def pillar_top(
 
 def _shown(rows: Sequence[Any]) -> list[Any]:
     """Return the rows of a target as Salt shows them: its ``match`` option first, then each SLS reference once."""
-    told = [row for row in rows if isinstance(row, Mapping) and "match" in row]
-    return [*told, *dict.fromkeys(row for row in rows if isinstance(row, str))]
+    match_rows = [row for row in rows if isinstance(row, Mapping) and "match" in row]
+    return [*match_rows, *dict.fromkeys(row for row in rows if isinstance(row, str))]
 
 
 def _by_sls(

@@ -27,13 +27,13 @@ class Errors:
         """Start an empty list. With ``safe``, the reasons of render errors go only to the log."""
         self._safe = safe
         #: Error messages as the minion gets them under the pillar key ``_errors``.
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def add(self, error: str) -> None:
         """Add an error whose full text the minion may see."""
-        if error not in self.told:
+        if error not in self.messages:
             log.error("%s", error)
-            self.told.append(error)
+            self.messages.append(error)
 
     def log(self, error: str) -> None:
         """Log an error without reporting it to the minion."""
@@ -47,7 +47,7 @@ class Errors:
                 # here.
                 self.add(fault.message.replace(f"SLS {fault.sls} ", f"SLS '{fault.sls}' ", 1) + _place(fault.mark))
             else:
-                self._tell(
+                self._report(
                     fault,
                     f"Rendering SLS '{sls}' failed, render error: ",
                     f"Rendering SLS '{sls}' failed. Please see master log for details.",
@@ -59,16 +59,16 @@ class Errors:
             if fault.message.startswith(_FORM):
                 self.add(f"Error encountered while rendering pillar top file. {fault.message}{_place(fault.mark)}")
             else:
-                what = "Rendering Primary Top file failed, render error: "
-                self._tell(fault, what, f"{what}Please see master log for details.")
+                heading = "Rendering Primary Top file failed, render error: "
+                self._report(fault, heading, f"{heading}Please see master log for details.")
 
-    def _tell(self, fault: SlsFault, what: str, instead: str) -> None:
+    def _report(self, fault: SlsFault, heading: str, instead: str) -> None:
         """Log the full text. Report it to the minion if it may see it, else report ``instead`` with file and line."""
         reason, place = REPEATED.sub("", fault.message), _place(fault.mark)
-        log.error("%s%s%s", what, reason, place)
-        told = f"{instead}{place}" if self._safe else f"{what}{reason}{place}"
-        if told not in self.told:
-            self.told.append(told)
+        log.error("%s%s%s", heading, reason, place)
+        message = f"{instead}{place}" if self._safe else f"{heading}{reason}{place}"
+        if message not in self.messages:
+            self.messages.append(message)
 
 
 def _place(mark: Mark | None) -> str:

@@ -86,8 +86,8 @@ class External:
             return None
         if isinstance(given, Mapping) and isinstance(given.get("_errors"), list):
             # Errors of a plugin that compiled a pillar itself (git_pillar). The rest of its data is valid.
-            for told in given["_errors"]:
-                self._errors.add(str(told))
+            for message in given["_errors"]:
+                self._errors.add(str(message))
             given = {key: value for key, value in given.items() if key != "_errors"}
         if given and not isinstance(given, Mapping):
             kind = type(given).__name__

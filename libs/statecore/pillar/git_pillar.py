@@ -49,7 +49,7 @@ def git_pillar(
     errors = Errors(safe=True)
     merging = Merging(opts, errors)
     data: dict[str, Any] = {}
-    told: list[str] = []
+    messages: list[str] = []
     for number, source in enumerate(sources):
         if (asked is not None and source.env != asked) or source.view.mountpoint:
             # A repository with a mountpoint has no top file. The other repositories' top files refer to its files.
@@ -58,9 +58,9 @@ def git_pillar(
         views = [source.view, *(others if opts.get("git_pillar_includes", True) else [])]
         given, wrong = compiled(PinnedFiles(source.env, views), source.env)
         data = merging.merged(data, given)
-        told += wrong
-    told += errors.told
-    return data | ({"_errors": told} if told else {})
+        messages += wrong
+    messages += errors.messages
+    return data | ({"_errors": messages} if messages else {})
 
 
 def _sources(entries: Sequence[Any], opts: Mapping[str, Any], asked: str | None, memory: PillarMemory) -> list[_Source]:

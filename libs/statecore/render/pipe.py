@@ -104,7 +104,7 @@ class Pipes:
         Salt's message, the line and an excerpt of the file.
         """
         data: Any = source.text
-        stage = RenderContext(
+        context = RenderContext(
             source,
             self._files,
             names,
@@ -119,9 +119,9 @@ class Pipes:
             if renderer is None:
                 raise self._unknown(step.name, source)
             if step.arguments:
-                stage = stage._replace(jinja_options=self._jinja_options, arguments=step.arguments)
+                context = context._replace(jinja_options=self._jinja_options, arguments=step.arguments)
             try:
-                data = renderer(data, stage)
+                data = renderer(data, context)
             except TemplateFault as fault:
                 line = f"; line {fault.mark.line}" if fault.mark.line else ""
                 raise self._failed(f"{fault.reason}{line}", fault.mark, fault.excerpt, source) from fault
@@ -153,10 +153,10 @@ class Pipes:
             return None
         users = self._users
 
-        def renderer(data: Any, stage: RenderContext) -> Any:
-            source = stage.source
+        def renderer(data: Any, context: RenderContext) -> Any:
+            source = context.source
             given = {"renderers": users, "tmplpath": source.file}
-            given |= {"argline": stage.arguments} if stage.arguments else {}
+            given |= {"argline": context.arguments} if context.arguments else {}
             try:
                 with computing_limit(time_limit_of(self._opts)):
                     text = io.StringIO(data) if isinstance(data, str) else data

@@ -24,7 +24,7 @@ INCLUDE = "include"
 _OPTIONS = frozenset({"match", "delimiter", "subfilter", "order", "ignore_missing"})
 
 #: Function from (target, target type, delimiter) to True if the target matches the minion.
-Meant = Callable[[str, str, str], bool]
+TargetMatcher = Callable[[str, str, str], bool]
 
 
 class Malformed(NamedTuple):
@@ -146,7 +146,7 @@ def _of_row(env: str, row: Any) -> str:
     return "" if isinstance(row, str) else f"Environment {env} contains {row!r}, which is no SLS reference"
 
 
-def choose(sections: Sections, meant: Meant, envs: Sequence[str], *, ordered: bool) -> Chosen:
+def choose(sections: Sections, matcher: TargetMatcher, envs: Sequence[str], *, ordered: bool) -> Chosen:
     """Return the SLS references of all targets that match the minion.
 
     ``envs`` are the saltenvs that a row ``saltenv: reference`` may name. With ``ordered`` (pillar), targets are sorted
@@ -156,15 +156,17 @@ def choose(sections: Sections, meant: Meant, envs: Sequence[str], *, ordered: bo
     for env, targets in sections.items():
         rows_of = sorted(targets.items(), key=lambda item: _order(item[1])) if ordered else targets.items()
         for target, rows in rows_of:
-            _choose(chosen, env, target, rows, meant, envs)
+            _choose(chosen, env, target, rows, matcher, envs)
     if ordered:
         chosen.refs = {env: list(dict.fromkeys(refs)) for env, refs in chosen.refs.items()}
     return chosen
 
 
-def _choose(chosen: Chosen, env: str, target: Any, rows: list[Any], meant: Meant, envs: Sequence[str]) -> None:
+def _choose(
+    chosen: Chosen, env: str, target: Any, rows: list[Any], matcher: TargetMatcher, envs: Sequence[str]
+) -> None:
     options = {key: value for row in rows if isinstance(row, Mapping) for key, value in row.items()}
-    if not meant(str(target), str(options.get("match", "compound")), str(options.get("delimiter", ":"))):
+    if not matcher(str(target), str(options.get("match", "compound")), str(options.get("delimiter", ":"))):
         return
     refs = chosen.refs.setdefault(env, [])
     for row in rows:
@@ -174,7 +176,7 @@ def _choose(chosen: Chosen, env: str, target: Any, rows: list[Any], meant: Meant
                 chosen.optional.add((env, row))
         elif isinstance(row, Mapping):
             for inner, inner_rows in (row.get("subfilter") or {}).items():
-                _choose(chosen, env, inner, inner_rows, meant, envs)
+                _choose(chosen, env, inner, inner_rows, matcher, envs)
             for other, ref in row.items():
                 if other in envs and other not in _OPTIONS:
                     chosen.refs.setdefault(other, []).append(str(ref))
@@ -210,4 +212,4 @@ def _joined(first: Any, second: Any) -> Any:
     return [*options, *refs]
 
 
-__all__ = ["INCLUDE", "STRATEGIES", "Chosen", "Malformed", "Meant", "Sections", "Tops", "choose", "verify"]
+__all__ = ["INCLUDE", "STRATEGIES", "Chosen", "Malformed", "Sections", "TargetMatcher", "Tops", "choose", "verify"]

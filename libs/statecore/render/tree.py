@@ -99,7 +99,9 @@ class SlsTree:
 
         ``only`` limits them to one saltenv. Raises SlsError with all faults of the top files.
         """
-        found = choose(self.sections(strategy, only), self.meant, self.files.envs(), ordered=strategy == "replace")
+        found = choose(
+            self.sections(strategy, only), self.matches_minion, self.files.envs(), ordered=strategy == "replace"
+        )
         return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
 
     def sections(self, strategy: str, only: str = "") -> Sections:
@@ -156,7 +158,7 @@ class SlsTree:
         marks = [self.locate("top", env, *keys) for sls, env in self._sources if sls == "top"]
         return next((mark for mark in marks if mark is not None and mark.line), None)
 
-    def meant(self, target: str, tgt_type: str, delimiter: str) -> bool:
+    def matches_minion(self, target: str, tgt_type: str, delimiter: str) -> bool:
         """Return True if a target of the top file matches this minion. Raises SlsError if the target is invalid."""
         subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
         nodegroups = self._opts.get("nodegroups") or {}

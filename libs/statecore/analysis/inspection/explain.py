@@ -80,7 +80,7 @@ class _Telling:
                     listed = rows if isinstance(rows, list) else []
                     options = {key: value for row in listed if isinstance(row, Mapping) for key, value in row.items()}
                     meant = str(options.get("match", "compound")), str(options.get("delimiter", ":"))
-                    for ref in listed if tree.meant(str(target), *meant) else ():
+                    for ref in listed if tree.matches_minion(str(target), *meant) else ():
                         if isinstance(ref, str) and asked in tree.find(ref, str(env)):
                             mark = tree.locate("top", own, str(env), str(target), ref)
                             return {"target": str(target), "sls": asked, "at": str(mark or "")}

@@ -97,8 +97,8 @@ def is_iterable(value: Any) -> bool:
 
 def compare_lists(old: list[Any], new: list[Any]) -> dict[str, list[Any]]:
     """Map with "new" (values only in the new list) and "old" (values only in the old list). Empty ones are left out."""
-    told = {"new": [value for value in new if value not in old], "old": [value for value in old if value not in new]}
-    return {side: found for side, found in told.items() if found}
+    sides = {"new": [value for value in new if value not in old], "old": [value for value in old if value not in new]}
+    return {side: found for side, found in sides.items() if found}
 
 
 def compare_dicts(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:

@@ -14,15 +14,15 @@ from statecore.render.context import RenderContext
 from statecore.render.faults import DataFault
 
 
-def render_jinja(data: Any, stage: RenderContext) -> str:
+def render_jinja(data: Any, context: RenderContext) -> str:
     """Return the rendered text. The option ``-s`` is accepted, as in Salt, without effect."""
-    if stage.arguments not in ("", "-s"):
-        raise DataFault(f"Unknown renderer option: {stage.arguments}", 1)
-    source = stage.source
-    return stage.jinja.render(str(data), source.path, source.saltenv, stage.names, stage.jinja_options)
+    if context.arguments not in ("", "-s"):
+        raise DataFault(f"Unknown renderer option: {context.arguments}", 1)
+    source = context.source
+    return context.jinja.render(str(data), source.path, source.saltenv, context.names, context.jinja_options)
 
 
-def render_json(data: Any, stage: RenderContext) -> Any:
+def render_json(data: Any, context: RenderContext) -> Any:
     """Return the JSON value; {} for an empty text. Raises DataFault."""
     text = str(data)
     if text.startswith("#!"):
@@ -36,7 +36,7 @@ def render_json(data: Any, stage: RenderContext) -> Any:
         raise DataFault(f"not JSON: {error}", getattr(error, "lineno", 0)) from error
 
 
-def render_msgpack(data: Any, stage: RenderContext) -> Any:
+def render_msgpack(data: Any, context: RenderContext) -> Any:
     """Return the msgpack value; {} for empty data. Raises DataFault."""
     packed = data if isinstance(data, bytes) else str(data).encode("utf-8", "surrogateescape")
     if packed.startswith(b"#!"):
@@ -49,7 +49,7 @@ def render_msgpack(data: Any, stage: RenderContext) -> Any:
         raise DataFault(f"not msgpack: {error}", 0) from error
 
 
-def render_text(data: Any, stage: RenderContext) -> Any:
+def render_text(data: Any, context: RenderContext) -> Any:
     """Return the data unchanged."""
     return data
 
@@ -57,7 +57,7 @@ def render_text(data: Any, stage: RenderContext) -> Any:
 _LINE = re.compile(r"\(at line (\d+)")
 
 
-def render_toml(data: Any, stage: RenderContext) -> dict[str, Any]:
+def render_toml(data: Any, context: RenderContext) -> dict[str, Any]:
     """Return the TOML document. Raises DataFault."""
     import tomllib  # few trees use it
 
@@ -71,9 +71,9 @@ def render_toml(data: Any, stage: RenderContext) -> dict[str, Any]:
         raise DataFault(f"not TOML: {error}", int(found[1]) if found else str(data).count("\n")) from error
 
 
-def render_yaml(data: Any, stage: RenderContext) -> Any:
+def render_yaml(data: Any, context: RenderContext) -> Any:
     """Return the YAML document. Data that is already a map is returned unchanged."""
     if isinstance(data, Mapping):
         return data
     text = str(data)
-    return stage.kept.load(text) if stage.memory is None else stage.memory.document(text, yaml.load)
+    return context.kept.load(text) if context.memory is None else context.memory.document(text, yaml.load)

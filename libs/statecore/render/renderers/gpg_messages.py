@@ -26,7 +26,7 @@ _BEGIN = "-----BEGIN PGP MESSAGE-----"
 _PATIENCE = 60
 
 
-def render(data: Any, stage: RenderContext) -> Any:
+def render(data: Any, context: RenderContext) -> Any:
     """Return the data with every OpenPGP message in it decrypted, in texts, maps and lists.
 
     Options: gpg_keydir, gpg_decrypt_must_succeed (True: a message that cannot be decrypted is a fault; False: it stays
@@ -35,9 +35,9 @@ def render(data: Any, stage: RenderContext) -> Any:
     program = shutil.which("gpg")
     if program is None:
         raise DataFault("GPG unavailable: the program gpg is not installed", 0)
-    keys = _keys(stage.opts)
+    keys = _keys(context.opts)
     with _home(keys) as home:
-        return _Opened(program, home, keys, bool(stage.opts.get("gpg_decrypt_must_succeed", True))).value(data)
+        return _Opened(program, home, keys, bool(context.opts.get("gpg_decrypt_must_succeed", True))).value(data)
 
 
 class _Opened:
@@ -78,12 +78,12 @@ class _Opened:
         message = message.replace(rb"\n", b"\n")
         try:
             done = subprocess.run(self._command, input=message, capture_output=True, timeout=_PATIENCE, check=False)
-            plain, said = done.stdout, done.stderr.decode("utf-8", "replace")
+            plain, output = done.stdout, done.stderr.decode("utf-8", "replace")
         except (OSError, subprocess.TimeoutExpired) as error:
-            plain, said = b"", str(error)
+            plain, output = b"", str(error)
         if plain:
             return plain
-        reason = f"Could not decrypt cipher: {_reason(said)} (keys in {self._keys})"
+        reason = f"Could not decrypt cipher: {_reason(output)} (keys in {self._keys})"
         if self._must_succeed:
             raise DataFault(reason, 0)
         log.warning("%s", reason)
@@ -120,9 +120,9 @@ def _unwanted(directory: str, names: list[str]) -> list[str]:
     return [name for name in names if name.startswith(("S.", ".#", "..")) or name.endswith(".lock")]
 
 
-def _reason(said: str) -> str:
+def _reason(output: str) -> str:
     """Return gpg's error messages on one line."""
-    lines = [line.removeprefix("gpg: ") for line in said.splitlines() if not line.startswith("[GNUPG:]")]
+    lines = [line.removeprefix("gpg: ") for line in output.splitlines() if not line.startswith("[GNUPG:]")]
     return "; ".join(line.strip() for line in lines if line.strip()) or "gpg gave no error message"
 
 

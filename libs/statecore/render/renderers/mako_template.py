@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _NAMED = re.compile("'(\\w+)' is not defined")
 
 
-def render(data: Any, stage: RenderContext) -> str:
+def render(data: Any, context: RenderContext) -> str:
     """Return the rendered text of the SLS."""
-    source = stage.source
+    source = context.source
     return run(
-        str(data), source.path or source.file, source.saltenv, stage.files, stage.names, time_limit_of(stage.opts)
+        str(data), source.path or source.file, source.saltenv, context.files, context.names, time_limit_of(context.opts)
     )
 
 

@@ -26,9 +26,9 @@ _DUNDERS: Mapping[str, str] = {
 }
 
 
-def render(data: Any, stage: RenderContext) -> Any:
+def render(data: Any, context: RenderContext) -> Any:
     """Return the value of the SLS file's ``run()``."""
-    return run(str(data), stage.source.file, stage.names, time_limit_of(stage.opts))
+    return run(str(data), context.source.file, context.names, time_limit_of(context.opts))
 
 
 def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:

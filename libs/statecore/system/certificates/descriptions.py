@@ -153,8 +153,8 @@ def _extensions(found: x509.Extensions, known: Mapping[str, x509.ObjectIdentifie
         except x509.ExtensionNotFound:
             continue
         value = extension.value
-        told = _SHOWN[type(value)](value) if type(value) in _SHOWN else {"value": str(value)}
-        shown[name] = {"critical": extension.critical, **told}
+        described = _SHOWN[type(value)](value) if type(value) in _SHOWN else {"value": str(value)}
+        shown[name] = {"critical": extension.critical, **described}
     return shown
 
 

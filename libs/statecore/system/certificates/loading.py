@@ -213,12 +213,12 @@ def _is_bundle(data: bytes) -> bool:
 
 
 def _password_fault(error: Exception) -> PasswordFault | None:
-    said = str(error)
-    if any(each in said for each in _WRONG):
+    message = str(error)
+    if any(each in message for each in _WRONG):
         return WrongPassword()
-    if "private key is encrypted" in said:
+    if "private key is encrypted" in message:
         return MissingPassword()
-    return NeedlessPassword() if "private key is not encrypted" in said else None
+    return NeedlessPassword() if "private key is not encrypted" in message else None
 
 
 def _known(found: object) -> PrivateKey:

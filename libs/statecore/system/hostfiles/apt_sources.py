@@ -50,8 +50,8 @@ class AptSource:
         }
         # Options that are already in the line keep their order.
         ordered = {key: own.get(key, options.get(key, "")) for key in [*self.options, *own]}
-        told = " ".join(f"{key}={value}" for key, value in ordered.items() if value)
-        words = [self.type, f"[{told}]" if told else "", self.uri, self.dist, *self.comps]
+        bracketed = " ".join(f"{key}={value}" for key, value in ordered.items() if value)
+        words = [self.type, f"[{bracketed}]" if bracketed else "", self.uri, self.dist, *self.comps]
         line = " ".join(word for word in words if word)
         return f"{'# ' if self.disabled else ''}{line}{f' #{self.comment}' if self.comment else ''}"
 

@@ -73,36 +73,36 @@ def interface(
     if type_ == "vlan":
         given["vlan"] = "yes"
     _require(iface, type_, given)
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if type_ == "slave":
-        told["proto"] = "none"
+        values["proto"] = "none"
     elif "proto" in given:
-        told["proto"] = options.one_of(iface, "proto", given["proto"], ("none", "bootp", "dhcp"))
+        values["proto"] = options.one_of(iface, "proto", given["proto"], ("none", "bootp", "dhcp"))
     if "dns" in given:
-        told["dns"], told["peerdns"] = options.words(given["dns"]), "yes"
+        values["dns"], values["peerdns"] = options.words(given["dns"]), "yes"
     if (mtu := options.integer(iface, given, "mtu")) is not None:
-        told["mtu"] = int(mtu)
+        values["mtu"] = int(mtu)
     if type_ != "bridge":
-        told["ethtool"] = " ".join(f"{key} {value}" for key, value in _ethtool(iface, given, cpus).items())
-        told["bridge"] = given.get("bridge")
-    told |= _of_type(iface, type_, given, release)
-    told["hwaddr"] = _hwaddr(iface, type_, given, hwaddr)
+        values["ethtool"] = " ".join(f"{key} {value}" for key, value in _ethtool(iface, given, cpus).items())
+        values["bridge"] = given.get("bridge")
+    values |= _of_type(iface, type_, given, release)
+    values["hwaddr"] = _hwaddr(iface, type_, given, hwaddr)
     if "prefix" in given and "netmask" in given:
         raise InvocationError(f"Interface {iface}: prefix and netmask mean the same; give one of them")
-    told |= {key: given[key] for key in ("prefix", "netmask", *_PLAIN.split()) if key in given}
+    values |= {key: given[key] for key in ("prefix", "netmask", *_PLAIN.split()) if key in given}
     if "domain" in given:
-        told["domain"] = " ".join(options.words(given["domain"]))
-    told |= _addresses(iface, given)
+        values["domain"] = " ".join(options.words(given["domain"]))
+    values |= _addresses(iface, given)
     for key in _SWITCHES.split():
         if (value := options.switch(iface, given, key, "yes", "no")) is not None:
-            told[key] = value
+            values[key] = value
     if options.switch(iface, given, "arpcheck", "yes", "no") == "no":
-        told["arpcheck"] = "no"
-    told["onboot"] = "yes" if enabled else "no"
+        values["arpcheck"] = "no"
+    values["onboot"] = "yes" if enabled else "no"
     # USERCTL and NM_CONTROLLED are always written.
-    told.setdefault("userctl", "no")
-    told.setdefault("nm_controlled", "no")
-    return _render(iface, told, ipv6=bool(options.switch(iface, given, "enable_ipv6", "yes", "")))
+    values.setdefault("userctl", "no")
+    values.setdefault("nm_controlled", "no")
+    return _render(iface, values, ipv6=bool(options.switch(iface, given, "enable_ipv6", "yes", "")))
 
 
 def _require(iface: str, type_: str, given: dict[str, Any]) -> None:
@@ -139,31 +139,31 @@ def _ethtool(iface: str, given: Mapping[str, Any], cpus: int) -> dict[str, str]:
 
 
 def _of_type(iface: str, type_: str, given: Mapping[str, Any], release: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"devtype": _DEVICES.get(type_)}
+    values: dict[str, Any] = {"devtype": _DEVICES.get(type_)}
     if type_ == "team":
-        told["devicetype"] = "Team"
+        values["devicetype"] = "Team"
     if type_ == "teamport":
-        told["devicetype"], told["team_master"] = "TeamPort", given["team_master"]
+        values["devicetype"], values["team_master"] = "TeamPort", given["team_master"]
     for key in ("team_config", "team_port_config"):
         if key in given and type_ == ("team" if key == "team_config" else "teamport"):
-            told[key] = json.dumps(given[key])
+            values[key] = json.dumps(given[key])
     if type_ == "bond":
-        told["bonding"] = " ".join(f"{key}={value}" for key, value in bond_options(iface, given, release).items())
+        values["bonding"] = " ".join(f"{key}={value}" for key, value in bond_options(iface, given, release).items())
     if type_ == "vlan":
         if "reorder_hdr" in given:
-            told["reorder_hdr"] = options.switch(iface, given, "reorder_hdr", "yes", "no")
+            values["reorder_hdr"] = options.switch(iface, given, "reorder_hdr", "yes", "no")
         if "vlan_id" in given:
             options.integer(iface, given, "vlan_id")
             if int(given["vlan_id"]) <= 0:
                 raise options.invalid(iface, "vlan_id", ["Positive integer"])
-            told["vlan_id"] = given["vlan_id"]
+            values["vlan_id"] = given["vlan_id"]
         if "phys_dev" in given:
             if not given["phys_dev"]:
                 raise options.invalid(iface, "phys_dev", ["Non-empty string"])
-            told["phys_dev"] = given["phys_dev"]
+            values["phys_dev"] = given["phys_dev"]
     if type_ == "ipip":
-        told |= {key: given[key] for key in ("my_inner_ipaddr", "my_outer_ipaddr")}
-    return told
+        values |= {key: given[key] for key in ("my_inner_ipaddr", "my_outer_ipaddr")}
+    return values
 
 
 def _hwaddr(iface: str, type_: str, given: Mapping[str, Any], kernels: str | None) -> Any:
@@ -179,17 +179,17 @@ def _hwaddr(iface: str, type_: str, given: Mapping[str, Any], kernels: str | Non
 
 
 def _addresses(iface: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if "ipaddrs" in given:
-        told["ipaddrs"] = options.words(given["ipaddrs"])
-        if not all("/" in each and is_address(each, 4) for each in told["ipaddrs"]):
+        values["ipaddrs"] = options.words(given["ipaddrs"])
+        if not all("/" in each and is_address(each, 4) for each in values["ipaddrs"]):
             raise options.invalid(iface, "ipaddrs", ["list of IPv4 addresses with a prefix"])
     if "ipv6addrs" in given:
         addresses = options.words(given["ipv6addrs"])
         if not all(is_address(each, 6) for each in addresses):
             raise options.invalid(iface, "ipv6addrs", ["list of IPv6 addresses"])
-        told["ipv6addrs"] = " ".join(addresses)
-    return told
+        values["ipv6addrs"] = " ".join(addresses)
+    return values
 
 
 def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str, Any]:
@@ -232,22 +232,22 @@ def _miimon(iface: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "use_carrier": options.switch(iface, given, "use_carrier", "1", "0") or "0"}
 
 
-def _render(iface: str, told: Mapping[str, Any], *, ipv6: bool) -> str:
-    told = {**told, "ipv6init": "yes" if ipv6 else None}
+def _render(iface: str, values: Mapping[str, Any], *, ipv6: bool) -> str:
+    values = {**values, "ipv6init": "yes" if ipv6 else None}
     lines = [f'DEVICE="{iface}"']
     for row in _ORDER.split():
         key, _, name = row.partition(":")
-        if (key in _OF_IPV6 and not ipv6) or (key in _OF_VLAN and not told.get("vlan")):
+        if (key in _OF_IPV6 and not ipv6) or (key in _OF_VLAN and not values.get("vlan")):
             continue
         if key == "*ipaddrs":
-            for number, each in enumerate(told.get("ipaddrs", []), 1):
+            for number, each in enumerate(values.get("ipaddrs", []), 1):
                 address, _, prefix = each.partition("/")
                 lines += [f'IPADDR{number}="{address}"', f'PREFIX{number}="{prefix}"']
         elif key == "*dns":
-            lines += [f'DNS{number}="{each}"' for number, each in enumerate(told.get("dns", []), 1)]
-        elif told.get(key) not in (None, ""):
+            lines += [f'DNS{number}="{each}"' for number, each in enumerate(values.get("dns", []), 1)]
+        elif values.get(key) not in (None, ""):
             sign = {"-": "", "'": "'"}.get(name[0], '"')
-            lines.append(f"{name.lstrip(chr(45) + chr(39))}={sign}{told[key]}{sign}")
+            lines.append(f"{name.lstrip(chr(45) + chr(39))}={sign}{values[key]}{sign}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -273,7 +273,7 @@ def system(settings: Mapping[str, Any], current: Mapping[str, str]) -> str:
     """Return the text of /etc/sysconfig/network. ``current`` holds its current settings. Raises InvocationError."""
     given = {key.lower(): value for key, value in settings.items()}
     before = {key.lower(): value for key, value in current.items()}
-    told: dict[str, Any] = dict(before) if given.get("retain_settings") else {}
+    values: dict[str, Any] = dict(before) if given.get("retain_settings") else {}
     quote = ""
     if "enabled" not in given:
         given["enabled"] = before.get("networking", "")
@@ -285,16 +285,16 @@ def system(settings: Mapping[str, Any], current: Mapping[str, str]) -> str:
         bare = value.strip("'\"") if isinstance(value, str) else value
         if bare not in (*options.TRUE, *options.FALSE):
             raise InvocationError(f"Invalid network setting -- Setting: {name}, Expected: [yes|no]")
-        told[name] = f"{quote}{'yes' if bare in options.TRUE else 'no'}{quote}"
+        values[name] = f"{quote}{'yes' if bare in options.TRUE else 'no'}{quote}"
     hostname = str(given.get("hostname") or before.get("hostname") or "").strip("'\"")
     if not hostname:
         raise InvocationError("Invalid network setting -- Setting: hostname, Expected: [server1.example.com]")
-    told["hostname"] = f"{quote}{hostname}{quote}"
+    values["hostname"] = f"{quote}{hostname}{quote}"
     for key in ("networking_ipv6", "gateway", "gatewaydev", "nisdomain", "networkdelay", "devtimeout"):
         if key in given:
             bare = str(given[key]).strip("'\"")
-            told[key] = f"{quote}{bare}{quote}"
-    lines = [f"{name}={told[key]}" for key, _, name in _rows(_GLOBAL) if told.get(key)]
+            values[key] = f"{quote}{bare}{quote}"
+    lines = [f"{name}={values[key]}" for key, _, name in _rows(_GLOBAL) if values.get(key)]
     if given.get("enable_ipv6"):
         lines.append('IPV6INIT="yes"')
     if given.get("ipv6gateway"):

@@ -59,21 +59,21 @@ class IfupdownInterface:
         """Return the text of the stanzas."""
         lines = [f"auto {name}"] * self.auto + [f"allow-hotplug {name}"] * self.hotplug
         for family in FAMILIES:
-            if (told := self.families.get(family)) is not None:
-                lines += [f"iface {name} {family} {told['proto']}", *(f"    {line}" for line in _lines(told))]
+            if (options := self.families.get(family)) is not None:
+                lines += [f"iface {name} {family} {options['proto']}", *(f"    {line}" for line in _lines(options))]
         return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(told: Mapping[str, Any]) -> list[str]:
+def _lines(options: Mapping[str, Any]) -> list[str]:
     lines = []
     for key in KEYS:
         name = _CALLED.get(key, key.replace("_", "-"))
-        value = told.get(key)
+        value = options.get(key)
         for each in value if isinstance(value, list) else [] if value is None else [value]:
             lines.append(f"{name} {each}")
     for table, before in (("ethtool", ""), ("bond", "bond-"), ("bridge", "bridge_")):
-        lines += [f"{before}{key} {value}".rstrip() for key, value in sorted(told.get(table, {}).items())]
-    return [*lines, *told.get("other", [])]
+        lines += [f"{before}{key} {value}".rstrip() for key, value in sorted(options.get(table, {}).items())]
+    return [*lines, *options.get("other", [])]
 
 
 def find(text: str, name: str) -> IfupdownInterface | None:
@@ -87,30 +87,30 @@ def find(text: str, name: str) -> IfupdownInterface | None:
         elif words[0] == "iface" and words[1:2] == [name]:
             if len(words) < 4 or words[2] not in FAMILIES:
                 raise InvocationError(f"Interface file malformed: {' '.join(words)}")
-            told = found.families.setdefault(words[2], {})
-            told["proto"] = words[3]
+            options = found.families.setdefault(words[2], {})
+            options["proto"] = words[3]
             for line in body:
-                _read(told, line)
+                _read(options, line)
     return found if found.families else None
 
 
-def _read(told: dict[str, Any], line: str) -> None:
+def _read(options: dict[str, Any], line: str) -> None:
     name, _, value = line.partition(" ")
     value = " ".join(value.split())
     called = {written: key for key, written in _CALLED.items() if key != "addresses"}
     key = called.get(name, name.replace("-", "_"))
     if key in COMMANDS:
-        told.setdefault(key, []).append(value)
-    elif key == "address" and "address" in told:
-        told.setdefault("addresses", []).append(value)
+        options.setdefault(key, []).append(value)
+    elif key == "address" and "address" in options:
+        options.setdefault("addresses", []).append(value)
     elif key in KEYS:
-        told[key] = value
+        options[key] = value
     elif name in ETHTOOL.values():
-        told.setdefault("ethtool", {})[name] = value
+        options.setdefault("ethtool", {})[name] = value
     elif table := re.fullmatch(r"(bond|bridge)[_-](.+)", name):
-        told.setdefault(table[1], {})[table[2].replace("-", "_")] = value
+        options.setdefault(table[1], {})[table[2].replace("-", "_")] = value
     else:
-        told.setdefault("other", []).append(f"{name} {value}".rstrip())
+        options.setdefault("other", []).append(f"{name} {value}".rstrip())
 
 
 def put(text: str, name: str, stanzas: str) -> str:

@@ -128,11 +128,11 @@ def build(
         _take(iface, argument, value, families, present)
     for key in COMMANDS:
         if key in given:
-            for told in families.values():
-                told[key] = [given[key]] if isinstance(given[key], str) else [str(each) for each in given[key]]
+            for stanza in families.values():
+                stanza[key] = [given[key]] if isinstance(given[key], str) else [str(each) for each in given[key]]
     wanted = {
-        family: told
-        for family, told in families.items()
+        family: stanza
+        for family, stanza in families.items()
         if family in present and given.get(_SWITCHES[family]) is not False
     }
     return IfupdownInterface(
@@ -149,8 +149,8 @@ def _brought_up(iface: str, wanted: Mapping[str, dict[str, Any]], *, of_inet6: b
         static = six.get("proto") == "static" and not of_inet6
         if static or ("proto" not in six and "inet" in families):
             del families["inet6"]
-    for family, told in families.items():
-        if "proto" not in told:
+    for family, stanza in families.items():
+        if "proto" not in stanza:
             raise options.invalid(iface, "proto" if family == "inet" else "ipv6proto", _PROTOCOLS[family])
     if not families:
         raise options.invalid(iface, "proto", _PROTOCOLS["inet"])
@@ -190,21 +190,21 @@ def _shaped(key: str, value: Any) -> Any:
 
 
 def _of_type(iface: str, type_: str, given: Mapping[str, Any], *, carrier: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    stanza: dict[str, Any] = {}
     if type_ == "bridge":
-        told["bridge"] = bridge_options(iface, given)
+        stanza["bridge"] = bridge_options(iface, given)
     elif tool := {**options.ethtool(iface, given), **options.offload(iface, given)}:
-        told["ethtool"] = {ETHTOOL[key]: str(value) for key, value in tool.items()}
+        stanza["ethtool"] = {ETHTOOL[key]: str(value) for key, value in tool.items()}
     if type_ == "bond":
-        told["bond"] = {
+        stanza["bond"] = {
             **bond_options(iface, given, carrier=carrier),
             "slaves": " ".join(options.words(given["slaves"])),
         }
     if type_ == "slave":
-        told["master"] = str(given["master"])
+        stanza["master"] = str(given["master"])
     if type_ == "vlan":
-        told["vlan_raw_device"] = _parent(iface)
-    return told
+        stanza["vlan_raw_device"] = _parent(iface)
+    return stanza
 
 
 def _parent(iface: str) -> str:

@@ -126,12 +126,12 @@ def missing(
 
     ``number(kind, name)`` returns the id of a user ("uid") or group ("gid").
     """
-    have = {_told(each, fstype, number) for each in active}
+    have = {_kernel_form(each, fstype, number) for each in active}
     ignored = {**_IGNORED_OF, **lenient.of_fs}.get(fstype, ())
     not_told, keys = {*_UNTOLD.split(), *lenient.options}, {*_UNTOLD_KEYS.split(), *lenient.keys}
     lacking = []
     for given in wanted:
-        option = _told({**_TRANSLATED, **lenient.translated}.get(given, given), fstype, number)
+        option = _kernel_form({**_TRANSLATED, **lenient.translated}.get(given, given), fstype, number)
         key = option.partition("=")[0]
         if option in have or option in not_told or key in keys or key in ignored or not option:
             continue
@@ -146,7 +146,7 @@ def missing(
     return lacking
 
 
-def _told(option: str, fstype: str, number: Callable[[str, str], str]) -> str:
+def _kernel_form(option: str, fstype: str, number: Callable[[str, str], str]) -> str:
     key, sign, value = option.partition("=")
     if size := _SIZE.fullmatch(option):
         return _size(size[1].lower(), int(size[2]), size[3].lower())

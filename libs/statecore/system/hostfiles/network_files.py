@@ -27,6 +27,6 @@ def run(host: ManagedHost, words: Sequence[str]) -> str:
     """Run a program and return its output. Raises CommandError if it fails."""
     done = host.run(list(words))
     if done.retcode:
-        told = done.stderr.strip() or done.stdout.strip()
-        raise CommandError(f"{' '.join(words)} failed with exit code {done.retcode}: {told}")
+        output = done.stderr.strip() or done.stdout.strip()
+        raise CommandError(f"{' '.join(words)} failed with exit code {done.retcode}: {output}")
     return done.stdout.rstrip("\n")

@@ -68,8 +68,8 @@ def make(password: str, *, algorithm: str = "sha512", salt: str | None = None, r
         raise ValueError("a salt holds no $, no colon and no line end")
     kind = KINDS[algorithm]
     count = _ROUNDS if rounds is None else min(max(rounds, _LEAST), _MOST)
-    told = "" if rounds is None else f"rounds={count}$"
-    return f"{kind.prefix}{told}{salt}${_encoded(kind, _digest(kind, password.encode(), salt.encode(), count))}"
+    rounds_part = "" if rounds is None else f"rounds={count}$"
+    return f"{kind.prefix}{rounds_part}{salt}${_encoded(kind, _digest(kind, password.encode(), salt.encode(), count))}"
 
 
 def matches(password: str, known: str) -> bool:

@@ -182,14 +182,14 @@ def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
     """
     if not result.retcode:
         return []
-    said = result.stderr.strip() or result.stdout.strip()
+    output = result.stderr.strip() or result.stdout.strip()
     # Python reports a signal as a negative return code, a shell as 128 plus the signal.
     number = -result.retcode if result.retcode < 0 else result.retcode - 128
     if result.timed_out or 0 < number < _SIGNALS:
-        last = "\n".join((result.stdout.strip() or said).splitlines()[-_LAST:])
+        last = "\n".join((result.stdout.strip() or output).splitlines()[-_LAST:])
         why = f"{program} was killed (signal {number}) before it was done, and may have left packages half installed. {mend}"
         return ["\n".join(part for part in (why, last) if part)]
-    return [said or f"{program} failed with return code {result.retcode}"]
+    return [output or f"{program} failed with return code {result.retcode}"]
 
 
 def complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:
