@@ -1,8 +1,10 @@
-"""The runtime stage of the seeds: low chunks in, the running dictionary out.
+"""State engine: runs low chunks and returns the running dictionary.
 
-Read it in this order: ``requisite`` (what each requisite means), ``machine`` (what is next, and what becomes of it),
-``call`` (one state), ``drive`` (the loop that performs it all). Who needs whom, and the order of the run, is the compiler's
+Read the files in this order: ``requisite`` (meaning of each requisite), ``machine`` (the next state to run), ``call`` (the call of one
+state function), ``drive`` (the loop that runs a graph). The compiler decides the order of the run and which state needs which
 (``compile.graph``, ``compile.sort``).
+
+Source: docs/state-system.md#runtime
 """
 
 from statecore.engine.drive import EngineOptions, run, single

@@ -1,4 +1,4 @@
-"""A native state's Plan becomes Salt's state dict: its steps applied, or, in test mode, only told (style: read, plan, apply)."""
+"""Conversion of a native state's Plan into Salt's state return: steps are applied, or only described in test mode."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ log = logging.getLogger(__name__)
 
 
 def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
-    """name, changes, result and comment of a plan; ``warnings``, ``skip_req`` and ``data`` where it has any. In test mode no
-    step runs and a plan with steps has result None."""
+    """Return a plan's state return: ``name``, ``changes``, ``result`` and ``comment``.
+
+    The keys ``warnings``, ``skip_req`` and ``data`` are added if the plan has them. In test mode no step runs, and the result of a
+    plan with steps is None. A step that fails ends the plan with result False.
+    """
     more: dict[str, Any] = {"warnings": list(plan.warnings)} if plan.warnings else {}
     if plan.skip_req:
         more["skip_req"] = True
@@ -51,7 +54,7 @@ def _run(step: Step) -> Outcome:
     except StatecoreError as error:
         return Outcome(comment=f"Failed to {step.what}: {error}", ok=False)
     except OSError as error:
-        # Disk full, read-only, not permitted: it is the host's, and told like it.
+        # Disk full, read-only, not permitted: faults of the host, not of the state. No traceback.
         where = f"{error.filename}: " if error.filename is not None else ""
         return Outcome(comment=f"Failed to {step.what}: {where}{error.strerror or error}", ok=False)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""From a low chunk to the arguments of its state function: what is the engine's, what is the user's, what is wrong."""
+"""Arguments of a state function, taken from a low chunk: checks for missing, unknown and ill-typed arguments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statecore.engine.requisite import REQUISITES
 from statecore.loader.arguments import Parameters
 from statecore.model.nearest import close_matches
 
-#: Keys that speak to the state system and not to the state function. A function may still name one of them as its own
-#: parameter (``file.managed`` takes ``check_cmd``) and then gets it.
+#: Keys for the state system, which a state function gets only if it has a parameter of that name (``file.managed`` has
+#: ``check_cmd``).
 INTERNAL = frozenset(
     {
         *REQUISITES,
@@ -41,23 +41,23 @@ INTERNAL = frozenset(
 
 
 class Arguments(NamedTuple):
-    """What to call a state function with, or what is wrong with the chunk. Pure."""
+    """Arguments for a state function (``values``), and the faults of the low chunk. Pure data."""
 
     values: Mapping[str, Any]
-    #: Parameters without a default that the chunk does not give.
+    #: Parameters without a default that the chunk lacks.
     missing: tuple[str, ...] = ()
-    #: Arguments the function does not take -> the nearest that it does ("" when none is near).
+    #: Map of each unknown argument to the nearest known one ("" if none is near); None without unknown arguments.
     unknown: Mapping[str, str] | None = None
-    #: Arguments of a wrong type -> what they are, and what they are to be.
+    #: Map of each ill-typed argument to its fault; None without such arguments.
     wrong: Mapping[str, str] | None = None
 
 
 def bind(low: Mapping[str, Any], parameters: Parameters) -> Arguments:
-    """Sorts a chunk's keys into the parameters of the function."""
+    """Return a low chunk's arguments for a function with these parameters, with all faults of the chunk. Never raises."""
     named, plain = parameters.named, parameters.plain
     others = low.keys() - INTERNAL
     values = {key: low[key] for key in named if key in low}
-    # A text where a text is meant, as nearly all are, need not be looked at further.
+    # Nearly all arguments are texts for a text parameter: these need no further checks.
     doubtful = [
         key for key, value in values.items() if key in plain and not (type(value) is str and "str" in plain[key])
     ]
@@ -73,16 +73,16 @@ def bind(low: Mapping[str, Any], parameters: Parameters) -> Arguments:
     return Arguments(values, missing, unknown, wrong)
 
 
-#: What an argument allows that is a text, or left out.
+#: Kinds of a parameter that takes only text, or text or None.
 _TEXTS = (frozenset({"str"}), frozenset({"str", "None"}))
 
 
 def _text(value: Any, kinds: frozenset[str]) -> Any:
-    """Where nothing but a text is meant, a number is its digits: nobody quotes ``version: 7``."""
+    """Convert a number to text if the parameter takes only text: users write ``version: 7`` without quotes."""
     return str(value) if kinds in _TEXTS and isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-#: What an argument is to be, by what its annotation allows; the first that fits.
+#: Kind in a parameter's annotation -> words for it; the first kind that the annotation has counts.
 _WANTED = (
     ("Mapping", "a map"),
     ("dict", "a map"),
@@ -96,8 +96,11 @@ _WANTED = (
 
 
 def _wrong(values: Mapping[str, Any], plain: Mapping[str, frozenset[str]]) -> Mapping[str, str] | None:
-    """What no conversion makes an argument of: a map or a list where one value is meant, one value where a list is, words where
-    a number is."""
+    """Map of argument name to its fault, such as "a list, not 'x'"; None without faults.
+
+    A fault is a value that no conversion makes fit: a map or list in place of a single value, a single value in place of a list, or
+    words in place of a number.
+    """
     found = {}
     for name, value in values.items():
         kinds = plain.get(name)
@@ -107,18 +110,18 @@ def _wrong(values: Mapping[str, Any], plain: Mapping[str, frozenset[str]]) -> Ma
 
 
 def _unfit(value: Any, kinds: frozenset[str]) -> str:
-    """What a value is that fits none of the kinds; "" where it fits."""
+    """Describe a value that fits none of the kinds ("a map", "a list", or the quoted value); "" if the value fits."""
     lists, maps = kinds & {"list", "Sequence"}, kinds & {"Mapping", "dict"}
     if isinstance(value, Mapping):
         return "" if maps else "a map"
     if isinstance(value, list | tuple | set):
-        # Salt's way to write a map, which functions that take one may know.
+        # Salt's way to write a map is a list of maps. Functions that take a map may accept it.
         return "" if lists or (maps and all(isinstance(each, Mapping) for each in value)) else "a list"
     if isinstance(value, str):
-        # A text is a sequence, and where one is taken it is meant.
+        # A text is a Sequence: some functions take a text or a list.
         fits = kinds & {"str", "bool", "Sequence"} or (kinds & {"int", "float"} and _is_number(value))
         return "" if fits or not value else f"'{value}'"
-    # What is left are numbers, true and false. False means nothing to many.
+    # Numbers and booleans are left. Many SLS files write False for "not set".
     fits = kinds & {"int", "float", "bool"} or ("str" in kinds and not lists and value is not True)
     return "" if fits or not value else str(value)
 
@@ -137,7 +140,7 @@ def _nearest(key: str, known: list[str]) -> str:
 
 
 def complaint(arguments: Arguments, function: str) -> str:
-    """What is wrong, as a comment; "" when nothing is."""
+    """Return the faults as the comment of a failed state, one a line; "" without faults."""
     lines = [f"Missing parameter {name} for state {function}" for name in arguments.missing]
     unknown = arguments.unknown or {}
     if unknown:

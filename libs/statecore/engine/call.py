@@ -1,7 +1,7 @@
-"""One call of one state function: checked, guarded, called, its return made regular. Never raises for what a state does.
+"""Call of one state function: check of the chunk, guards, the call, and a check of the function's return. Never raises.
 
-A fault of the user's (unknown function or argument, missing parameter) is found before anything is touched and
-names the file and line of the SLS. An exception becomes a failed state with a short reason; its traceback is logged.
+Faults of the user (unknown function, unknown argument, missing parameter) are found before the host is changed; their comment names
+the file and line of the SLS. An exception becomes a failed state with a short reason, and its traceback is logged.
 """
 
 from __future__ import annotations
@@ -28,15 +28,18 @@ from statecore.model.types import Low, Plan
 
 log = logging.getLogger(__name__)
 
-#: Finds the place of a chunk, or of one of its arguments, in the user's SLS; called only when something is wrong.
+#: (chunk, argument or "") -> place in the user's SLS file, or None. Called only for errors.
 Locate = Callable[[Low, str], Mark | None]
 
-#: Every key that a state's return must have.
+#: Keys that every state return must have.
 _REQUIRED = ("name", "result", "changes", "comment")
 
 
 def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[str, Any]:
-    """name, changes, result, comment (and what else the state returned) of one chunk. ``ctx`` is the chunk's own."""
+    """Call the state function of one low chunk and return its state return (``name``, ``changes``, ``result``, ``comment``, ...).
+
+    ``ctx`` is the chunk's own context. ``locate`` finds the chunk's place in the user's SLS file.
+    """
     full = f"{low['state']}.{low['fun']}"
     if low.get("provider"):
         try:
@@ -59,7 +62,7 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
         log.debug("state %s failed", full, exc_info=True)
         return _failed(low, f"An exception occurred in this state: {error}\n    in {full}" + _place(low, locate))
     except OSError as error:
-        # Not permitted, not a directory, input/output error: it is the host's, and told like it.
+        # Not permitted, not a directory, input/output error: faults of the host, not of the state. No traceback.
         where = error.filename if error.filename is not None else low["name"]
         return _failed(low, f"{where}: {error.strerror or error}" + _place(low, locate))
     except Exception as error:
@@ -70,7 +73,7 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
 
 
 def finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]) -> Any:
-    """What a state function called by another state returns to it: a plan is applied, or told in test mode."""
+    """Finish the call of a state function that another state called: a returned Plan is applied, or described in test mode."""
     if isinstance(returned, Plan):
         return settle(returned, arguments.get("name"), test=ctx.test)
     return returned
@@ -92,7 +95,7 @@ def _guarded(low: Low, ctx: Context, served: Served, function: str, arguments: M
     else:
         outcome = _called(low, ctx, served, function, arguments)
     if "check_cmd" in low and not (_checks_itself(served, function) or ctx.test or ctx.opts.get("mocked")):
-        # In test mode nothing was applied, so there is nothing to check (Salt asks anyway, and reports a failure).
+        # In test mode nothing was applied, so check_cmd would fail. (Salt runs it anyway and reports a failure.)
         outcome["result"], outcome["comment"] = guard.check_cmd(low, ctx)
     return outcome
 
@@ -113,7 +116,7 @@ def _checks_itself(served: Served, function: str) -> bool:
 
 
 def _regular(low: Low, returned: Any) -> dict[str, Any]:
-    """A Salt-shaped dict with a comment that is a string and a result that is True, False or None; else what is wrong."""
+    """Return the state return with its comment as text and its result as True, False or None; a failed one if it is malformed."""
     if not isinstance(returned, dict):
         wrong = "Malformed state return. Data must be a dictionary type."
     elif not isinstance(returned.get("changes"), dict):
@@ -146,13 +149,13 @@ def _place(low: Low, locate: Locate, argument: str = "") -> str:
     return f"\n    at {mark}" if mark is not None else ""
 
 
-#: For a state that has no umask of its own.
+#: Context manager for states without ``umask``.
 _KEPT = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
 def _umask(value: Any) -> Iterator[None]:
-    """The chunk's ``umask`` (octal text or number as YAML gives it) for as long as the state runs."""
+    """Set the chunk's ``umask`` while the block runs. It is octal, as text or as YAML's number. Raises StateFailure if malformed."""
     try:
         mask = int(str(value), 8)
     except ValueError:

@@ -1,6 +1,9 @@
-"""Performs what the machine says: calls states, here or in parallel, counts and times them, retries, reacts, fires events.
+"""Run of a graph of low chunks: carries out the machine's instructions.
 
-Nothing here decides about order or requisites; that is ``machine``.
+Calls states here or in parallel processes, numbers and times them, repeats them (``retry``), calls mod_watch, fires events.
+``machine`` decides order and requisites.
+
+Source: docs/state-system.md#runtime
 """
 
 from __future__ import annotations
@@ -27,10 +30,10 @@ from statecore.model.values import redacted
 
 log = logging.getLogger(__name__)
 
-#: What a chunk may ask to be read anew after it ran.
+#: State arguments that reload something after the state ran.
 RELOADS = ("reload_grains", "reload_pillar", "reload_modules")
 
-#: States whose changes may bring modules to life: a package's tools appear, a file lands among the modules.
+#: State module -> whether its changes may make more modules available: it installs packages, or writes module files.
 _BRINGS_MODULES: Mapping[str, Callable[[Low], bool]] = {
     "pkg": lambda _low: True,
     "pip": lambda _low: True,
@@ -44,10 +47,10 @@ _BRINGS_MODULES: Mapping[str, Callable[[Low], bool]] = {
 
 
 def _splay(most: int) -> int:
-    """Seconds up to ``most``. They only spread load over minions; nothing secret hangs on them."""
+    """Return a random number of seconds from 0 to ``most``. It only spreads load over minions, so it need not be secure."""
     if not most:
         return 0
-    # Loaded by the few runs that need it, as is pickle by those with parallel states.
+    # Few runs have a splay, so most need not load the module.
     import random
 
     return random.randint(0, most)
@@ -59,30 +62,33 @@ def _nowhere(_low: Low, _argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How to run."""
+    """Options of one run, and the functions that the run calls."""
 
     failhard: bool = False
-    #: True, or the state modules whose chunks may be gathered into one call (Salt's state_aggregate).
+    #: True, or the names of state modules whose chunks may be merged into one call (Salt's state_aggregate).
     aggregate: bool | Sequence[str] = False
-    #: How many states with ``parallel: True`` may run at once (Salt's state_max_parallel); 0: as many as there are.
+    #: Most states with ``parallel: True`` that run at once (Salt's state_max_parallel); 0: no limit.
     max_parallel: int = 0
-    #: Fires ``salt/job/<jid>/prog/<id>/<run number>`` after each state.
+    #: Whether to fire the event ``salt/job/<jid>/prog/<id>/<run number>`` after each state.
     events: bool = False
     jid: str = ""
-    #: Limits the run to these chunks and what they need; listeners are left out then.
+    #: Limits the run to the chunks for which it returns True, and their requisites. ``listen`` is ignored then.
     wanted: Callable[[Low], bool] | None = None
     locate: Locate = _nowhere
-    #: Gives a context with the named things (of RELOADS) read anew; None where that cannot be done.
+    #: (context, names of RELOADS) -> context with these reloaded; None: reloads are ignored.
     reload: Callable[[Context, frozenset[str]], Context] | None = None
-    #: Asked before each state; False ends the run before it. May take its time: a run can be paused.
+    #: Called before each state; False ends the run before that state. It blocks while the run is paused.
     may_go_on: Callable[[Low], bool] | None = None
-    #: Waits between attempts of a ``retry``, in seconds.
+    #: Sleeps that many seconds between attempts of a ``retry``.
     pause: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = datetime.now
 
 
 def run(graph: Graph, ctx: Context, loader: Loader, options: EngineOptions | None = None) -> Running:
-    """Runs the chunks of a graph in its order, requisites first; the running dictionary. Test mode is ``ctx.test``."""
+    """Run the chunks of a graph in its order, each after its requisites. Return the running dictionary.
+
+    The run is in test mode if ``ctx.test`` is True. ``listen`` calls follow after all states.
+    """
     driver = _Driver(loader, options or EngineOptions())
     driver.begin(ctx, graph)
     running = driver.walk(graph)
@@ -97,39 +103,39 @@ def run(graph: Graph, ctx: Context, loader: Loader, options: EngineOptions | Non
 
 
 def single(low: Low, ctx: Context, loader: Loader, options: EngineOptions | None = None) -> RunningEntry:
-    """Calls one chunk, its requisites ignored; its entry."""
+    """Call one chunk without its requisites, and return its entry of the running dictionary."""
     driver = _Driver(loader, options or EngineOptions())
     driver.begin(ctx, Graph((low,), (tag(low),), ((),), ((),)))
     return driver.call(CallState(node=Node(0), low=low))
 
 
 def _listed(graph: Graph) -> tuple[Low, ...]:
-    """The run list as Salt's modules see it in ``__lowstate__``."""
+    """Chunks in run order: ``__lowstate__`` of Salt's modules."""
     return tuple(graph.chunks[node.position] for node in graph.order) or graph.chunks
 
 
 @dataclass(slots=True)
 class _Driver:
-    """One run."""
+    """State of one run: run numbers, contexts, and the state modules whose ``mod_init`` was called."""
 
     loader: Loader
     options: EngineOptions
     _number: int = 0
     _length: int = 0
     _ctx: Context = field(init=False)
-    #: The same run in test mode, for prereq's checks.
+    #: Context in test mode, for prereq checks.
     _check_ctx: Context = field(init=False)
     _running: Running = field(default_factory=dict)
     _initialised: set[str] = field(default_factory=set)
 
     def begin(self, ctx: Context, graph: Graph) -> None:
-        """Prepares the two contexts of the run."""
+        """Prepare the context of the run, and its test mode context for prereq checks."""
         self._ctx = attached(replace(ctx, lowstate=_listed(graph)), self.loader, finish)
         self._check_ctx = attached(replace(self._ctx, test=True), self.loader, finish)
         self._length = len(graph.chunks)
 
     def walk(self, graph: Graph) -> Running:
-        """Runs a graph to its end, or to the failure that stops it."""
+        """Run a graph to its end, or to the first failure that ends the run (failhard). Return the running dictionary."""
         machine = Machine(graph, self._stops, self.options.wanted)
         self._running = machine.running
         children = Children()
@@ -143,7 +149,7 @@ class _Driver:
             else:
                 self._record(instruction, self._perform(instruction, machine), machine)
         while len(children):
-            # Only a run that was ended has some left.
+            # Children are left only if the run was ended early.
             self._collect(children, children.all(), machine)
         return machine.running
 
@@ -156,7 +162,7 @@ class _Driver:
             self._fire(instruction.low, entry)
 
     def _begin_parallel(self, children: Children, instruction: CallState, machine: Machine) -> None:
-        """Starts a state in a child; its run number is that of its start."""
+        """Start a state in a child process. Its run number is the number at its start."""
         if self.options.max_parallel and len(children) >= self.options.max_parallel:
             self._collect(children, children.all(), machine)
         instruction = instruction._replace(low=self._aggregated(instruction, machine))
@@ -166,7 +172,9 @@ class _Driver:
             children.start(instruction, lambda: {**self.call(instruction), "__run_num__": number})
         except OSError as error:
             log.warning(
-                "No process for the parallel state %s, it runs in its place: %s", instruction.low["__id__"], error
+                "The parallel state %s runs in the main process, because no process could be started: %s",
+                instruction.low["__id__"],
+                error,
             )
             self._record(instruction, self.call(instruction), machine)
             return
@@ -174,7 +182,7 @@ class _Driver:
         machine.begun(instruction)
 
     def _collect(self, children: Children, nodes: Collection[Node], machine: Machine) -> None:
-        """Waits for the end of one of these states."""
+        """Wait until one of these states ends in its child process, and record its entry."""
         instruction, entry = children.finished(nodes)
         if "__run_num__" not in entry:
             entry = report.ran(instruction.low, entry, self.number(), self.options.now(), timedelta())
@@ -182,7 +190,7 @@ class _Driver:
         self._record(instruction, entry, machine)
 
     def number(self) -> int:
-        """The next run number."""
+        """Return the next run number, counted from 0."""
         self._number += 1
         return self._number - 1
 
@@ -202,7 +210,7 @@ class _Driver:
                 return report.ran(low, entry, self.number(), self.options.now(), timedelta())
 
     def call(self, instruction: CallState) -> RunningEntry:
-        """Calls a state, again while its ``retry`` says so, then its mod_watch if it is to react."""
+        """Call a state, repeat it as its ``retry`` demands, then call its mod_watch if a watched state changed."""
         low = instruction.low
         if instruction.node.check:
             return call_state(low, self._for(low, self._check_ctx), self.loader, self.options.locate)
@@ -215,7 +223,7 @@ class _Driver:
         return entry
 
     def _watching(self, low: Low, requisites: Mapping[str, list[Low]]) -> Low:
-        """The mod_watch call of a chunk. ``__reqs__`` are all it names (Salt's key), ``__changed__`` what it reacts to."""
+        """Return the chunk's mod_watch call. ``__reqs__`` (Salt's key) holds all its requisites, ``__changed__`` the watched states that changed."""
         changed = [each for each in requisites.get("watch", ()) if self._running[tag(each)]["changes"]]
         return {**low, "sfun": low["fun"], "fun": "mod_watch", "__reqs__": dict(requisites), "__changed__": changed}
 
@@ -256,7 +264,7 @@ class _Driver:
         return ctx.for_chunk(low, test=ctx.test, running=self._running)
 
     def _initialise(self, low: Low) -> None:
-        """The state module's mod_init, until it says that it is done."""
+        """Call the state module's mod_init before each of its states until mod_init returns True."""
         state = low["state"]
         if state in self._initialised:
             return
@@ -269,7 +277,7 @@ class _Driver:
             self._initialised.add(state)
 
     def _aggregated(self, instruction: CallState, machine: Machine) -> Low:
-        """The chunk with those like it gathered in, where the options and its module allow that."""
+        """Return the chunk with similar chunks merged into it by mod_aggregate, if the options and the module allow aggregation."""
         low = instruction.low
         if instruction.node.check or low.get("__agg__") or not self._may_gather(low):
             return low
@@ -291,7 +299,7 @@ class _Driver:
         return allowed is True or (isinstance(allowed, list | tuple) and low["state"] in allowed)
 
     def _reload(self, low: Low, outcome: Mapping[str, Any]) -> None:
-        """Reads grains, pillar or modules anew when the chunk asks for it, or when it may have brought modules."""
+        """Reload grains, pillar or modules if the chunk asks for it. Retry unavailable modules after a state that may have installed them."""
         wanted = frozenset([key for key in RELOADS if low.get(key)])
         if not outcome["changes"]:
             wanted -= {"reload_modules"}
@@ -305,7 +313,7 @@ class _Driver:
             self.loader.retry()
 
     def _sub_entry(self, low: Low, sub: Mapping[str, Any]) -> RunningEntry:
-        """The entry of a state that a state module ran inside its own call (``sub_state_run``)."""
+        """Return the entry of a state that a state module ran inside its own call (``sub_state_run``)."""
         entry = report.ran(low, {}, self.number(), self.options.now(), timedelta())
         told = {key: sub[key] for key in ("duration", "start_time", "comment") if key in sub}
         return {
@@ -334,7 +342,10 @@ class _Driver:
 
 
 class Retry(NamedTuple):
-    """Call again while the result is not ``until``. Seconds; ``attempts`` counts the first call too."""
+    """Argument ``retry`` of a state: call again until the result is ``until``.
+
+    ``attempts`` counts the first call too. ``interval`` and ``splay`` are seconds.
+    """
 
     until: bool = True
     attempts: int = 2
@@ -342,7 +353,7 @@ class Retry(NamedTuple):
     splay: int = 0
 
     def would(self) -> str:
-        """Test mode's sentence."""
+        """Return Salt's comment for a state with ``retry`` in test mode."""
         return (
             f"The state would be retried every {self.interval} seconds (with a splay of up to {self.splay} seconds)"
             f" a maximum of {self.attempts} times or until a result of {self.until} is returned"
@@ -353,7 +364,10 @@ _TYPES: Mapping[str, type] = {"until": bool, "attempts": int, "interval": int, "
 
 
 def parse_retry(value: Any) -> Retry:
-    """The chunk's ``retry``: True, or a dict; a value of the wrong type is logged and the default stands."""
+    """Return the Retry of a chunk's argument ``retry`` (True, False or a dict).
+
+    A value of a wrong type is logged, and its default is used.
+    """
     if value is True:
         return Retry()
     if value is False:
@@ -373,5 +387,5 @@ def parse_retry(value: Any) -> Retry:
 
 
 def attempt_comment(attempt: int, result: Any, comment: str) -> str:
-    """The line that remembers an attempt that did not do."""
+    """Return the comment line for a failed attempt of a state with ``retry``."""
     return f'Attempt {attempt}: Returned a result of "{result}", with the following comment: "{comment}"'

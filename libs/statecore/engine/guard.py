@@ -1,7 +1,9 @@
-"""onlyif, unless, creates and check_cmd: conditions of one state, asked through execution modules (seed 003).
+"""Guards: the state arguments onlyif, unless, creates and check_cmd. They decide whether a state is called.
 
-A command is run by ``cmd.retcode`` in a shell on the managed host; a ``fun:`` item calls that function. Each guard
-says whether the state is to be left alone and why; the comments are Salt's.
+A text item is a command, run by ``cmd.retcode`` in a shell on the managed host. A map item with ``fun`` calls that execution
+function. The comments are Salt's.
+
+Source: docs/state-system.md#guards
 """
 
 from __future__ import annotations
@@ -14,14 +16,14 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Low
 
-#: Arguments of a state that also apply to its guards' commands.
+#: State arguments that also apply to the commands of its guards.
 _COMMAND_OPTIONS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "timeout", "success_retcodes", "shell")
 
 
 class GuardVerdict(NamedTuple):
-    """What the guards of one state said together."""
+    """Joined answer of one state's guards."""
 
-    #: True: the state is in the desired condition or does not apply, and is not called.
+    #: True: the state is not called, because it is in the desired condition or does not apply.
     skip: bool
     comment: str = ""
 
@@ -32,7 +34,7 @@ class _Answer(NamedTuple):
 
 
 def guards(low: Low, ctx: Context) -> GuardVerdict | None:
-    """Asks every guard the chunk has, in Salt's order; None when it has none. Raises NotAvailable for an unknown ``fun``."""
+    """Evaluate all guards of a chunk in Salt's order. Return None if it has none. Raises NotAvailable for an unknown ``fun``."""
     answers = [ask(low, ctx) for key, ask in GUARDS.items() if key in low]
     if not answers:
         return None
@@ -42,8 +44,11 @@ def guards(low: Low, ctx: Context) -> GuardVerdict | None:
 
 
 def excluded(low: Low, ctx: Context) -> bool:
-    """Whether the option ``global_state_conditions`` keeps the state from being called: it names the state, its module or
-    all (``*``), and none of the compound targets that it gives for these means this minion."""
+    """Return True if the option ``global_state_conditions`` excludes the state on this minion.
+
+    The option maps a state ("pkg.installed"), a state module or "*" to compound targets. The state is excluded if the option names it
+    and no target matches the minion.
+    """
     conditions = ctx.opts.get("global_state_conditions")
     if not conditions or not isinstance(conditions, Mapping):
         return False
@@ -53,7 +58,7 @@ def excluded(low: Low, ctx: Context) -> bool:
 
 
 def check_cmd(low: Low, ctx: Context) -> tuple[bool, str]:
-    """Whether the state counts as succeeded by its check_cmd: all commands must return 0."""
+    """Return (success, comment) of the argument check_cmd: True if all its commands exit with 0."""
     for command in _listed(low["check_cmd"]):
         if _retcode(str(command), ctx, {}, unreachable=100) != 0:
             return False, "check_cmd determined the state failed"
@@ -61,7 +66,7 @@ def check_cmd(low: Low, ctx: Context) -> tuple[bool, str]:
 
 
 def _onlyif(low: Low, ctx: Context) -> _Answer:
-    """Every item must hold."""
+    """Skip the state unless every item succeeds."""
     answer = _Answer(skip=False, comment="")
     for item in _listed(low["onlyif"]):
         if not isinstance(item, str | dict):
@@ -75,7 +80,7 @@ def _onlyif(low: Low, ctx: Context) -> _Answer:
 
 
 def _unless(low: Low, ctx: Context) -> _Answer:
-    """One item that does not hold is enough for the state to run."""
+    """Skip the state if every item succeeds."""
     answer = _Answer(skip=False, comment="")
     for item in _listed(low["unless"]):
         if not isinstance(item, str | dict):
@@ -83,7 +88,7 @@ def _unless(low: Low, ctx: Context) -> _Answer:
             continue
         if isinstance(item, dict) and "fun" not in item:
             return _Answer(skip=False, comment=f"no `fun` argument in unless: {item}")
-        # A command that cannot even be started counts as one that holds: the state is left alone, as in Salt.
+        # A command that cannot be started counts as successful, so the state is skipped, as in Salt.
         if not _holds(item, low, ctx, unreachable=0):
             return _Answer(skip=False, comment="unless condition is false")
         answer = _Answer(skip=True, comment="unless condition is true")
@@ -91,7 +96,7 @@ def _unless(low: Low, ctx: Context) -> _Answer:
 
 
 def _creates(low: Low, ctx: Context) -> _Answer:
-    """Files that exist already make the state needless."""
+    """Skip the state if all the files exist."""
     paths = _listed(low["creates"])
     if paths and all(_exists(str(path), ctx) for path in paths):
         comment = f"{low['creates']} exists" if isinstance(low["creates"], str) else "All files in creates exist"
@@ -99,7 +104,7 @@ def _creates(low: Low, ctx: Context) -> _Answer:
     return _Answer(skip=False, comment="Creates files not found")
 
 
-#: Key of the chunk -> the question it asks, in order.
+#: Key of the chunk -> its guard, in order of evaluation.
 GUARDS: Mapping[str, Callable[[Low, Context], _Answer]] = {"onlyif": _onlyif, "unless": _unless, "creates": _creates}
 
 
@@ -110,7 +115,10 @@ def _holds(item: str | dict[str, Any], low: Low, ctx: Context, *, unreachable: i
 
 
 def _function_holds(item: dict[str, Any], ctx: Context) -> bool:
-    """A ``fun:`` item: ``args`` are positional, ``get_return`` picks a part of the result, the rest are keywords."""
+    """Call an item's ``fun`` and return the truth of its result.
+
+    ``args`` are positional arguments, ``get_return`` is the path ("a:b") of a part of the result, all other keys are keyword arguments.
+    """
     keywords = {key: value for key, value in item.items() if key not in ("fun", "args", "get_return")}
     positional, keywords = resolve(list(item.get("args") or []), keywords, ctx)
     before = ctx.scratch.pop("retcode", 0)
@@ -133,7 +141,7 @@ def _retcode(command: str, ctx: Context, options: Mapping[str, Any], *, unreacha
     except CommandError:
         return unreachable
     finally:
-        # A guard's command decides about the state and not about the job's exit code.
+        # The exit code of a guard's command must not become the exit code of the job.
         if before is None:
             ctx.scratch.pop("retcode", None)
         else:

@@ -1,6 +1,8 @@
-"""``listen`` and ``listen_in``: after all states, mod_watch of those whose targets changed (seed 003). Pure.
+"""Requisites ``listen`` and ``listen_in``: mod_watch calls after all states, for states whose targets changed. Pure.
 
-Unlike watch they do not change the order of anything.
+``listen`` does not change the order of states; ``watch`` does.
+
+Source: docs/state-system.md#listen
 """
 
 from __future__ import annotations
@@ -18,16 +20,16 @@ _KEPT_OUT = frozenset(
 
 
 class Listening(NamedTuple):
-    """What is to be done at the end of a run."""
+    """mod_watch calls at the end of a run, and errors of references to unknown states."""
 
-    #: mod_watch calls, in order, each once.
+    #: Chunks of the mod_watch calls, in order, each once.
     chunks: tuple[Low, ...]
-    #: Tag -> failed entry (without run number) of a reference to nothing.
+    #: Tag -> failed entry, without run number, for each reference to an unknown state.
     errors: Mapping[str, dict[str, Any]]
 
 
 def listening(chunks: Sequence[Low], running: Running) -> Listening:
-    """Who has to react to what this run changed. ``chunks`` are in the order in which they ran."""
+    """Return the mod_watch calls that the changes of this run trigger. ``chunks`` are in run order."""
     if not any("listen" in low or "listen_in" in low for low in chunks):
         return Listening(chunks=(), errors={})
     names = _names(chunks)
@@ -50,7 +52,7 @@ def listening(chunks: Sequence[Low], running: Running) -> Listening:
 def _pairs(
     chunks: Sequence[Low], names: Mapping[tuple[str, str], list[Low]]
 ) -> Iterator[tuple[Low | tuple[str, str], tuple[str, str]]]:
-    """(who listens, what it listens to) for every reference; by state module, and ID or name, where it is a reference."""
+    """Yield (listener, target) for each reference. A reference is (state module, ID or name); a listener may be a chunk."""
     for low in chunks:
         for reference in _references(low.get("listen"), names):
             yield low, reference

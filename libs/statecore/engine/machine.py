@@ -1,12 +1,13 @@
-"""The order of things, as a machine: ask ``step()`` what to do, do it, and ``feed()`` what came of it. Pure.
+"""Order of a state run, as a state machine without side effects: ``step()`` returns an instruction, ``feed()`` takes its entry.
 
-The run list is walked in order; before a state, its requisites are evaluated, theirs before them, and so on
-(seeds 000 and 001). The walk keeps a stack of its own, so ten thousand chained states are as safe as ten; every requisite
-is looked at a bounded number of times. A prereq's target is first met as a check (a test run), whose entry is kept
-apart in ``foreseen``; then the state that declared the prereq; then the target itself.
+The machine walks the run list in order. Before a state it evaluates the state's requisites, and their requisites before them. It
+keeps its own stack, so a chain of ten thousand states causes no recursion error. A prereq's target is first run as a check in test
+mode, and the check's entry is kept in ``foreseen``; then the state with the prereq runs; then the target itself.
 
-A state that runs in parallel is ``begun()`` and fed later. What needs it waits; only what is itself parallel, and what needs
-that, is put off, so that others go on meanwhile.
+A state that runs in a parallel process is ``begun()`` and fed later. States that need it wait. Parallel states that need it are put
+off, so that other states run meanwhile.
+
+Source: docs/state-system.md#requisite-evaluation
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from statecore.model.types import Low, Running, RunningEntry
 
 
 class CallState(NamedTuple):
-    """Call the state function; then, if ``watch`` and it changed nothing, its mod_watch."""
+    """Instruction: call the state function. If ``watch`` is True and the call changed nothing, call mod_watch too."""
 
     node: Node
     low: Low
     watch: bool = False
-    #: Its requisites asked for mod_watch, but a target said that its changes trigger nothing.
+    #: A watched state changed, but its return has ``skip_req``: mod_watch is not called, and the comment says so.
     unwatched: bool = False
-    #: Requisite kind -> chunks it names (``__reqs__`` of mod_watch).
+    #: Requisite kind -> chunks that it names (``__reqs__`` of mod_watch).
     requisites: Mapping[str, list[Low]] = MappingProxyType({})
 
 
 class LeaveOut(NamedTuple):
-    """Do not call it; record this verdict."""
+    """Instruction: do not call the state; record this result and comment."""
 
     node: Node
     low: Low
@@ -44,7 +45,7 @@ class LeaveOut(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Do not call it: what its check foresaw is its entry, since what was to come before it failed."""
+    """Instruction: do not call the state. Its entry is that of its prereq check, because a state that had to run before it failed."""
 
     node: Node
     low: Low
@@ -52,29 +53,31 @@ class Adopt(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Do nothing until one of these, which were begun, has been fed."""
+    """Instruction: wait until the entry of one of these parallel states has been fed."""
 
     nodes: frozenset[Node]
 
 
 Instruction: TypeAlias = CallState | LeaveOut | Adopt
 
-#: Groups of targets larger than this are judged once and remembered (a whole SLS required by each state of another).
+#: Target lists of this length or more are evaluated once and remembered: each state of an SLS may require a whole other SLS.
 _SHARED = 8
 
 
 @dataclass(slots=True)
 class _Visit:
-    """A node whose turn has begun."""
+    """Node on the stack: its requisites are being evaluated."""
 
     node: Node
-    #: What has to be evaluated before it, drawn lazily; what was drawn is never looked at again.
+    #: Nodes to evaluate before this node. An iterator, so each is evaluated once.
     todo: Iterator[Node]
 
 
 class Machine:
-    """Evaluates a graph. ``stop(low, entry)`` says whether this entry ends the run (failhard); ``wanted(low)`` limits it
-    to some chunks and what they need."""
+    """Evaluator of a graph.
+
+    ``stop(low, entry)`` returns True if the entry ends the run (failhard). ``wanted(low)`` limits the run to chunks and their requisites.
+    """
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class Machine:
         wanted: Callable[[Low], bool] | None = None,
     ) -> None:
         self.running: Running = {}
-        #: Tag -> what the check of a prereq's target said.
+        #: Tag -> entry of the check (in test mode) of a prereq's target.
         self.foreseen: Running = {}
         self.stopped = False
         self._graph = graph
@@ -92,16 +95,18 @@ class Machine:
         self._next = 0
         self._stack: list[_Visit] = []
         self._open: set[Node] = set()
-        #: Begun and not fed yet.
+        #: Nodes that run in parallel processes.
         self._busy: set[Node] = set()
-        #: Put off until what they need is there, in order.
+        #: Nodes put off until the parallel states that they need have ended, in order.
         self._put_off: dict[Node, None] = {}
         self._complete: set[int] = set()
         self._seen_in_group: dict[tuple[str, int], set[Seen]] = {}
 
     def step(self) -> Instruction | Wait | None:
-        """The next thing to do; None when the run is over. Each instruction must be answered by ``feed``, or by ``begun``
-        and ``feed`` later; a Wait by ``feed`` for one of its nodes."""
+        """Return the next instruction; None when the run is over.
+
+        Answer each instruction with ``feed``, or with ``begun`` and ``feed`` later. Answer a Wait with ``feed`` for one of its nodes.
+        """
         while not self.stopped:
             if not self._stack and not self._begin():
                 break
@@ -122,14 +127,17 @@ class Machine:
         return Wait(frozenset(self._busy)) if self._busy else None
 
     def begun(self, instruction: CallState) -> None:
-        """The call runs in parallel; its entry will be fed when it is there."""
+        """Record that the state runs in a parallel process. ``feed`` takes its entry later."""
         self._busy.add(instruction.node)
         self._leave()
 
     def _yields(self, node: Node, needed: Node) -> bool:
-        """Puts off the node, and all that waited for it, if it may come later; then others go on."""
+        """Put off the node and all nodes on the stack below it, and return True, so that other states run first.
+
+        Return False if the node may not run later than the run list says.
+        """
         if needed in self._busy and not self._graph.chunks[node.position].get("parallel"):
-            # Asked for again when it is there.
+            # The iterator has passed ``needed``: a new one asks for it again.
             self._stack[-1] = _Visit(node, self._todo(node))
             return False
         while self._stack:
@@ -138,7 +146,7 @@ class Machine:
         return True
 
     def feed(self, instruction: Instruction, entry: RunningEntry) -> None:
-        """What came of an instruction."""
+        """Record the entry of an instruction that was carried out."""
         node = instruction.node
         self._busy.discard(node)
         tag = self._graph.tags[node.position]
@@ -151,7 +159,7 @@ class Machine:
             self._leave()
 
     def ready(self, wanted: Callable[[Low], bool]) -> list[Low]:
-        """Wanted chunks without an entry whose requisites have all been evaluated and let them run, in order."""
+        """Return the chunks that ``wanted`` accepts, that have not run, and whose requisites have been evaluated and are met, in order."""
         return [low for position, low in enumerate(self._graph.chunks) if wanted(low) and self._may_run(Node(position))]
 
     def _may_run(self, node: Node) -> bool:
@@ -163,12 +171,12 @@ class Machine:
         return evaluated and decide(self._what_is_seen(node)) not in NOT_RUN
 
     def check(self) -> None:
-        """Asserts the invariants; for tests. What is open is what is on the stack, and nothing open has an entry."""
+        """Assert the machine's invariants, for tests: open nodes are those on the stack, and no open node has an entry."""
         assert self._open == {visit.node for visit in self._stack}
         assert not any(self._done(node) for node in self._open)
 
     def _begin(self) -> bool:
-        """Enters what was put off and may go on now, else the next of the run list that has no entry yet."""
+        """Enter a node that was put off and can run now, else the next node of the run list without an entry. Return False if none is left."""
         for node in self._put_off:
             if not any(need in self._busy or need in self._put_off for need in self._direct(node)):
                 del self._put_off[node]
@@ -210,7 +218,7 @@ class Machine:
             for target in targets:
                 yield Node(target, check)
             if not check:
-                # Reached only after every target was drawn and evaluated, and targets' tuples live in the graph.
+                # The loop above ended, so all targets are evaluated. The id is safe to keep: the graph holds the tuple.
                 self._complete.add(id(targets))
 
     def _decide(self, node: Node) -> Instruction:
@@ -254,14 +262,14 @@ class Machine:
         return [source[tags[target]] for target in targets]
 
     def _requisites(self, node: Node) -> dict[str, list[Low]]:
-        """Requisite kind -> the chunks it names, each once."""
+        """Map of requisite kind to the chunks that it names, each once."""
         named: dict[str, dict[int, None]] = {}
         for kind, targets in self._needs(node):
             named.setdefault(kind, {}).update(dict.fromkeys(targets))
         return {kind: [self._graph.chunks[target] for target in targets] for kind, targets in named.items()}
 
     def _failed(self, node: Node) -> list[str]:
-        """SLS and ID of every requisite that failed, each once, in order."""
+        """List of "SLS.ID" of each failed requisite, each once, in order."""
         names: dict[str, Any] = {}
         for _kind, targets in self._needs(node):
             for target in targets:
@@ -272,7 +280,7 @@ class Machine:
         return list(names)
 
     def _cycle(self, node: Node, needed: Node) -> LeaveOut:
-        """A requisite that needs itself. The compiler refuses such trees; literal low data may still hold one."""
+        """Return the failure of a requisite that needs itself. The compiler refuses such SLS files; literal low data may contain one."""
         nodes = [visit.node for visit in self._stack]
         ring = [*nodes[nodes.index(needed) :], needed]
         names = " -> ".join(requisite_name(self._graph.chunks[each.position]) for each in ring)

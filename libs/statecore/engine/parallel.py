@@ -1,6 +1,8 @@
-"""States with ``parallel: True``: each in a forked child, its entry back through a pipe (seed 003).
+"""States with ``parallel: True``: each runs in a forked child process, which sends its entry back through a pipe.
 
-A child has everything its parent had loaded; what it changes in memory is lost with it, so only its entry counts.
+A child has all modules that its parent had loaded. Its changes in memory end with the child: only its entry comes back.
+
+Source: docs/state-system.md#parallel
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _BLOCK = 65536
 
 @dataclass(slots=True)
 class _Child:
-    """A state that runs in a process of its own."""
+    """Child process that runs one state. ``pipe`` is the reading end of its pipe."""
 
     instruction: CallState
     pid: int
@@ -33,7 +35,7 @@ class _Child:
 
 @dataclass(slots=True)
 class Children:
-    """The states that run now."""
+    """Child processes whose states are running."""
 
     _running: dict[Node, _Child] = field(default_factory=dict)
 
@@ -41,7 +43,7 @@ class Children:
         return len(self._running)
 
     def start(self, instruction: CallState, work: Callable[[], RunningEntry]) -> None:
-        """Forks; the child does the work. Raises OSError when there can be no more processes."""
+        """Fork a child that calls ``work``. Raises OSError when the system refuses another process."""
         ours, theirs = os.pipe()
         try:
             pid = os.fork()
@@ -56,7 +58,7 @@ class Children:
         self._running[instruction.node] = _Child(instruction, pid, ours)
 
     def finished(self, nodes: Collection[Node]) -> tuple[CallState, RunningEntry]:
-        """Waits for one of these; its instruction and what came of it."""
+        """Wait until one of these states ends. Return its instruction and its entry; a child that died gives a failed entry."""
         with selectors.DefaultSelector() as selector:
             for node in nodes:
                 selector.register(self._running[node].pipe, selectors.EVENT_READ, node)
@@ -69,7 +71,7 @@ class Children:
                         return child.instruction, self._ended(self._running.pop(key.data))
 
     def all(self) -> frozenset[Node]:
-        """The nodes whose states run."""
+        """Return the nodes whose states are running."""
         return frozenset(self._running)
 
     def _ended(self, child: _Child) -> RunningEntry:
@@ -89,7 +91,10 @@ class Children:
 
 
 def _serve(pipe: int, work: Callable[[], RunningEntry]) -> None:
-    """The child's whole life. Nothing of the parent's is flushed, closed or run on the way out."""
+    """Run ``work`` in the child, write its entry to the pipe, and end the process.
+
+    ``os._exit`` skips exit handlers and the buffers that the child has from its parent.
+    """
     code = 1
     try:
         answer = _packed(work())
@@ -108,7 +113,7 @@ def _packed(entry: RunningEntry) -> bytes:
     try:
         return pickle.dumps(entry)
     except (pickle.PicklingError, TypeError, AttributeError):
-        # A module may return anything; what cannot leave the process is told as text.
+        # A user's module may return any object; objects that cannot be pickled are sent as text.
         return pickle.dumps(_plain(entry))
 
 

@@ -1,4 +1,7 @@
-"""Entries of the running dictionary, with Salt's keys."""
+"""Entries of the running dictionary, with Salt's keys.
+
+Source: docs/state-system.md#running-dictionary
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from statecore.model.types import RunningEntry
 def ran(
     low: Mapping[str, Any], outcome: Mapping[str, Any], number: int, started: datetime, took: timedelta
 ) -> RunningEntry:
-    """The entry of a state that was called. ``started`` is local time; duration is in milliseconds, to the microsecond."""
+    """Return the entry of a state that was called. ``started`` is local time; the entry's duration is milliseconds with three decimals."""
     return {
         **outcome,
         "__sls__": low.get("__sls__"),
@@ -24,7 +27,7 @@ def ran(
 
 
 def left_out(low: Mapping[str, Any], result: bool, comment: str, number: int, now: datetime) -> RunningEntry:
-    """The entry of a state that its requisites kept from running."""
+    """Return the entry of a state that was not called because of its requisites."""
     return {
         "changes": {},
         "result": result,
@@ -40,17 +43,17 @@ def left_out(low: Mapping[str, Any], result: bool, comment: str, number: int, no
 
 
 def milliseconds(delta: timedelta) -> float:
-    """A duration as Salt shows it."""
+    """Return a duration in milliseconds with three decimals."""
     return ((delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds) / 1000.0
 
 
 def requisite_name(low: Mapping[str, Any]) -> str:
-    """How a failed requisite is named in a comment: SLS and ID."""
+    """Return "SLS.ID" of a chunk, for comments about failed requisites."""
     return f"{low.get('__sls__')}.{low['__id__']}"
 
 
 def text(comment: Any) -> str:
-    """A comment as one string; a list's items become lines."""
+    """Return a comment as one text: items of a list become lines, None becomes ""."""
     if isinstance(comment, list | tuple):
         return "\n".join(str(line) for line in comment)
     return str(comment) if comment is not None else ""

@@ -1,8 +1,10 @@
-"""What each requisite means: one row a kind, and the rules that turn their verdicts into one decision (seed 003).
+"""Meaning of each requisite: the table ``REQUISITES``, and the rules that make one decision of all requisites of a state. Pure.
 
-A row looks at the entry of each state it names and says what it sees; ``fold`` settles the list (``_any`` forgives,
-``onfail_all`` does not); ``RULES`` are then read top to bottom over everything that was seen. Pure: entries in,
-decision out. The order of ``REQUISITES`` is the order in which a state's requisites are evaluated (seed 001, Salt 3008).
+A row's ``look`` maps the entry of one target to a Seen. Its ``fold`` joins the Seen values of all targets of one kind: ``_any``
+kinds need one good target, ``onfail_all`` needs all. ``RULES`` are read from top to bottom over all that was seen; the first that
+fits decides. Requisites are evaluated in the order of ``REQUISITES`` (as in Salt 3008).
+
+Source: docs/state-system.md#requisite-evaluation
 """
 
 from __future__ import annotations
@@ -15,31 +17,31 @@ from statecore.model.types import RunningEntry
 
 
 class Seen(Enum):
-    """What one requisite sees in one named state."""
+    """State of one target, as one requisite sees it."""
 
     MET = auto()
     FAILED = auto()
     #: A watched state changed.
     CHANGED = auto()
-    #: A prereq's target would change something, or would not.
+    #: prereq: the target would change something (FORESEEN), or would not (UNFORESEEN).
     FORESEEN = auto()
     UNFORESEEN = auto()
-    #: An onfail's target is fine.
+    #: onfail: the target succeeded.
     SUCCEEDED = auto()
-    #: An onchanges' target changed, or did not.
+    #: onchanges: the target changed (FRESH), or did not (STALE).
     FRESH = auto()
     STALE = auto()
-    #: The target asked that its changes trigger nothing (``skip_req`` in its return).
+    #: The target's return has ``skip_req``: its changes must not trigger other states.
     SKIP = auto()
 
 
 class Decision(Enum):
-    """What becomes of a state once its requisites have been evaluated."""
+    """Decision about a state after its requisites have been evaluated. FAIL and the members below it do not run the state."""
 
     RUN = auto()
-    #: Run it, then its mod_watch if it changed nothing itself.
+    #: Run the state; then its mod_watch if the state changed nothing itself.
     WATCH = auto()
-    #: Run it, but not its mod_watch.
+    #: Run the state without its mod_watch.
     RUN_UNWATCHED = auto()
     FAIL = auto()
     SKIP = auto()
@@ -51,7 +53,7 @@ class Decision(Enum):
 def _required(entry: RunningEntry) -> Seen | None:
     if entry["result"] is False:
         return Seen.FAILED
-    # A state that was left out for its own requisites neither meets nor breaks the requirement.
+    # A target that was not run because of its own requisites neither meets nor breaks the requirement.
     return Seen.MET if entry.get("__state_ran__", True) else None
 
 
@@ -74,7 +76,7 @@ def _failed(entry: RunningEntry) -> Seen | None:
 
 
 def _changed(entry: RunningEntry) -> Seen | None:
-    # A failed target counts as one without changes: onchanges is a trigger, not a demand.
+    # A failed target counts as unchanged: onchanges triggers a state, it does not demand success.
     return Seen.FRESH if entry["result"] is not False and entry["changes"] else Seen.STALE
 
 
@@ -86,7 +88,7 @@ def _every(seen: set[Seen]) -> set[Seen]:
 
 
 def _any(seen: set[Seen]) -> set[Seen]:
-    """One that is met makes up for the others."""
+    """Join for ``_any`` kinds: one good target makes up for the others."""
     forgiven: set[Seen] = set()
     if seen & {Seen.MET, Seen.CHANGED}:
         forgiven.add(Seen.FAILED)
@@ -98,22 +100,22 @@ def _any(seen: set[Seen]) -> set[Seen]:
 
 
 def _all_failed(seen: set[Seen]) -> set[Seen]:
-    """One success outweighs all failures."""
+    """Join for ``onfail_all``: one successful target outweighs all failed ones."""
     return seen - {Seen.MET} if Seen.SUCCEEDED in seen else seen
 
 
 class Requisite(NamedTuple):
-    """One kind of requisite."""
+    """Row of ``REQUISITES``: meaning of one kind of requisite."""
 
     look: Callable[[RunningEntry], Seen | None]
     fold: Fold
-    #: For people and for the generated page: met when, fires when, otherwise.
+    #: Words for the generated reference page: condition, effect when met, effect otherwise.
     met: str
     fires: str
     otherwise: str
 
 
-#: Kind -> meaning, in order of evaluation.
+#: Requisite kind -> its meaning, in order of evaluation.
 REQUISITES: Mapping[str, Requisite] = {
     "require": Requisite(_required, _every, "every target succeeded", "runs", "fails, naming the targets"),
     "require_any": Requisite(_required, _any, "one target succeeded", "runs", "fails, naming the targets"),
@@ -143,7 +145,7 @@ REQUISITES: Mapping[str, Requisite] = {
 
 _NOTHING: frozenset[Seen] = frozenset()
 
-#: (all of these were seen, none of these was) -> decision; the first that fits.
+#: (values that must be seen, values that must not be seen, decision). The first row that fits decides.
 RULES: tuple[tuple[frozenset[Seen], frozenset[Seen], Decision], ...] = (
     (frozenset({Seen.FAILED}), _NOTHING, Decision.FAIL),
     (frozenset({Seen.SKIP, Seen.FRESH}), _NOTHING, Decision.SKIP),
@@ -158,7 +160,7 @@ RULES: tuple[tuple[frozenset[Seen], frozenset[Seen], Decision], ...] = (
     (_NOTHING, _NOTHING, Decision.RUN),
 )
 
-#: Decision -> (result, comment) of a state that is not run. Salt's words.
+#: Decision -> (result, comment) of a state that is not run, in Salt's words.
 NOT_RUN: Mapping[Decision, tuple[bool, str]] = {
     Decision.FAIL: (False, "One or more requisite failed: {failed}"),
     Decision.SKIP: (True, "State was not run because requisites were skipped by another state"),
@@ -169,7 +171,7 @@ NOT_RUN: Mapping[Decision, tuple[bool, str]] = {
 
 
 def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
-    """What a requisite of this kind sees in these entries, before folding (so that parts of a list can be united)."""
+    """Return the set of Seen values of these targets' entries, before ``fold``. Sets of parts of a target list can be joined."""
     row = REQUISITES[kind]
     seen: set[Seen] = set()
     for entry in entries:
@@ -182,7 +184,7 @@ def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
 
 
 def decide(by_kind: Mapping[str, set[Seen]]) -> Decision:
-    """What becomes of a state, from what each kind of its requisites saw."""
+    """Return the decision about a state. ``by_kind`` maps each kind of its requisites to the Seen values of their targets."""
     seen: set[Seen] = set()
     for kind, found in by_kind.items():
         seen |= REQUISITES[kind].fold(found)

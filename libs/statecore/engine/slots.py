@@ -1,7 +1,9 @@
-"""Slots: arguments that are fetched when the state's turn comes (``__slot__:salt:test.echo(x)``).
+"""Slots: arguments that are computed when the state runs (``__slot__:salt:test.echo(x)``).
 
-A slot is a whole string argument, or a string one level down in a list or dict argument. ``.key.key`` behind the call
-picks a part of the result; ``~ text`` appends to a string. A malformed slot is left as it stands and logged, as in Salt.
+A slot is a whole text argument, or a text at most two levels deep in a list or map argument. ``.key.key`` behind the call picks a
+part of the result; ``~ text`` appends to a text result. A malformed slot is left unchanged and logged, as in Salt.
+
+Source: docs/state-system.md#slots
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ _PREFIX = "__slot__:"
 _CALL = re.compile(
     r"^__slot__:salt:(?P<fun>[\w.]+)\((?P<args>.*)\)\s*(?P<path>(?:\.[\w-]+)*)\s*(?:~(?P<append>.*))?$", re.DOTALL
 )
-#: A comma outside of quotes and brackets parts two arguments.
+#: One argument of a slot's call. Commas outside quotes and brackets separate arguments.
 _ARGUMENT = re.compile(r"""((?:[^,"'\[\](){}]|"[^"]*"|'[^']*'|[\[({][^\])}]*[\])}])+)""")
 
 
 def resolve(args: list[Any], kwargs: Mapping[str, Any], ctx: Context) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments with every slot replaced by what its function returns now. Raises what the function raises."""
+    """Return the arguments with each slot replaced by the result of its function. Raises what the function raises."""
     return [_value(item, ctx) for item in args], {key: _value(item, ctx) for key, item in kwargs.items()}
 
 
