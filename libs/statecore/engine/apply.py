@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
     """Return a plan's state return: ``name``, ``changes``, ``result`` and ``comment``.
 
-    The keys ``warnings``, ``skip_req`` and ``data`` are added if the plan has them. In test mode no step runs, and the result of a
-    plan with steps is None. A step that fails ends the plan with result False.
+    The keys ``warnings``, ``skip_req`` and ``data`` are added if the plan has them. In test mode no step runs, and the
+    result of a plan with steps is None. A step that fails ends the plan with result False.
     """
     more: dict[str, Any] = {"warnings": list(plan.warnings)} if plan.warnings else {}
     if plan.skip_req:

@@ -98,8 +98,8 @@ _WANTED = (
 def _wrong(values: Mapping[str, Any], plain: Mapping[str, frozenset[str]]) -> Mapping[str, str] | None:
     """Map of argument name to its fault, such as "a list, not 'x'"; None without faults.
 
-    A fault is a value that no conversion makes fit: a map or list in place of a single value, a single value in place of a list, or
-    words in place of a number.
+    A fault is a value that no conversion makes fit: a map or list in place of a single value, a single value in place of a
+    list, or words in place of a number.
     """
     found = {}
     for name, value in values.items():

@@ -1,7 +1,8 @@
 """Call of one state function: check of the chunk, guards, the call, and a check of the function's return. Never raises.
 
-Faults of the user (unknown function, unknown argument, missing parameter) are found before the host is changed; their comment names
-the file and line of the SLS. An exception becomes a failed state with a short reason, and its traceback is logged.
+Faults of the user (unknown function, unknown argument, missing parameter) are found before the host is changed; their
+comment names the file and line of the SLS. An exception becomes a failed state with a short reason, and its traceback is
+logged.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _REQUIRED = ("name", "result", "changes", "comment")
 
 
 def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[str, Any]:
-    """Call the state function of one low chunk and return its state return (``name``, ``changes``, ``result``, ``comment``, ...).
+    """Call the state function of one low chunk and return its state return (``name``, ``changes``, ``result``, ``comment``,
+    ...).
 
     ``ctx`` is the chunk's own context. ``locate`` finds the chunk's place in the user's SLS file.
     """
@@ -155,7 +157,10 @@ _KEPT = contextlib.nullcontext()
 
 @contextlib.contextmanager
 def _umask(value: Any) -> Iterator[None]:
-    """Set the chunk's ``umask`` while the block runs. It is octal, as text or as YAML's number. Raises StateFailure if malformed."""
+    """Set the chunk's ``umask`` while the block runs.
+
+    It is octal, as text or as YAML's number. Raises StateFailure if malformed.
+    """
     try:
         mask = int(str(value), 8)
     except ValueError:

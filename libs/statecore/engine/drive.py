@@ -172,7 +172,7 @@ class _Driver:
             children.start(instruction, lambda: {**self.call(instruction), "__run_num__": number})
         except OSError as error:
             log.warning(
-                "The parallel state %s runs in the main process, because no process could be started: %s",
+                "The parallel state %s runs in the main process: no process could be started: %s",
                 instruction.low["__id__"],
                 error,
             )
@@ -223,7 +223,10 @@ class _Driver:
         return entry
 
     def _watching(self, low: Low, requisites: Mapping[str, list[Low]]) -> Low:
-        """Return the chunk's mod_watch call. ``__reqs__`` (Salt's key) holds all its requisites, ``__changed__`` the watched states that changed."""
+        """Return the chunk's mod_watch call.
+
+        ``__reqs__`` (Salt's key) holds all its requisites, ``__changed__`` the watched states that changed.
+        """
         changed = [each for each in requisites.get("watch", ()) if self._running[tag(each)]["changes"]]
         return {**low, "sfun": low["fun"], "fun": "mod_watch", "__reqs__": dict(requisites), "__changed__": changed}
 
@@ -277,7 +280,9 @@ class _Driver:
             self._initialised.add(state)
 
     def _aggregated(self, instruction: CallState, machine: Machine) -> Low:
-        """Return the chunk with similar chunks merged into it by mod_aggregate, if the options and the module allow aggregation."""
+        """Return the chunk with similar chunks merged into it by mod_aggregate, if the options and the module allow
+        aggregation.
+        """
         low = instruction.low
         if instruction.node.check or low.get("__agg__") or not self._may_gather(low):
             return low
@@ -299,7 +304,10 @@ class _Driver:
         return allowed is True or (isinstance(allowed, list | tuple) and low["state"] in allowed)
 
     def _reload(self, low: Low, outcome: Mapping[str, Any]) -> None:
-        """Reload grains, pillar or modules if the chunk asks for it. Retry unavailable modules after a state that may have installed them."""
+        """Reload grains, pillar or modules if the chunk asks for it.
+
+        Retry unavailable modules after a state that may have installed them.
+        """
         wanted = frozenset([key for key in RELOADS if low.get(key)])
         if not outcome["changes"]:
             wanted -= {"reload_modules"}

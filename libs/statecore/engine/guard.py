@@ -1,7 +1,7 @@
 """Guards: the state arguments onlyif, unless, creates and check_cmd. They decide whether a state is called.
 
-A text item is a command, run by ``cmd.retcode`` in a shell on the managed host. A map item with ``fun`` calls that execution
-function. The comments are Salt's.
+A text item is a command, run by ``cmd.retcode`` in a shell on the managed host. A map item with ``fun`` calls that
+execution function. The comments are Salt's.
 
 Source: docs/state-system.md#guards
 """
@@ -34,7 +34,10 @@ class _Answer(NamedTuple):
 
 
 def guards(low: Low, ctx: Context) -> GuardVerdict | None:
-    """Evaluate all guards of a chunk in Salt's order. Return None if it has none. Raises NotAvailable for an unknown ``fun``."""
+    """Evaluate all guards of a chunk in Salt's order.
+
+    Return None if it has none. Raises NotAvailable for an unknown ``fun``.
+    """
     answers = [ask(low, ctx) for key, ask in GUARDS.items() if key in low]
     if not answers:
         return None
@@ -46,8 +49,8 @@ def guards(low: Low, ctx: Context) -> GuardVerdict | None:
 def excluded(low: Low, ctx: Context) -> bool:
     """Return True if the option ``global_state_conditions`` excludes the state on this minion.
 
-    The option maps a state ("pkg.installed"), a state module or "*" to compound targets. The state is excluded if the option names it
-    and no target matches the minion.
+    The option maps a state ("pkg.installed"), a state module or "*" to compound targets. The state is excluded if the
+    option names it and no target matches the minion.
     """
     conditions = ctx.opts.get("global_state_conditions")
     if not conditions or not isinstance(conditions, Mapping):
@@ -117,7 +120,8 @@ def _holds(item: str | dict[str, Any], low: Low, ctx: Context, *, unreachable: i
 def _function_holds(item: dict[str, Any], ctx: Context) -> bool:
     """Call an item's ``fun`` and return the truth of its result.
 
-    ``args`` are positional arguments, ``get_return`` is the path ("a:b") of a part of the result, all other keys are keyword arguments.
+    ``args`` are positional arguments, ``get_return`` is the path ("a:b") of a part of the result, all other keys are
+    keyword arguments.
     """
     keywords = {key: value for key, value in item.items() if key not in ("fun", "args", "get_return")}
     positional, keywords = resolve(list(item.get("args") or []), keywords, ctx)

@@ -1,11 +1,13 @@
-"""Order of a state run, as a state machine without side effects: ``step()`` returns an instruction, ``feed()`` takes its entry.
+"""Order of a state run, as a state machine without side effects: ``step()`` returns an instruction, ``feed()`` takes its
+entry.
 
-The machine walks the run list in order. Before a state it evaluates the state's requisites, and their requisites before them. It
-keeps its own stack, so a chain of ten thousand states causes no recursion error. A prereq's target is first run as a check in test
-mode, and the check's entry is kept in ``foreseen``; then the state with the prereq runs; then the target itself.
+The machine walks the run list in order. Before a state it evaluates the state's requisites, and their requisites before
+them. It keeps its own stack, so a chain of ten thousand states causes no recursion error. A prereq's target is first run as
+a check in test mode, and the check's entry is kept in ``foreseen``; then the state with the prereq runs; then the target
+itself.
 
-A state that runs in a parallel process is ``begun()`` and fed later. States that need it wait. Parallel states that need it are put
-off, so that other states run meanwhile.
+A state that runs in a parallel process is ``begun()`` and fed later. States that need it wait. Parallel states that need it
+are put off, so that other states run meanwhile.
 
 Source: docs/state-system.md#requisite-evaluation
 """
@@ -45,7 +47,10 @@ class LeaveOut(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Instruction: do not call the state. Its entry is that of its prereq check, because a state that had to run before it failed."""
+    """Instruction: do not call the state.
+
+    Its entry is that of its prereq check, because a state that had to run before it failed.
+    """
 
     node: Node
     low: Low
@@ -76,7 +81,8 @@ class _Visit:
 class Machine:
     """Evaluator of a graph.
 
-    ``stop(low, entry)`` returns True if the entry ends the run (failhard). ``wanted(low)`` limits the run to chunks and their requisites.
+    ``stop(low, entry)`` returns True if the entry ends the run (failhard). ``wanted(low)`` limits the run to chunks and
+    their requisites.
     """
 
     def __init__(
@@ -105,7 +111,8 @@ class Machine:
     def step(self) -> Instruction | Wait | None:
         """Return the next instruction; None when the run is over.
 
-        Answer each instruction with ``feed``, or with ``begun`` and ``feed`` later. Answer a Wait with ``feed`` for one of its nodes.
+        Answer each instruction with ``feed``, or with ``begun`` and ``feed`` later. Answer a Wait with ``feed`` for one of
+        its nodes.
         """
         while not self.stopped:
             if not self._stack and not self._begin():
@@ -159,7 +166,9 @@ class Machine:
             self._leave()
 
     def ready(self, wanted: Callable[[Low], bool]) -> list[Low]:
-        """Return the chunks that ``wanted`` accepts, that have not run, and whose requisites have been evaluated and are met, in order."""
+        """Return the chunks that ``wanted`` accepts, that have not run, and whose requisites have been evaluated and are met,
+        in order.
+        """
         return [low for position, low in enumerate(self._graph.chunks) if wanted(low) and self._may_run(Node(position))]
 
     def _may_run(self, node: Node) -> bool:
@@ -176,7 +185,10 @@ class Machine:
         assert not any(self._done(node) for node in self._open)
 
     def _begin(self) -> bool:
-        """Enter a node that was put off and can run now, else the next node of the run list without an entry. Return False if none is left."""
+        """Enter a node that was put off and can run now, else the next node of the run list without an entry.
+
+        Return False if none is left.
+        """
         for node in self._put_off:
             if not any(need in self._busy or need in self._put_off for need in self._direct(node)):
                 del self._put_off[node]
@@ -280,7 +292,10 @@ class Machine:
         return list(names)
 
     def _cycle(self, node: Node, needed: Node) -> LeaveOut:
-        """Return the failure of a requisite that needs itself. The compiler refuses such SLS files; literal low data may contain one."""
+        """Return the failure of a requisite that needs itself.
+
+        The compiler refuses such SLS files; literal low data may contain one.
+        """
         nodes = [visit.node for visit in self._stack]
         ring = [*nodes[nodes.index(needed) :], needed]
         names = " -> ".join(requisite_name(self._graph.chunks[each.position]) for each in ring)

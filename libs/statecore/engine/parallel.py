@@ -58,7 +58,10 @@ class Children:
         self._running[instruction.node] = _Child(instruction, pid, ours)
 
     def finished(self, nodes: Collection[Node]) -> tuple[CallState, RunningEntry]:
-        """Wait until one of these states ends. Return its instruction and its entry; a child that died gives a failed entry."""
+        """Wait until one of these states ends.
+
+        Return its instruction and its entry; a child that died gives a failed entry.
+        """
         with selectors.DefaultSelector() as selector:
             for node in nodes:
                 selector.register(self._running[node].pipe, selectors.EVENT_READ, node)

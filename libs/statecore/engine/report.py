@@ -15,7 +15,10 @@ from statecore.model.types import RunningEntry
 def ran(
     low: Mapping[str, Any], outcome: Mapping[str, Any], number: int, started: datetime, took: timedelta
 ) -> RunningEntry:
-    """Return the entry of a state that was called. ``started`` is local time; the entry's duration is milliseconds with three decimals."""
+    """Return the entry of a state that was called.
+
+    ``started`` is local time; the entry's duration is milliseconds with three decimals.
+    """
     return {
         **outcome,
         "__sls__": low.get("__sls__"),

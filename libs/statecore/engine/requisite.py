@@ -1,8 +1,10 @@
-"""Meaning of each requisite: the table ``REQUISITES``, and the rules that make one decision of all requisites of a state. Pure.
+"""Meaning of each requisite: the table ``REQUISITES``, and the rules that make one decision of all requisites of a state.
 
-A row's ``look`` maps the entry of one target to a Seen. Its ``fold`` joins the Seen values of all targets of one kind: ``_any``
-kinds need one good target, ``onfail_all`` needs all. ``RULES`` are read from top to bottom over all that was seen; the first that
-fits decides. Requisites are evaluated in the order of ``REQUISITES`` (as in Salt 3008).
+Pure.
+
+A row's ``look`` maps the entry of one target to a Seen. Its ``fold`` joins the Seen values of all targets of one kind:
+``_any`` kinds need one good target, ``onfail_all`` needs all. ``RULES`` are read from top to bottom over all that was seen;
+the first that fits decides. Requisites are evaluated in the order of ``REQUISITES`` (as in Salt 3008).
 
 Source: docs/state-system.md#requisite-evaluation
 """
@@ -36,7 +38,10 @@ class Seen(Enum):
 
 
 class Decision(Enum):
-    """Decision about a state after its requisites have been evaluated. FAIL and the members below it do not run the state."""
+    """Decision about a state after its requisites have been evaluated.
+
+    FAIL and the members below it do not run the state.
+    """
 
     RUN = auto()
     #: Run the state; then its mod_watch if the state changed nothing itself.
@@ -171,7 +176,10 @@ NOT_RUN: Mapping[Decision, tuple[bool, str]] = {
 
 
 def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
-    """Return the set of Seen values of these targets' entries, before ``fold``. Sets of parts of a target list can be joined."""
+    """Return the set of Seen values of these targets' entries, before ``fold``.
+
+    Sets of parts of a target list can be joined.
+    """
     row = REQUISITES[kind]
     seen: set[Seen] = set()
     for entry in entries:
@@ -184,7 +192,10 @@ def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
 
 
 def decide(by_kind: Mapping[str, set[Seen]]) -> Decision:
-    """Return the decision about a state. ``by_kind`` maps each kind of its requisites to the Seen values of their targets."""
+    """Return the decision about a state.
+
+    ``by_kind`` maps each kind of its requisites to the Seen values of their targets.
+    """
     seen: set[Seen] = set()
     for kind, found in by_kind.items():
         seen |= REQUISITES[kind].fold(found)

@@ -1,7 +1,7 @@
 """Slots: arguments that are computed when the state runs (``__slot__:salt:test.echo(x)``).
 
-A slot is a whole text argument, or a text at most two levels deep in a list or map argument. ``.key.key`` behind the call picks a
-part of the result; ``~ text`` appends to a text result. A malformed slot is left unchanged and logged, as in Salt.
+A slot is a whole text argument, or a text at most two levels deep in a list or map argument. ``.key.key`` behind the call
+picks a part of the result; ``~ text`` appends to a text result. A malformed slot is left unchanged and logged, as in Salt.
 
 Source: docs/state-system.md#slots
 """
