@@ -1,8 +1,8 @@
-"""What a shell offers for the word at the cursor: ``saltern complete WORDS...``, called by the scripts of ``saltern completion``.
+"""Completion candidates for the word at the cursor: ``saltern complete WORDS...``, called by the shells' scripts.
 
-It is asked at each press of a key, so nothing heavy is imported: functions, runners and options come from ``names.json``, which
-`make docs` writes; minions, keys and node groups from a file that is as old as ``_FRESH`` at most where the master answers, and
-is renewed in the background where it is older.
+It runs at each press of Tab, so it imports little. Functions, runners and options come from ``names.json``, which `make docs`
+writes. Minions, keys and node groups come from a cache file, which is renewed in the background when it is older than
+20 seconds.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class CommandLine(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints candidates, one a line; exit code 0 whatever happens: a shell has nobody to show an error to."""
+    """Print the candidates, one a line. Always return 0: a shell cannot show an error at this point."""
     with open(NAMES, encoding="utf-8") as file:
         names: dict[str, Any] = json.load(file)
     line = parsed(argv, names)
@@ -106,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parsed(words: Sequence[str], names: Mapping[str, Any]) -> CommandLine:
-    """The line as these words; the last one is at the cursor. bash takes ``--out=js`` for three words."""
+    """The command line as a CommandLine; the last word is at the cursor. bash splits ``--out=js`` into three words."""
     joined: list[str] = []
     for word in words:
         if joined and (word == "=" or joined[-1].endswith("=")) and joined[-1].startswith("--"):
@@ -135,7 +135,7 @@ def parsed(words: Sequence[str], names: Mapping[str, Any]) -> CommandLine:
 
 
 def candidates(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str]:
-    """What may stand at the cursor, sorted. ``ask`` tells what the master knows; it is called where that is wanted alone."""
+    """Sorted candidates for the word at the cursor. ``ask`` is called only if names from the master are needed."""
     if line.option:
         return _fitting(_of_option(line, names, ask), line.word)
     if line.word.startswith("-"):
@@ -179,7 +179,7 @@ def _of_place(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str
 
 
 def _of_call(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list[str]:
-    """A function, several of them with commas, or the SLS files that a state run is about."""
+    """Candidates for the words after the target: a function, several with commas, or SLS names for a state run."""
     if not before:
         return _in_list(names["functions"], word)
     if before[0] in _DOCUMENTS:
@@ -198,14 +198,14 @@ def _fitting(found: Iterable[str], word: str) -> list[str]:
 
 
 def _in_list(found: Iterable[str], word: str) -> list[str]:
-    """The same for the last of several names."""
+    """Candidates for the last of several names that are separated by commas."""
     said, comma, last = word.rpartition(",")
     named = set(said.split(","))
     return [f"{said}{comma}{name}" for name in _fitting(found, last) if name not in named]
 
 
 def _sls_names() -> list[str]:
-    """SLS files of the trees that lie on this machine, by the names that state.apply takes."""
+    """SLS names of the state trees on this machine, as state.apply takes them."""
     names: list[str] = []
     for root in known("minions").get("file_roots", ()):
         left = _MOST_FILES
@@ -221,10 +221,10 @@ def _sls_names() -> list[str]:
 
 
 def known(about: str) -> Mapping[str, Any]:
-    """What the master said last: of "minions" ``minions``, ``nodegroups`` and ``file_roots``, of "keys" ids by state; {} where
-    it never answered.
+    """Names from the master: for "minions" ``minions``, ``nodegroups`` and ``file_roots``, for "keys" ids by state.
 
-    Where that is too old it is used all the same, and asked for anew beside us; where nothing is known it is waited for.
+    Old names are returned while new ones are fetched in the background. Without a cache file the call waits 1.5 seconds for the
+    master; the result is {} if it does not answer.
     """
     path = kept(about)
     try:
@@ -244,13 +244,13 @@ def known(about: str) -> Mapping[str, Any]:
 
 
 def _started(words: Sequence[str]) -> int:
-    """A process of its own, which says nothing; its number. (``subprocess`` would take longer to import than all else.)"""
+    """Start a background process without output and return its pid. ``subprocess`` would take long to import."""
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
     return os.posix_spawn(words[0], list(words), os.environ, file_actions=silent, setsid=True)
 
 
 def _ended(process: int, seconds: float) -> bool:
-    """Whether it ended within that time."""
+    """Return whether the process ended within this number of seconds."""
     watched = os.pidfd_open(process)
     try:
         poll = select.poll()
@@ -261,7 +261,7 @@ def _ended(process: int, seconds: float) -> bool:
 
 
 def kept(about: str) -> Path:
-    """The file, of this user and this configuration alone."""
+    """Path of the cache file for this user and this configuration."""
     config = os.environ.get("SALT_CONFIG_DIR", "/etc/salt").strip("/").replace("/", "-")
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home, "saltern", f"{about}-{config}.json")

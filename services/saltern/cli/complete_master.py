@@ -1,4 +1,7 @@
-"""Asks the master for what shells complete: ``python -m saltern.cli.complete_master minions|keys FILE``."""
+"""Fetches names for completion from the master: ``python -m saltern.cli.complete_master minions|keys FILE``.
+
+It runs in the background of ``saltern complete``, which reads the file.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ _PATIENCE = 3.0
 
 
 def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
-    """Of "keys" the ids by state; of "minions" their ids, names of node groups, and the directories of the state tree.
+    """For "keys" the ids by state of their key. For "minions" their ids, the node groups, and the state tree's directories.
 
-    What this client may not ask, or nobody answers, is left out.
+    Names that this client may not read, or that the master does not deliver, are missing.
     """
     options = context.load(None)
     found: dict[str, Any] = {}
@@ -39,13 +42,13 @@ def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
 
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
-    """The file, whole, and for its owner alone: ids of hosts are nobody else's."""
+    """Write the file atomically, readable by its owner only, because it holds ids of hosts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     atomic_file.write(path, json.dumps(found), 0o600)
 
 
 def main(argv: list[str]) -> int:
-    """Exit code 0; 1 where there is no configuration, or no place for the file."""
+    """Write the file. Return the exit code: 0; 1 if the configuration or the file is unusable."""
     try:
         write(Path(argv[1]), asked(argv[0], CommandContext()))
     except (ConfigError, OSError) as error:

@@ -11,7 +11,7 @@ SHELLS = ("bash", "fish", "zsh")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0; 64 for another shell."""
+    """Print the completion script of a shell. Return the exit code: 0; 64 for an unknown shell."""
     parser = argparse.ArgumentParser(prog="saltern completion", description=__doc__)
     parser.add_argument("shell", choices=SHELLS)
     sys.stdout.write(script(parser.parse_args(argv).shell))
@@ -19,5 +19,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 def script(shell: str) -> str:
-    """The script of a shell."""
+    """Completion script for ``bash``, ``fish`` or ``zsh``."""
     return Path(__file__).with_name("shells").joinpath(shell).read_text("utf-8")

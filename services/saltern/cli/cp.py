@@ -1,6 +1,6 @@
-"""``salt-cp``: files of this machine, brought to minions through the master, in chunks and in order.
+"""The command ``salt-cp``: copies files of this machine to minions, in chunks.
 
-Each chunk is a job; the next is sent to those minions that took the one before it.
+Each chunk is a job. The next chunk is sent to the minions that confirmed the one before.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EX_SOURCE = 42
 
 
 class Item(NamedTuple):
-    """One thing to bring."""
+    """One file or empty directory to copy."""
 
     #: None: an empty directory.
     source: Path | None
@@ -60,17 +60,17 @@ class Item(NamedTuple):
 
 
 def main() -> int:
-    """Entry point of ``salt-cp``; returns the exit code."""
+    """Run the command ``salt-cp`` and return the exit code."""
     return run(sys.argv[1:])
 
 
 def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
-    """``salt-cp`` with these words."""
+    """Run ``salt-cp`` with these arguments and return the exit code."""
     return run_guarded(lambda: _salt_cp(_parse(argv), context or CommandContext()))
 
 
 def items(sources: Sequence[str], dest: str) -> list[Item]:
-    """What to bring where. Raises CommandError (exit code 42) for a source that is not there or cannot be sent."""
+    """Files and empty directories to copy, with their destinations. Raise CommandError (exit code 42) for an invalid source."""
     if "" in sources:
         # To Path it would mean the directory that the operator is in.
         raise CommandError("'' does not exist", EX_SOURCE)
@@ -93,12 +93,12 @@ def items(sources: Sequence[str], dest: str) -> list[Item]:
 
 
 def _own_name(source: Path) -> str:
-    """The name of a source; of ``..`` that of the directory, of a link the link's."""
+    """Name of a source: for ``..`` the directory's real name, for a link the link's name."""
     return source.resolve().name if source.name in ("", "..") else source.name
 
 
 def _below(path: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """The files at and below a path, and the empty directories, in order. ``above``: the real directories that it lies in."""
+    """Yield the files and empty directories at and below a path. ``above``: real paths of the directories around it."""
     if fault := _fault(path, above):
         raise CommandError(fault, EX_SOURCE)
     if not path.is_dir():
@@ -112,7 +112,7 @@ def _below(path: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
 
 
 def _fault(path: Path, above: tuple[Path, ...]) -> str:
-    """Why a path cannot be sent, "" when it can: told of every file before the first is sent."""
+    """Reason why a path cannot be sent; empty if it can. All sources are checked before the first is sent."""
     if not path.exists():
         leads = f" leads to {path.readlink()}, which" if path.is_symlink() else ""
         return f"{path}{leads} does not exist"
@@ -131,8 +131,7 @@ def _fault(path: Path, above: tuple[Path, ...]) -> str:
 
 
 def chunks(path: Path, *, compressed: bool) -> Iterator[bytes]:
-    """The file in pieces that a job carries; an empty file is one piece of nothing. Raises CommandError (exit code 42) when it
-    cannot be read."""
+    """Yield the file in base64 chunks; an empty file is one empty chunk. Raise CommandError (exit code 42) if it is unreadable."""
     try:
         with path.open("rb") as file:
             piece = file.read(CHUNK)
@@ -188,7 +187,7 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
 
 
 def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, Any]:
-    """Minion -> True, or what went wrong there first."""
+    """Copy one item. Return {minion id: True, or the first error of this minion}."""
     if item.source is None:
         directory: dict[str, Any] = send(*target, {"dest": item.remote, "chunk": None})
         return directory
@@ -247,7 +246,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def parser() -> CommandParser:
-    """The options of ``salt-cp``."""
+    """Parser for the command line of ``salt-cp``."""
     made = CommandParser(
         "salt-cp",
         "salt-cp [options] '<target>' SOURCE [SOURCE ...] DEST",

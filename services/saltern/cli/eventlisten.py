@@ -1,4 +1,7 @@
-"""``eventlisten``: shows events of the master's bus as they fire, tag and data (seed 004)."""
+"""The command ``eventlisten``: prints tag and data of the master's events as they fire.
+
+Source: docs/protocol.md#event-tags
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,17 @@ Exit codes: 0 done; 64 wrong command line; 69 the event bus does not answer; 78 
 
 
 def main() -> int:
-    """Entry point of ``eventlisten``; returns the exit code."""
+    """Run the command ``eventlisten`` and return the exit code."""
     return run(sys.argv[1:])
 
 
 def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
-    """``eventlisten`` with these words."""
+    """Run ``eventlisten`` with these arguments and return the exit code."""
     return run_guarded(lambda: _listen(parser().parse(argv), context or CommandContext()))
 
 
 def shown(tag: str, data: Mapping[str, Any], now: datetime) -> str:
-    """One event as text, in the look of Salt's script."""
+    """One event as text, in the format of Salt's script."""
     fired = now.strftime("%a %b %-d %H:%M:%S %Y")
     return f"Event fired at {fired}\n{'*' * 25}\nTag: {tag}\nData:\n{pformat(dict(data))}\n"
 
@@ -76,7 +79,7 @@ def _count(text: str) -> int:
 
 
 def parser() -> CommandParser:
-    """The options of ``eventlisten``."""
+    """Parser for the command line of ``eventlisten``."""
     made = CommandParser(
         "eventlisten",
         "eventlisten [options] [TAG ...]",

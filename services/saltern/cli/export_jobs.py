@@ -1,4 +1,4 @@
-"""``salt-run jobs.export``: jobs as lines of JSON, newest first, page by page; no more than a page is held in memory."""
+"""``salt-run jobs.export``: writes jobs as lines of JSON, newest first. At most one page of jobs is in memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _TEXTS = ("user", "fun", "tgt", "where")
 
 
 def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> int:
-    """Writes a line for each job that the filters mean: {jid, fun, arg, tgt, ..., job: {created, expected, returned, ...}}.
+    """Write one line of JSON for each job that matches the filters: {jid, fun, arg, tgt, ..., job: {created, expected, ...}}.
 
-    ``file``: there, and all of it or nothing; else to the output. ``returns``: behind each job a line for each return, with
-    ``jid`` and ``id``. ``limit``: at most so many jobs; without it all. Raises CommandError, ControlError, ControlTimeout.
+    ``file``: path of the output file, which is written completely or not at all; default: standard output.
+    ``returns=True``: after each job one line for each return, with ``jid`` and ``id``. ``limit``: largest number of jobs;
+    default: all. Raises CommandError, ControlError, ControlTimeout.
     """
     words = dict(kwarg)
     file, returns = words.pop("file", None), words.pop("returns", False)
@@ -47,7 +48,7 @@ def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[Any], kw
 
 
 def _lines(control: ControlClient, words: Mapping[str, Any], *, returns: bool) -> Iterator[list[str]]:
-    """Pages of lines, none of them empty."""
+    """Yield pages of lines; no page is empty."""
     left = _limit(words.get("limit"))
     cursor = words.get("cursor", "")
     while left is None or left > 0:
@@ -103,7 +104,7 @@ def _limit(given: Any) -> int | None:
 
 @contextlib.contextmanager
 def _whole_file(path: Path) -> Iterator[Callable[[str], object]]:
-    """Writes beside the file and puts it in its place at the end. Raises CommandError where that cannot be."""
+    """Write a temporary file and rename it at the end. Raise CommandError if that fails."""
     try:
         with (
             atomic_file.replacement(path) as new,

@@ -1,4 +1,4 @@
-"""How far a job is, as text: one bar for a terminal, a line for each change elsewhere. Pure; ``watch_job`` feeds and prints it."""
+"""The progress of a job as text: one bar for a terminal, one line for each change elsewhere. Does no I/O."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORDER = ("failed", "running", "waiting", "offline", *GIVEN_UP)
 
 @dataclass
 class Part:
-    """The job on one minion."""
+    """State of the job on one minion."""
 
     state: str
     #: Whether a return said failure; None until somebody knows.
@@ -42,7 +42,7 @@ class Part:
 
     @property
     def said(self) -> str:
-        """The state in the words of the bar."""
+        """The state as it is printed."""
         if self.state == "returned":
             return "failed" if self.failed else "returned"
         return _SAID.get(self.state, self.state)
@@ -50,12 +50,12 @@ class Part:
 
 @dataclass
 class JobProgress:
-    """A job as its watcher knows it."""
+    """Progress of a job on all of its minions."""
 
     parts: dict[str, Part] = field(default_factory=dict)
 
     def update(self, status: Mapping[str, Any]) -> list[str]:
-        """Takes over what the master told (``job_status``); minions whose state is another one now, sorted."""
+        """Use the master's answer to ``job_status``. Return the minions whose state changed, sorted."""
         changed = []
         for minion, told in sorted(status["minions"].items()):
             part = self.parts.setdefault(minion, Part(""))
@@ -70,7 +70,7 @@ class JobProgress:
         return changed
 
     def returned(self, minion: str, *, failed: bool) -> bool:
-        """A return; False when it was known, result and all."""
+        """Record a return. Return False if it was known already with its result."""
         part = self.parts.get(minion)
         if part is None or (part.state == "returned" and part.failed is not None):
             return False
@@ -78,27 +78,27 @@ class JobProgress:
         return True
 
     def went(self, minion: str, of: int) -> None:
-        """One more state of a minion's state run is done."""
+        """Count one finished state of a minion's state run. ``of``: number of all its states."""
         part = self.parts.get(minion)
         if part is not None:
             part.done, part.of = part.done + 1, of
 
     def results_wanted(self) -> list[str]:
-        """Minions that returned, nobody knows what."""
+        """Minions that returned, and whose result is not known yet."""
         return sorted(minion for minion, part in self.parts.items() if part.state == "returned" and part.failed is None)
 
     @property
     def complete(self) -> bool:
-        """Whether nobody is waited for."""
+        """Whether each minion has returned or was given up."""
         return all(part.state == "returned" or part.state in GIVEN_UP for part in self.parts.values())
 
     @property
     def succeeded(self) -> bool:
-        """Whether everybody returned, and nobody a failure."""
+        """Whether each minion returned success."""
         return all(part.state == "returned" and not part.failed for part in self.parts.values())
 
     def summary(self) -> str:
-        """``3/5 returned, 1 failed, 1 running``: what is zero is left out."""
+        """Counts by state, for example ``3/5 returned, 1 failed, 1 running``; zeros are left out."""
         said = Counter(part.said for part in self.parts.values())
         back = said["returned"] + said["failed"]
         pieces = [f"{back}/{len(self.parts)} returned"]
@@ -108,7 +108,7 @@ class JobProgress:
         return ", ".join(pieces)
 
     def bar(self, seconds: float, columns: int) -> str:
-        """The line of the terminal, cut to its width: a line that wraps cannot be drawn over."""
+        """The progress bar, cut to the terminal's width: a line that wraps cannot be overwritten."""
         ended = sum(part.state == "returned" or part.state in GIVEN_UP for part in self.parts.values())
         words = f"] {self.summary()}, {_clock(seconds)}"
         width = min(max(columns - 2 - len(words), _NARROW), _WIDTH)
@@ -116,7 +116,7 @@ class JobProgress:
         return f"[{'#' * filled}{'-' * (width - filled)}{words}"[: max(columns - 1, 1)]
 
     def line(self, minion: str, now_ms: int) -> str:
-        """What became of one minion."""
+        """Text about one minion. ``now_ms``: the master's time in milliseconds since 1970."""
         part = self.parts[minion]
         words = f"{minion}: {part.said}"
         if part.late:

@@ -1,4 +1,7 @@
-"""``salt-key``: the keys of minions, through the master's wheel; key files are made on the machine where it runs."""
+"""The command ``salt-key``: manages the keys of minions through the master's wheel functions.
+
+Key files are made on the machine where the command runs.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +61,12 @@ _OF_LOSS = ("rotate_aes_key", "preserve_minions")
 
 
 def main() -> int:
-    """Entry point of ``salt-key``; returns the exit code."""
+    """Run the command ``salt-key`` and return the exit code."""
     return run(sys.argv[1:])
 
 
 def run(argv: Sequence[str], context: CommandContext | None = None, ask: Callable[[str], str] = input) -> int:
-    """``salt-key`` with these words; ``ask`` puts the question whether to proceed."""
+    """Run ``salt-key`` with these arguments and return the exit code. ``ask``: asks the operator whether to proceed."""
     return run_guarded(lambda: _salt_key(parse_flags(argv), context or CommandContext(), ask))
 
 
@@ -85,7 +88,7 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
 
 
 def wheel(control: ControlClient, fun: str, **kwarg: Any) -> Any:
-    """What a function of the wheel answers. Raises ControlError, ControlTimeout."""
+    """Result of a wheel function. Raise ControlError, ControlTimeout."""
     return control.call("wheel", timeout=CONTROL_PATIENCE, fun=fun, kwarg=kwarg)
 
 

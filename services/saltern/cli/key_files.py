@@ -1,4 +1,4 @@
-"""``salt-key``'s actions on files: key pairs, the signature of the master's key, and a stock master's directory of keys."""
+"""Actions of ``salt-key`` on files: key pairs, the signature of the master's key, import and export of a ``pki_dir``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AT_ONCE = 500
 
 
 def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer) -> int:
-    """``--gen-keys``: makes a pair and shows its fingerprint."""
+    """``--gen-keys``: make a key pair and print its fingerprint. Return the exit code."""
     public, _ = make_pair(flags.gen_keys_dir, name, keysize=flags.keysize, user=flags.user)
     printer.show({"return": public.fingerprint(flags.finger_hash or options.hash_type)}, "nested")
     return Exit.OK
@@ -38,7 +38,7 @@ def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, print
 def gen_signature(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--gen-signature``: signs the master's public key."""
+    """``--gen-signature``: sign the master's public key. Return the exit code."""
     sign_master(
         flags.signature_path,
         options.master_sign_key_name,
@@ -57,9 +57,9 @@ def gen_signature(
 def preseed(
     minion: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--preseed``: the master accepts a minion that has not come yet: the key of ``--pub``, or a pair that is made here.
+    """``--preseed``: let the master accept a minion's key before its first sign-in. Return the exit code.
 
-    Refused by the master, or without its answer, what was made is taken away again.
+    The key is that of ``--pub``, or a new pair. A new pair is removed again if the master refuses or does not answer.
     """
     made: list[Path] = []
     if flags.pub:
@@ -87,7 +87,10 @@ def preseed(
 def import_keys(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--import``: takes all keys of a ``pki_dir``. Twice is as good as once, also after a failure in the middle."""
+    """``--import``: send all keys of a ``pki_dir`` to the master. Return the exit code.
+
+    The command may be repeated, also after it was interrupted.
+    """
     held = read_keys(Path(word))
     say = (lambda text: None) if flags.quiet else printer.say
     for path, why in held.passed.items():
@@ -116,7 +119,10 @@ def import_keys(
 def export_keys(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--export``: writes all keys as a stock master keeps them. The master's own key is `saltern export`'s."""
+    """``--export``: write all minion keys in the layout of Salt's ``pki_dir``. Return the exit code.
+
+    The master's own key is written by `saltern export`.
+    """
     ids: dict[str, list[str]] = wheel("key.list_all")
     keys: dict[str, dict[str, str]] = {name: {} for name in LISTS}
     for portion in _portions({name: dict.fromkeys(minions, "") for name, minions in ids.items()}):
@@ -130,7 +136,7 @@ def export_keys(
 
 
 def _portions(keys: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, dict[str, str]]]:
-    """The same in pieces that a worker is soon done with."""
+    """Yield the keys in portions of 500, so that no request takes long."""
     for name, pems in keys.items():
         rest = iter(pems.items())
         while piece := dict(islice(rest, _AT_ONCE)):
@@ -151,10 +157,10 @@ SMALLEST, LARGEST = 2048, 16384
 
 
 def make_pair(directory: Path, name: str, *, keysize: int, user: str = "") -> tuple[PublicKey, list[Path]]:
-    """``<name>.pem`` and ``<name>.pub``; the public key, and the files that were made.
+    """Make ``<name>.pem`` and ``<name>.pub``. Return (public key, files that were made).
 
-    A key that is there is kept, and its public key written beside it where that is missing. ``user`` owns what was made.
-    Raises CommandError.
+    An existing private key is kept, and its missing public key is written. ``user``: owner of new files. ``keysize``: bits.
+    Raise CommandError.
     """
     if not is_minion_id(name):
         raise CommandError(f"'{name}' is no name for a key: it becomes the name of files", Exit.USAGE)
@@ -176,7 +182,7 @@ def make_pair(directory: Path, name: str, *, keysize: int, user: str = "") -> tu
 
 
 def remove(paths: list[Path]) -> None:
-    """Takes back what was made."""
+    """Remove the files of a failed action."""
     for path in paths:
         path.unlink(missing_ok=True)
 
@@ -193,9 +199,9 @@ def sign_master(
     algorithm: str,
     ask: Callable[[], str],
 ) -> Path:
-    """Signs the master's public key with ``<name>.pem``; the file ``signature`` in ``directory`` that says so in base64.
+    """Sign the master's public key with ``<name>.pem`` and return the path of the signature file (base64).
 
-    ``private`` and ``public`` name other key files; ``ask`` fetches the master's own. Raises CommandError.
+    ``private`` and ``public`` name other key files. ``ask`` fetches the public key from the master. Raise CommandError.
     """
     if private and not Path(private).is_file():
         raise CommandError(f"Private-key {private} does not exist")
@@ -220,7 +226,7 @@ def sign_master(
 
 
 def read_private(path: Path) -> PrivateKey:
-    """A private key's file. Raises CommandError."""
+    """Private key from a file. Raise CommandError."""
     try:
         return PrivateKey.from_pem(path.read_bytes())
     except OSError as error:
@@ -259,20 +265,20 @@ _MAX_BYTES = 64 * 1024
 
 @dataclass
 class Held:
-    """What a directory holds: ``keys``, and what of it is no key of a minion, with the reason."""
+    """The keys of a directory (list -> {minion id: PEM}), and the files that are no minion keys, with the reason."""
 
     keys: dict[str, dict[str, str]] = field(default_factory=dict)
     passed: dict[str, str] = field(default_factory=dict)
 
     def count(self) -> int:
-        """How many keys."""
+        """Number of keys."""
         return sum(map(len, self.keys.values()))
 
 
 def read_keys(pki: Path) -> Held:
-    """All minion keys below a master's ``pki_dir``. Raises CommandError for what is no such directory, or cannot be read.
+    """All minion keys below a master's ``pki_dir``. Raise CommandError if the directory is none or cannot be read.
 
-    Hidden files are Salt's own indices and are not looked at.
+    Hidden files are ignored: they are Salt's indices.
     """
     found = [name for name in LISTS if (pki / name).is_dir()]
     if not found:
@@ -315,10 +321,10 @@ def _wrong(minion: str, pem: str) -> str:
 
 
 def write_keys(pki: Path, keys: Keys) -> list[Path]:
-    """Lays keys into a directory as a stock master reads them; the files that were written.
+    """Write keys in the layout of Salt's ``pki_dir`` and return the files that were written.
 
-    Every list gets its directory. What is there already and the same stays; anything else there is somebody's: CommandError
-    names it, and nothing is written.
+    Each list gets a directory. Files with the same content are kept. If any other file exists, nothing is written and CommandError
+    names the file.
     """
     wanted = {pki / name / minion: pem for name in LISTS for minion, pem in keys.get(name, {}).items()}
     here = [path for name in LISTS for path in (pki / name).glob("*")]

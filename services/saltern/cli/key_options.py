@@ -38,7 +38,7 @@ _SMALLEST, _LARGEST = 2048, 16384
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """The options; ``action`` is (what to do, the ids or files that are meant). Raises SystemExit 64 for a wrong line."""
+    """Parse the command line. ``action`` is (name of the action, its ids or files). Raise SystemExit 64 for a wrong one."""
     made = parser()
     flags = made.parse(argv)
     if flags.words:
@@ -51,12 +51,12 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def list_named(word: str) -> str:
-    """The list that a word of ``--list`` means; empty: none."""
+    """Name of the key list for a word of ``--list``; empty for an unknown word."""
     return next((name for start, name in _LISTS.items() if word.startswith(start)), "")
 
 
 class _Action(argparse.Action):
-    """Remembers which action was asked for, and the match; ``const`` is (action, match or None: the option's word)."""
+    """Stores the action and its match. ``const`` is (action, match); match None: the option's argument is the match."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         action, match = self.const
@@ -89,7 +89,7 @@ _WORDS = {"list": "WORD", "gen-keys": "NAME", "preseed": "ID", "import": "DIR", 
 
 
 def parser() -> CommandParser:
-    """The options."""
+    """Parser for the command line of ``salt-key``."""
     # -l is --list here, as in Salt.
     made = CommandParser(
         "salt-key", "salt-key [options]", "Manages the keys of minions.", _EPILOG, log_flags=("--log-level",)

@@ -1,4 +1,4 @@
-"""The words that ``salt`` prints around the returns: Salt's own, since scripts look for them."""
+"""Texts that ``salt`` prints around the returns. They are Salt's own where scripts may look for them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SILENT = "Minion did not return."
 def no_response(
     jid: str, known: Mapping[str, Any] | None = None, part: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What stands in the place of a return that did not come.
+    """Load that replaces a missing return.
 
-    ``known``: what the master knows of the minion; ``part``: of the job on it (``job_status``), with ``now``. Salt's words are
-    said only where they are true: of a minion that works on the job they are not.
+    ``known``: what the master knows about the minion (``key``, ``age``). ``part``: state of the job on the minion, with ``now``.
+    Salt's text "Minion did not return" is used only if the minion is not working on the job.
     """
     state = str((part or {}).get("state", "expected"))
     first, why = _STATES.get(state, _STATES["expected"])
@@ -39,7 +39,7 @@ def no_response(
 
 
 def waits(jid: str, until_ms: int, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What stands in the place of the return of a minion that the job waits for (``--when-back``): nothing has failed."""
+    """Load that replaces the return of a minion that the job waits for (``--when-back``). It is no failure."""
     until = datetime.fromtimestamp(until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = [f"The job waits for this minion until {until}."]
     if known:
@@ -68,9 +68,10 @@ _ABOUT_MINION = ("expected", "offline", "delivered", "lost", "expired")
 
 
 def about_minion(known: Mapping[str, Any], *, took: bool = False) -> str:
-    """A sentence on a silent minion: ``key`` is the state of its key, ``age`` seconds since it was heard of (None: never).
+    """Sentence about a silent minion: the state of its key, or when the master last heard of it.
 
-    ``took``: what it did with the job is known.
+    ``known``: ``key`` is the state of the key, ``age`` the seconds since the last message (None: never).
+    ``took``: True if the state of the job on the minion is known.
     """
     key, age = known.get("key"), known.get("age")
     if key != "accepted":
@@ -90,6 +91,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def duration(seconds: float) -> str:
+    """The duration as text with its two largest units, for example "2 h 5 min"."""
     left = int(seconds)
     parts: list[str] = []
     for size, name in _UNITS:
@@ -100,12 +102,12 @@ def duration(seconds: float) -> str:
 
 
 def later(jid: str) -> str:
-    """Where to find the returns of a job that is left to itself."""
+    """Text that tells how to look up the returns of a job that is still running."""
     return f"This job's jid is: {jid}\n" + _LATER.format(jid=jid)
 
 
 def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
-    """The line about the job before its returns; empty: none."""
+    """Text about the job before its returns; empty without ``--verbose`` and ``--show-jid``."""
     if verbose:
         line = f"Executing job with jid {jid}"
         return f"{line}\n{'-' * len(line)}\n"
@@ -113,12 +115,12 @@ def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
 
 
 def is_silent(load: Mapping[str, Any]) -> bool:
-    """Whether the load is ``no_response``."""
+    """Return whether the load replaces a missing return."""
     return load.get("out") == "no_return"
 
 
 def summary(loads: Mapping[str, Mapping[str, Any]], *, verbose: bool) -> str:
-    """``--summary``; verbose names the minions."""
+    """Text of ``--summary``. ``verbose``: also list the ids of minions that failed or did not return."""
     silent = [minion for minion, load in loads.items() if is_silent(load)]
     failed = [minion for minion, load in loads.items() if not is_silent(load) and retcode_of(load)]
     rule = "-" * 43
@@ -149,7 +151,7 @@ _COUNTED: Mapping[str, str] = {
 
 
 def documentation(loads: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Function and text of what sys.doc returned, each function once, sorted."""
+    """Yield (function, documentation) from the returns of sys.doc: each function once, sorted."""
     found: dict[str, str] = {}
     for load in loads.values():
         docs = load["return"]
@@ -164,7 +166,7 @@ _WIDTH = 30
 
 @dataclass
 class Progress:
-    """Counts returns; draws over its own last line while that is the last on the terminal."""
+    """The progress bar of ``--progress``, drawn over the terminal's last line."""
 
     say: Callable[[str], object]
     expected: int = 0
@@ -173,18 +175,18 @@ class Progress:
     silent: int = 0
 
     def expect(self, minions: int) -> None:
-        """So many more minions are to return."""
+        """Add this number of minions to those that are expected to return."""
         self.expected += minions
         self._draw()
 
     def came(self, *, failed: bool) -> None:
-        """A minion returned."""
+        """Count a return."""
         self.returned += 1
         self.failed += failed
         self._draw()
 
     def lost(self) -> None:
-        """A minion will not return."""
+        """Count a minion that will not return."""
         self.silent += 1
         self._draw()
 
@@ -197,7 +199,7 @@ class Progress:
         return f"[{bar}] {self.returned}/{self.expected} returned, {self.failed} failed, {running} running"
 
     def clear(self) -> None:
-        """Makes room for a return, or for the end."""
+        """Remove the bar from the terminal."""
         if self.expected:
             self.say("\r\033[K")
 

@@ -1,4 +1,4 @@
-"""The command line of ``salt`` as a value: whom it addresses, what is to run there, and how to show it."""
+"""The command line of ``salt`` as a value: the target, the functions with their arguments, and the options."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Exit codes: 0 done; 1 a minion failed or did not return, or the master refused; 
 
 @dataclass(frozen=True)
 class SaltRequest:
-    """One call of ``salt``."""
+    """One parsed command line of ``salt``."""
 
     tgt: str | list[str]
     tgt_type: str
@@ -62,7 +62,7 @@ class SaltRequest:
 
 
 def parse_request(argv: Sequence[str]) -> SaltRequest:
-    """Reads the command line. Raises SystemExit 64 for a wrong one, 0 after --help and --version."""
+    """Parse the command line. Raise SystemExit: 64 for a wrong one, 0 after --help and --version."""
     made = parser()
     flags = made.parse([f"{word}={_A_DAY}" if word == "--when-back" else word for word in argv])
     if flags.when_back and (flags.batch or flags.batch_safe_limit):
@@ -100,12 +100,12 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
 
 
 def names_of(target: str) -> list[str]:
-    """The ids of a list target."""
+    """Minion ids of a list target."""
     return target.replace(" ", "").split(",") if "," in target else target.split()
 
 
 def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
-    """``salt -d``, ``salt '*' -d``, ``salt '*' -d mod.fun``: the words of the call of sys.doc that is meant."""
+    """Words of the call of sys.doc for ``salt -d``, ``salt '*' -d`` and ``salt '*' -d mod.fun``."""
     target, *rest = words or ["*"]
     if rest[:1] == ["sys.doc"]:
         rest = rest[1:]
@@ -115,7 +115,7 @@ def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
 
 
 def _calls(parser: CommandParser, functions: list[str], words: list[str], separator: str) -> list[list[str]]:
-    """The words of each of several functions: split at words that are the separator, else at separators inside words."""
+    """Arguments for each of several functions, split at words that are the separator, else at separators inside words."""
     standing_alone = words.count(separator) == len(functions) - 1
     pieces = words if standing_alone else [piece for word in words for piece in _pieces(word, separator)]
     calls: list[list[str]] = [[]]
@@ -162,7 +162,7 @@ def _count(text: str) -> int:
 
 
 def parser() -> CommandParser:
-    """The options of ``salt``."""
+    """Parser for the command line of ``salt``."""
     made = CommandParser(
         "salt",
         "salt [options] '<target>' <function> [arguments]",
@@ -247,7 +247,7 @@ def parser() -> CommandParser:
 
 
 def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._ArgumentGroup:
-    """The options that say what kind of target the first word is: ``tgt_type``. ``taken``: a short option of the command's own."""
+    """Add the options for the target type. ``taken``: a short option that the command uses for something else."""
     group = parser.add_argument_group("target (default: a glob for minion ids)")
     kinds = group.add_mutually_exclusive_group()
     for short, long, kind, meaning in _TARGETS:

@@ -23,24 +23,23 @@ from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlEr
 
 
 class JobLookup:
-    """What the master knows of a job that is not over, and of silent minions; nothing where this client may not ask, or the
-    master is of before."""
+    """Questions to the master about silent minions. The answer is empty if this client may not ask, or the master is too old."""
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
     def known(self, minions: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Key and last sign of minions."""
+        """Map of minion id to {"key": state of its key, "age": seconds since it was heard of}."""
         found: dict[str, dict[str, Any]] = self._asked("known", minions=list(minions))
         return found
 
     def parts(self, jid: str) -> Mapping[str, Mapping[str, Any]]:
-        """{minion: where the job is on it}, each with the master's time (``now``)."""
+        """Map of minion id to the state of the job there, each with ``now``, the master's time in milliseconds."""
         status = self._asked("job_status", jid=jid)
         return {minion: {**told, "now": status["now"]} for minion, told in status.get("minions", {}).items()}
 
-    def come_back(self, jid: str, minion: str) -> Mapping[str, Any] | None:
-        """A return that came in the last moment."""
+    def late_return(self, jid: str, minion: str) -> Mapping[str, Any] | None:
+        """The return of this minion from the job cache; None if there is none."""
         found: Mapping[str, Any] | None = self._asked("job_returns", jid=jid, minions=[minion]).get(minion)
         return found
 
@@ -53,16 +52,17 @@ class JobLookup:
 
 
 def for_programs(flags: argparse.Namespace) -> bool:
-    """Whether lines about the job would spoil what is shown: one document (``--static``), or a document a line."""
+    """Return whether the output is read by a program (``--static``, ``--out=ndjson``): extra lines go to stderr then."""
     return bool(flags.static) or flags.out == "ndjson"
 
 
 def print_on_stderr(text: str) -> None:
+    """Write one line to stderr."""
     sys.stderr.write(f"{text}\n")
 
 
 class ReturnPrinter:
-    """What came back: shown at once, or kept for the end (``--static``, sys.doc)."""
+    """Prints returns as they arrive, or together at the end (``--static``, sys.doc), and computes the exit code."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ReturnPrinter:
         terminal: Callable[[str], object] | None,
         lookup: JobLookup,
     ) -> None:
-        """``terminal``: where a progress bar can be drawn, None where there is none."""
+        """``terminal``: draws the progress bar; None if there is no terminal."""
         self._request = request
         self._lookup = lookup
         #: The job whose parts were asked for, and they: for all of its minions with the first silent one.
@@ -93,23 +93,23 @@ class ReturnPrinter:
         self._summary = (flags.summary or options.cli_summary) and not printer.options.out
 
     def announce(self, jid: str) -> None:
-        """The job is published."""
+        """Print the line with the job's id, if an option asks for it."""
         started = report.started(jid, verbose=self._request.flags.verbose, show_jid=self._show_jid)
         if started:
             (print_on_stderr if for_programs(self._request.flags) else self._printer.say)(started)
 
     def expect(self, minions: int) -> None:
-        """So many minions are to return."""
+        """Add this number of minions to those that the progress bar expects."""
         if self._progress is not None:
             self._progress.expect(minions)
 
-    def of(self, minions: Sequence[str], waits_until: int = 0) -> None:
-        """These are to return; ``waits_until`` (milliseconds since 1970): the job waits for those that are away."""
+    def set_minions(self, minions: Sequence[str], waits_until: int = 0) -> None:
+        """Set the minions of the job. ``waits_until``: milliseconds since 1970 until when it waits for absent minions."""
         self._all = minions
         self._waits_until = waits_until
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
-        """A minion's return."""
+        """Take a minion's return."""
         self._show(minion, load)
         if self._progress is not None:
             self._progress.came(failed=bool(retcode_of(load)))
@@ -123,32 +123,32 @@ class ReturnPrinter:
         self._printer.show({minion: load["return"]}, load.get("out"), retcode=retcode_of(load))
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """A minion that did not return."""
+        """Take a minion that did not return. Print the state of the job there, or its return if that arrived since."""
         if self._show_timeout or self._waits_until:
             if self._parts[0] != jid:
                 self._parts = (jid, self._lookup.parts(jid) if jid else {})
             part = self._parts[1].get(minion)
-            if part is not None and part["state"] == "returned" and (late := self._lookup.come_back(jid, minion)):
+            if part is not None and part["state"] == "returned" and (late := self._lookup.late_return(jid, minion)):
                 self.add(minion, late)
                 return
             if minion not in self._known:
                 left = [name for name in self._all if name not in self._loads]
                 self._known |= {name: {} for name in [*left, minion]} | dict(self._lookup.known(left or [minion]))
-            self._show(minion, self._in_its_place(minion, jid, part))
+            self._show(minion, self._substitute(minion, jid, part))
         else:
             self._hidden = True
         if self._progress is not None:
             self._progress.lost()
 
-    def _in_its_place(self, minion: str, jid: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Of the return that did not come. Of a minion without an accepted key nothing is waited for."""
+    def _substitute(self, minion: str, jid: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Text that is printed in place of a missing return. A minion without an accepted key is not waited for."""
         state, known = str((part or {}).get("state", "expected")), self._known[minion]
         if self._waits_until and state in report.WAITED_FOR and known.get("key", "accepted") == "accepted":
             return report.waits(jid, self._waits_until, known)
         return report.no_response(jid, known, part)
 
     def close(self, *, worst: bool = False) -> int:
-        """Shows what was kept for the end; the exit code. ``worst``: the largest of the minions' codes, as for batches."""
+        """Print what was kept for the end and return the exit code. ``worst``: the largest retcode, as for batches."""
         if self._progress is not None:
             self._progress.clear()
         if not self._loads:

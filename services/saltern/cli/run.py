@@ -1,6 +1,6 @@
-"""``salt-run``: runs a runner on the master and shows what it returns.
+"""The command ``salt-run``: runs a runner on the master and prints its result.
 
-What shows something as it goes on runs here: ``state.event`` the event bus, ``jobs.watch`` a job, ``jobs.export`` page after page.
+Three functions run in this command, because they print while they work: ``state.event``, ``jobs.watch`` and ``jobs.export``.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ HERE: Mapping[str, str] = {
 
 
 def main() -> int:
-    """Entry point of ``salt-run``; returns the exit code."""
+    """Run the command ``salt-run`` and return the exit code."""
     return run(sys.argv[1:])
 
 
 def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
-    """``salt-run`` with these words."""
+    """Run ``salt-run`` with these arguments and return the exit code."""
     return run_guarded(lambda: _salt_run(_parse(argv), context or CommandContext()))
 
 
@@ -136,7 +136,7 @@ def _result(
 
 
 def _show(value: Any, printer: Printer) -> None:
-    """A runner may name its outputter: {"data": ..., "outputter": ...}."""
+    """Print a runner's result with the outputter that it names: {"data": ..., "outputter": ...}."""
     out = value.get("outputter") if isinstance(value, Mapping) else None
     if isinstance(value, Mapping) and set(value) == {"data", "outputter"}:
         value = value["data"]
@@ -156,7 +156,7 @@ def _show_documentation(result: Mapping[str, Any], names: Sequence[str], printer
 
 
 def exit_code(result: Mapping[str, Any]) -> int:
-    """The runner's retcode where it tells one (orchestrations do, and who asked no minion), else 0 for success and 1."""
+    """Exit code for a runner's result: its retcode if it has one (orchestrations do), else 0 for success and 1."""
     value = result.get("return")
     if value == NO_MATCH and stock_codes():
         return Exit.OK
@@ -178,7 +178,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def parser() -> CommandParser:
-    """The options of ``salt-run``."""
+    """Parser for the command line of ``salt-run``."""
     made = CommandParser(
         "salt-run",
         "salt-run [options] <function> [arguments]",
@@ -198,7 +198,7 @@ def parser() -> CommandParser:
 
 
 class Names(NamedTuple):
-    """What may be written with dashes."""
+    """Named arguments of a runner that may be written as options (``--limit 5`` for ``limit=5``)."""
 
     #: No value follows: True.
     flags: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ DASHED: Mapping[str, Names] = {
 
 
 def undashed(argv: Sequence[str]) -> list[str]:
-    """The command line with named arguments in the form that every runner takes."""
+    """The command line with such options replaced by named arguments."""
     at = next((at for at, word in enumerate(argv) if word in DASHED), None)
     if at is None:
         return list(argv)

@@ -1,7 +1,8 @@
-"""``salt``: publishes a job, waits for its returns and shows them as they come.
+"""The command ``salt``: publishes a job, waits for its returns and prints them as they arrive.
 
-Order matters: the event bus hears us before the job is published, so no return is missed. Where the bus is away the job
-cache is asked instead, twice a second.
+It subscribes to the event bus before it publishes, so that no return is missed. If the bus does not answer, it reads the job
+cache instead, twice a second at first.
+Source: docs/protocol.md#cli-wait
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from saltern.kit.process.tracing import VARIABLE, Span, Tracing, parent_of
 
 
 def main() -> int:
-    """Entry point of ``salt``; returns the exit code."""
+    """Run the command ``salt`` and return the exit code."""
     return run(sys.argv[1:])
 
 
 def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
-    """``salt`` with these words."""
+    """Run ``salt`` with these arguments and return the exit code."""
     return run_guarded(lambda: _salt(parse_request(argv), context or CommandContext()))
 
 
@@ -105,7 +106,7 @@ def _run(request: SaltRequest, context: CommandContext, options: ClientOptions, 
         if not job["jid"]:
             return _no_match(printer, request)
         returns.expect(len(job["minions"]) + len(job.get("missing", ())))
-        returns.of([*job["minions"], *job.get("missing", ())], job.get("when_back_until", 0))
+        returns.set_minions([*job["minions"], *job.get("missing", ())], job.get("when_back_until", 0))
         returns.announce(job["jid"])
         follow(job, returns)
         watch.run()
@@ -129,7 +130,7 @@ def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> 
 
 
 def _size_of_batch(flags: argparse.Namespace, control: ControlClient, call: tuple[Any, str, Any, list[Any]]) -> str:
-    """ "" where the job goes to all at once."""
+    """Batch size as on the command line; empty if the job goes to all minions at once."""
     if flags.batch or not flags.batch_safe_limit:
         return str(flags.batch or "")
     wanted = {"tgt": call[0], "tgt_type": call[1], "delimiter": flags.delimiter}
@@ -168,7 +169,7 @@ def _publish(
 
 
 def _delivery(request: SaltRequest) -> dict[str, Any]:
-    """What becomes of the job on minions that do not hear it now."""
+    """Fields of the publication for minions that are away: ``when_back`` (seconds), ``no_replay``, or none."""
     flags = request.flags
     return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
 

@@ -1,4 +1,4 @@
-"""``salt-run state.event``: the event bus as lines of ``tag<TAB>json``, for shell scripts and for eyes."""
+"""``salt-run state.event``: prints events of the master's bus as lines of ``tag<TAB>json``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TURN = 60.0
 
 @dataclass(frozen=True)
 class _EventWatch:
-    """Salt's arguments of state.event, in its order. ``count`` -1 is for ever."""
+    """Arguments of state.event in Salt's order. ``count`` -1: no limit."""
 
     tagmatch: str = "*"
     count: int = -1
@@ -30,7 +30,10 @@ class _EventWatch:
 
 
 def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> int:
-    """Prints the events whose tags match, until ``count`` of them came. Raises CommandError 64 for other arguments."""
+    """Print events whose tag matches ``tagmatch`` until ``count`` of them came (-1: no limit).
+
+    Raises CommandError 64 for other arguments.
+    """
     try:
         watch = _EventWatch(*arg, **kwarg)
     except TypeError as error:
@@ -49,7 +52,7 @@ def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwa
 
 
 def _check(watch: _EventWatch) -> None:
-    """Raises CommandError 64 for a value of another kind: a count that is no number would never be reached."""
+    """Raise CommandError (exit code 64) for an argument of the wrong type."""
     rows = (
         ("tagmatch", watch.tagmatch, (str, int), "a glob or a regular expression of tags"),
         ("count", watch.count, int, "a whole number"),
@@ -64,7 +67,7 @@ def _check(watch: _EventWatch) -> None:
 
 
 def tag_matches(tag: str, expression: str) -> bool:
-    """Whether the whole tag matches: as a glob, else as a regular expression."""
+    """Return whether the whole tag matches the expression, as a glob or as a regular expression."""
     if fnmatch.fnmatch(tag, expression):
         return True
     try:

@@ -1,7 +1,7 @@
-"""``salt-run jobs.watch JID``: follows a job from any terminal until it is complete. Leaving it leaves the job alone.
+"""``salt-run jobs.watch JID``: follows a job on any terminal until it is complete. Ending the command does not end the job.
 
-The event bus tells of returns at once. What has no event (a minion took the job, was given up) is asked for now and then, and so
-is everything where the bus is away: what is shown is what the job cache holds.
+Returns are reported by the event bus. Changes without an event (a minion received the job, or was given up) are asked for about
+once a second. If the event bus does not answer, all information comes from the job cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESULTS = 100
 
 
 class JobWatcher:
-    """``jobs.watch JID``: follows a job from any terminal until nobody is waited for: with a bar, else with lines.
+    """Follow a job until each minion has returned or was given up. Prints a progress bar, or one line per change.
 
     The exit code is 0 when every minion returned success, else 1. Ctrl-C leaves the job alone.
     """
@@ -44,7 +44,7 @@ class JobWatcher:
         *,
         timeout: float = 0,
     ) -> None:
-        """``terminal``: where a bar can be drawn; None: a line for each change instead. ``timeout``: seconds, 0 for ever."""
+        """``terminal``: draws the bar; None: print a line for each change. ``timeout``: seconds, 0: no limit."""
         self._control = control
         self._bus = bus
         self._clock = clock
@@ -57,7 +57,10 @@ class JobWatcher:
         self._created = 0
 
     def watch(self, jid: str) -> int:
-        """The exit code: 0 when every minion returned success, else 1. Raises what ControlClient raises, CommandError."""
+        """Follow the job and return the exit code: 0 if every minion returned success, else 1.
+
+        Raise CommandError, ControlError, ControlTimeout.
+        """
         began = self._clock()
         self._begin(jid)
         try:
@@ -134,7 +137,7 @@ class JobWatcher:
                 self._progress.went(rest.rpartition("/")[0], told["len"])
 
     def _tell(self, minions: Sequence[str]) -> None:
-        """On a terminal only of what went wrong: the bar counts the rest."""
+        """Print a line for each of these minions. If there is a bar, only for failures and late returns."""
         for minion in minions:
             part = self._progress.parts[minion]
             if self._terminal is None or part.late or part.said not in ("waiting", "running", "returned"):
@@ -161,7 +164,7 @@ class JobWatcher:
 
 
 def jid_of(arg: Sequence[Any], kwarg: Mapping[str, Any]) -> str:
-    """The JID of the command line. Raises CommandError 64 for anything else."""
+    """JID from the arguments of jobs.watch. Raise CommandError (exit code 64) for other arguments."""
     given = [*arg, *([kwarg["jid"]] if "jid" in kwarg else [])]
     if len(given) != 1 or set(kwarg) - {"jid"}:
         raise CommandError(
@@ -171,7 +174,7 @@ def jid_of(arg: Sequence[Any], kwarg: Mapping[str, Any]) -> str:
 
 
 def _columns() -> int:
-    """Of the terminal that is drawn on."""
+    """Width of the terminal in columns."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The files that a lab is started from: options of master and minions, keys, Redis' configuration, ``env``."""
+"""The files of a lab: options of master and minions, keys, Redis configuration, and ``env`` for the shell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ACCEPTANCE_WAIT = 1
 
 
 def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, Any]:
-    """Options of all roles and of the operator's commands."""
+    """Options for all roles and operator commands. ``password``: Redis' password."""
     ports = {name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port")}
     reactor = [
         {tag: [str(settings.tree / path)]} for tag, path in _REACTIONS.items() if (settings.tree / path).is_file()
@@ -44,7 +44,7 @@ def master_options(settings: Settings, paths: Paths, password: str) -> dict[str,
 
 
 def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, Any]:
-    """Options of one minion."""
+    """Options for one minion."""
     return {
         "id": minion,
         "master": LOOPBACK,
@@ -69,7 +69,7 @@ def _roots(settings: Settings) -> dict[str, Any]:
 
 
 def render_env(settings: Settings, paths: Paths, programs: Path, password: str) -> str:
-    """``.lab/env``, for a POSIX shell. ``programs``: the directory of the ``salt`` command."""
+    """Content of ``.lab/env`` for a POSIX shell. ``programs``: directory of the ``salt`` command."""
     values = {
         "SALT_CONFIG_DIR": str(paths.etc),
         "SALTERN_PUBLISH_PORT": str(settings.ports["publish_port"]),
@@ -85,7 +85,7 @@ def render_env(settings: Settings, paths: Paths, programs: Path, password: str) 
 
 
 def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Path) -> str:
-    """Writes everything that is missing or has changed; keys, hosts and data are kept. Returns Redis' password. Raises OSError."""
+    """Write missing and changed files and return Redis' password. Keys, hosts and data are kept. Raise OSError."""
     # Nobody else: keys, Redis' password and supervisord's socket are below.
     paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     for directory in (paths.etc, paths.run, paths.log, paths.redis_data):
@@ -106,12 +106,12 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
 
 
 def write(path: Path, content: str) -> None:
-    """Writes a file that its owner alone reads; it is there in full or as it was. Raises OSError."""
+    """Write a file atomically, readable by its owner only. Raise OSError."""
     atomic_file.write(path, content, 0o600)
 
 
 def point(link: Path, target: Path) -> None:
-    """Makes ``link`` a symbolic link to ``target``, whatever it was. Raises OSError."""
+    """Make ``link`` a symbolic link to ``target``, replacing any file. Raise OSError."""
     with atomic_file.replacement(link) as new:
         new.symlink_to(target)
 
@@ -148,7 +148,7 @@ _DIRECTORIES = ("etc", "home", "root", "run", "tmp", "usr", "var/lib", "var/log"
 
 
 def host_files(name: str, index: int, uid: int, gid: int) -> dict[str, str]:
-    """Path below the root -> content, for a host called ``name``. Whoever runs the minion is a user of the host."""
+    """Map of path to content for the files of a managed host. The user who runs the lab is one of its users."""
     users = ["root:x:0:0:root:/root:/bin/sh"]
     groups = ["root:x:0:"]
     if uid:
@@ -165,7 +165,7 @@ def host_files(name: str, index: int, uid: int, gid: int) -> dict[str, str]:
 
 
 def make_host(root: Path, name: str, index: int) -> None:
-    """Makes what is missing of a host; what states have changed there stays. Raises OSError."""
+    """Create the missing directories and files of a managed host. Existing files are kept. Raise OSError."""
     for directory in _DIRECTORIES:
         (root / directory).mkdir(parents=True, exist_ok=True)
     for path, content in host_files(name, index, os.geteuid(), os.getegid()).items():

@@ -1,6 +1,7 @@
-"""``saltern lab``: a whole master and two minions on loopback, kept by supervisord, everything in one directory.
+"""The command ``saltern lab``: a master and two minions on loopback, run by supervisord, in one directory.
 
-``up`` starts what does not run, accepts the minions' keys, applies the example states; ``down`` ends everything and keeps the data.
+``up`` starts all programs that do not run, accepts the minions' keys and applies the example states. ``down`` ends all programs
+and keeps their data.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PING_SECONDS = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0: done; 1: the lab did not start or stop, the reason on stderr; else that of `salt '*' state.apply`."""
+    """Run ``saltern lab``. Return 0 for success, 1 for an error (text on stderr), else the exit code of `salt '*' state.apply`."""
     flags = _parser().parse_args(argv)
     lab = Lab(Paths(flags.dir.absolute()), Path(sys.executable).parent)
     try:
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab and the programs that it is made with."""
+    """One lab directory and the programs to run it with."""
 
     paths: Paths
     #: Directory of python, salt and saltern.
@@ -64,15 +65,15 @@ class Lab:
 
     @property
     def supervisor(self) -> Supervisor:
-        """Its supervisord."""
+        """The lab's supervisord."""
         return Supervisor(self.paths, self.programs)
 
 
 def up(lab: Lab, flags: argparse.Namespace) -> int:
-    """``saltern lab up``."""
+    """Run ``saltern lab up`` and return the exit code."""
     paths, supervisor = lab.paths, lab.supervisor
     last = settings.load(paths.settings)
-    chosen = settings.settle(settings.wishes(flags), last)
+    chosen = settings.settle(settings.requested_settings(flags), last)
     rows = programs(chosen)
     running = supervisor.pid() is not None
     if running:
@@ -103,7 +104,7 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
 
 
 def down(lab: Lab, flags: argparse.Namespace) -> int:
-    """``saltern lab down``."""
+    """Run ``saltern lab down`` and return the exit code."""
     if lab.supervisor.pid() is None and not marked(lab.paths):
         _say(f"no lab runs in {lab.paths.root}")
         return 0
@@ -113,7 +114,7 @@ def down(lab: Lab, flags: argparse.Namespace) -> int:
 
 
 def _check_same(paths: Paths, last: Settings | None, chosen: Settings) -> None:
-    """Raises LabError where the lab that runs is not the one that is asked for."""
+    """Raise LabError if the running lab has other settings than the requested ones."""
     if last is None:
         raise LabError(f"a lab runs in {paths.root}, yet {paths.settings} is gone: `saltern lab down` ends it")
     different = settings.differences(last, chosen)
@@ -138,7 +139,7 @@ def _start(supervisor: Supervisor, missing: list[Program], *, running: bool) -> 
 
 
 def _bring_up(lab: Lab, chosen: Settings, rows: Sequence[Program], ready: Readiness) -> None:
-    """Roles, then keys, then minions. Raises LabError."""
+    """Wait for the roles, accept the keys, wait for the minions. Raise LabError."""
     paths, seconds = lab.paths, ready.seconds
     ready.wait_for([row for row in rows if not row.minion])
     _say("the master is ready")
@@ -180,7 +181,7 @@ def _environment(lab: Lab) -> dict[str, str]:
 
 
 def _stop(paths: Paths, supervisor: Supervisor) -> None:
-    """Ends everything of the lab and returns when it is gone. Raises LabError that names what stays."""
+    """End all programs of the lab and wait for their end. Raise LabError with the pids that remain."""
     pid = supervisor.pid()
     if pid is not None:
         supervisor.shut_down()
@@ -202,7 +203,7 @@ def _end_leftovers(paths: Paths) -> None:
 
 @contextlib.contextmanager
 def _alone(paths: Paths, *, make: bool) -> Iterator[None]:
-    """One command at a time works on a lab. Raises LabError while another one does."""
+    """Hold the lab's lock in the ``with`` block. Raise LabError if another command holds it."""
     if make:
         paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not paths.root.is_dir():

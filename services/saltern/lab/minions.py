@@ -1,4 +1,4 @@
-"""The lab's own minions at the master: their keys are accepted, and they answer."""
+"""The lab's minions as its master sees them: accepts their keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STUCK: Mapping[str, str] = {"minions_rejected": "rejected", "minions_denied": "
 
 @contextlib.contextmanager
 def master(paths: Paths) -> Iterator[ControlClient]:
-    """The lab's master, as salt-key speaks to it. Raises LabError for what goes wrong there while the block runs."""
+    """Control connection to the lab's master. Errors inside the ``with`` block become LabError."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     client = None
     try:
@@ -45,15 +45,15 @@ def master(paths: Paths) -> Iterator[ControlClient]:
 
 
 def wheel_of(control: ControlClient) -> Wheel:
-    """The wheel behind a control connection."""
+    """Function that calls a wheel function over a control connection."""
     return lambda fun, **kwarg: control.call("wheel", timeout=_PATIENCE, fun=fun, kwarg=kwarg)
 
 
 def accept_keys(wheel: Wheel, paths: Paths, minions: Sequence[str], seconds: float) -> list[str]:
-    """Accepts the keys of these minions as they come in, and no others; returns those that were not accepted before.
+    """Accept the keys of these minions as they arrive. Return the minions that were not accepted before.
 
-    A key is accepted only if it is the one in the minion's own directory: the port is open to the whole machine.
-    Raises LabError for a key that was rejected or belongs to somebody else, and when the time is over.
+    A key is accepted only if it equals the one in the minion's own directory, since any local user can reach the port.
+    ``seconds``: longest wait. Raise LabError for a rejected or foreign key, and after the wait.
     """
     deadline = time.monotonic() + seconds
     accepted: list[str] = []

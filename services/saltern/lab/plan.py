@@ -1,4 +1,7 @@
-"""What a lab consists of: its settings, its directories, its programs and their ports. Pure: nothing here touches the machine."""
+"""The plan of a lab: settings, directories, programs and their ports.
+
+Only ``check_free`` and ``why_not`` touch the machine: they try to bind ports.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _HIGHEST_PORT = 65535
 
 @dataclass(frozen=True)
 class PortRow:
-    """A port of the lab: the option of the configuration, its usual number, and the program that binds it."""
+    """A port of the lab: default number, the program that binds it, and its purpose."""
 
     default: int
     program: str
@@ -47,7 +50,7 @@ _SINGLE_ROLES = ("eventpublisher", "reqserver", "publisher", "maintenance", "rea
 
 @dataclass(frozen=True)
 class Settings:
-    """What the operator chose, or the lab's defaults."""
+    """The lab's settings: from the command line, the last start, or the defaults."""
 
     tree: Path
     minions: tuple[str, ...]
@@ -68,7 +71,7 @@ class PortUse:
 
 @dataclass(frozen=True)
 class Program:
-    """One process that supervisord keeps. All paths in ``words`` are relative to the lab's directory."""
+    """One process that supervisord runs. Paths in ``words`` are relative to the lab's directory."""
 
     name: str
     words: tuple[str, ...]
@@ -79,7 +82,7 @@ class Program:
 
     @property
     def group(self) -> str:
-        """Programs of a group are stopped together, the groups one after the other: minions, master, Redis."""
+        """Programs of a group are stopped together. The order of groups is minions, master, Redis."""
         if self.minion:
             return "minions"
         return "master" if self.health_port else "store"
@@ -87,75 +90,75 @@ class Program:
 
 @dataclass(frozen=True)
 class Paths:
-    """Where everything of a lab is. The methods that end in ``_of`` belong to one minion or program."""
+    """All paths of a lab. Methods that end in ``_of`` take the name of a minion or program."""
 
     root: Path
 
     @property
     def etc(self) -> Path:
-        """The configuration directory (``SALT_CONFIG_DIR``): master, minion, keys/."""
+        """Configuration directory (``SALT_CONFIG_DIR``): master, minion, keys/."""
         return self.root / "etc"
 
     @property
     def run(self) -> Path:
-        """supervisord's files."""
+        """Directory of supervisord's own files."""
         return self.root / "run"
 
     @property
     def log(self) -> Path:
-        """A log for each program, and supervisord's."""
+        """Directory of the log files of all programs and of supervisord."""
         return self.root / "log"
 
     @property
     def redis_data(self) -> Path:
-        """The append-only file."""
+        """Directory of Redis' append-only file."""
         return self.root / "redis-data"
 
     @property
     def cache(self) -> Path:
-        """The master's: mirrors of Git repositories, and what minions pushed."""
+        """The master's cachedir: mirrors of Git repositories, and files pushed by minions."""
         return self.root / "cache"
 
     @property
     def redis_password(self) -> Path:
-        """Other users of this machine reach the port, too."""
+        """File with Redis' password, which protects the port from other users of this machine."""
         return self.etc / "redis.password"
 
     @property
     def settings(self) -> Path:
-        """The settings of the last ``up``."""
+        """File with the settings of the last ``up``."""
         return self.root / "lab.json"
 
     @property
     def env(self) -> Path:
-        """To be sourced."""
+        """Shell file to be sourced, with PATH and SALT_CONFIG_DIR."""
         return self.root / "env"
 
     def log_of(self, program: str) -> Path:
-        """What a program says."""
+        """Log file of a program."""
         return self.log / f"{program}.log"
 
     def host_of(self, minion: str) -> Path:
-        """The root of the host that a minion manages."""
+        """Root directory of the host that a minion manages."""
         return self.root / "hosts" / minion
 
     def etc_of(self, minion: str) -> Path:
-        """A minion's configuration directory."""
+        """Configuration directory of a minion."""
         return self.root / "minions" / minion / "etc"
 
     def pki_of(self, minion: str) -> Path:
-        """A minion's keys."""
+        """Directory of a minion's keys."""
         return self.root / "minions" / minion / "pki"
 
     def cache_of(self, minion: str) -> Path:
-        """A minion's cache."""
+        """cachedir of a minion."""
         return self.root / "minions" / minion / "cache"
 
 
 def programs(settings: Settings) -> tuple[Program, ...]:
-    """The lab's programs in the order of their start; ``saltern`` is found by PATH.
+    """The lab's programs in start order. ``saltern`` is found in PATH.
 
-    Raises LabError where two of them would bind one port, or where a port is no port.
+    Raise LabError if two programs would bind the same port, or if a port number is invalid.
     """
     health = itertools.count(settings.ports["health_port"])
     rows = [
@@ -193,7 +196,7 @@ def _health_use(number: int, program: str) -> PortUse:
 
 
 def flag(name: str) -> str:
-    """``--publish-port`` for ``publish_port``."""
+    """Command line option for a setting: ``--publish-port`` for ``publish_port``."""
     return "--" + name.replace("_", "-")
 
 
@@ -209,12 +212,12 @@ def _check_ports(rows: list[Program]) -> None:
 
 
 def describe(uses: list[PortUse]) -> str:
-    """A line for each port: number, what it is for, which option changes it."""
+    """One line for each port: number, purpose, and the option that changes it."""
     return "\n".join(f"  {use.number:<6} {use.meaning:<36} {use.option}" for use in uses)
 
 
 def check_free(programs: Iterable[Program]) -> None:
-    """Raises LabError that names every port that these programs cannot have."""
+    """Raise LabError with all ports that these programs cannot bind."""
     refused = [(use, why) for program in programs for use in program.uses if (why := why_not(use.number))]
     taken = [use for use, why in refused if why == errno.EADDRINUSE]
     forbidden = [use for use, why in refused if why != errno.EADDRINUSE]
@@ -229,7 +232,7 @@ def check_free(programs: Iterable[Program]) -> None:
 
 
 def why_not(port: int) -> int:
-    """0 when the port can be bound now, else the error's number."""
+    """0 if the port can be bound now, else the error number."""
     with socket.socket() as probe:
         # Connections of an earlier lab that linger in TIME_WAIT take nothing from the next one.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -241,8 +244,8 @@ def why_not(port: int) -> int:
 
 
 class LabError(Exception):
-    """The lab cannot go on. str() says what, where, why and what next; it is shown as it is."""
+    """The lab cannot continue. str() says what, where, why and what to do; it is printed as it is."""
 
 
 class KeyStuckError(LabError):
-    """A key that only the operator can forget, by the lab's own master: so that goes on running."""
+    """A minion's key was rejected or denied. The operator must delete it at the lab's master, which keeps running."""

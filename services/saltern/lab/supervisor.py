@@ -1,7 +1,7 @@
-"""supervisord: its configuration, and how the lab speaks to it (XML-RPC on a Unix socket).
+"""supervisord: its configuration, the lab's calls to it (XML-RPC over a Unix socket), and processes that it lost.
 
-The configuration holds no path but relative ones: supervisord reads ``%``, ``;``, ``#``, quotes and spaces in values in several
-ways, and a checkout's path may have any of them. It is started in the lab's directory instead.
+Paths in the configuration are relative: supervisord interprets ``%``, ``;``, ``#``, quotes and spaces in values, and the path of
+a checkout may contain them. supervisord is started in the lab's directory.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NO_ANSWER = (OSError, http.client.HTTPException, xmlrpc.client.Error)
 
 @dataclass(frozen=True)
 class State:
-    """What supervisord says about a program."""
+    """State of a program as supervisord reports it."""
 
     name: str
     #: How its last end is described; means nothing for a program that is under way.
@@ -57,12 +57,12 @@ class State:
 
     @property
     def under_way(self) -> bool:
-        """False for a program that does not run and will not by itself."""
+        """Whether the program runs, or will be started again by supervisord."""
         return self.name in _UNDER_WAY
 
 
 def render(programs: Iterable[Program], socket_path: str, health_host: str) -> str:
-    """supervisord.conf. ``socket_path`` is the one value that may be an absolute path."""
+    """Content of supervisord.conf. Only ``socket_path`` may be an absolute path."""
     parts = [
         "; Written by `saltern lab up`. Paths are relative to the lab's directory, in which supervisord is started.",
         "[supervisord]",
@@ -117,19 +117,19 @@ def _section(program: Program, priority: int, health_host: str) -> list[str]:
 
 
 def escape(value: str) -> str:
-    """A value as supervisord's file takes it: it expands ``%``."""
+    """The value with ``%`` doubled, as supervisord's configuration needs it."""
     return value.replace("%", "%%")
 
 
 def clean_environment(env: Mapping[str, str], root: Path, programs: Path) -> dict[str, str]:
-    """What the lab's processes start with: nothing that a sourced ``.lab/env`` or the operator set for other masters."""
+    """Environment of the lab's processes, without variables that configure other masters."""
     kept = {name: value for name, value in env.items() if not name.startswith(("SALTERN_", "SALT_", "SUPERVISOR_"))}
     path = kept.get("PATH", os.defpath)
     return kept | {MARK: str(root), "PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
 
 
 def socket_path(paths: Paths) -> Path:
-    """Where supervisord listens: in the lab's directory, or, where that path is too long or not plain, in a short one."""
+    """Path of supervisord's socket: in the lab's directory, or in /tmp if that path is too long or has special characters."""
     here = paths.run / "supervisor.sock"
     # ';' and '#' begin comments; '%' can be escaped.
     if len(os.fsencode(here)) <= _SOCKET_CHARS and not any(mark in str(here) for mark in ";#\n"):
@@ -139,7 +139,7 @@ def socket_path(paths: Paths) -> Path:
 
 
 def prepare_socket_directory(path: Path) -> None:
-    """Makes the directory of a socket that is not in the lab's own. Raises LabError where somebody else made it."""
+    """Create the socket's directory. Raise LabError if it belongs to another user."""
     directory = path.parent
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.lstat()
@@ -154,20 +154,20 @@ class Supervisor:
     """The supervisord of one lab, running or not."""
 
     def __init__(self, paths: Paths, programs: Path) -> None:
-        """``programs``: the directory of ``saltern`` and ``supervisord``."""
+        """``programs``: directory of ``saltern`` and ``supervisord``."""
         self._paths = paths
         self._programs = programs
         self.socket = socket_path(paths)
 
     def pid(self) -> int | None:
-        """Its process, None when it does not run."""
+        """pid of supervisord; None if it does not run."""
         try:
             return int(self._call("getPID"))
         except _NO_ANSWER:
             return None
 
     def states(self) -> dict[str, State]:
-        """All programs by name. Raises LabError when supervisord does not answer."""
+        """Map of program to its state. Raise LabError if supervisord does not answer."""
         try:
             found: list[dict[str, Any]] = self._call("getAllProcessInfo")
         except _NO_ANSWER as error:
@@ -178,7 +178,7 @@ class Supervisor:
         }
 
     def start(self) -> None:
-        """Starts it with all programs. Raises LabError with what it said."""
+        """Start supervisord with all programs. Raise LabError with its output."""
         program = self._programs / "supervisord"
         if not program.exists():
             raise LabError(f"no {program}: the package supervisor is missing; `make lab` installs what the lab needs")
@@ -204,21 +204,21 @@ class Supervisor:
             raise LabError(f"supervisord did not answer within {_START_SECONDS:g} s; see {self._log}")
 
     def start_program(self, program: Program) -> None:
-        """Starts one that does not run. Raises LabError."""
+        """Start a program that does not run. Raise LabError."""
         try:
             self._call("startProcess", f"{program.group}:{program.name}", False)
         except _NO_ANSWER as error:
             raise LabError(f"{program.name} cannot be started: {error}; see {self._log}") from error
 
     def forget_socket(self) -> None:
-        """Removes the directory that a socket outside of the lab's own had; call it when supervisord is gone."""
+        """Remove a socket directory outside the lab's. Call it when supervisord has ended."""
         if self.socket.parent != self._paths.run:
             self.socket.unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 self.socket.parent.rmdir()
 
     def shut_down(self) -> None:
-        """Asks it to stop all programs and to end; does not wait."""
+        """Ask supervisord to end all programs and itself; do not wait. Raise LabError if it refuses."""
         try:
             self._call("shutdown")
         except _NO_ANSWER as error:
@@ -236,7 +236,7 @@ class Supervisor:
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> bool:
-    """Whether ``done()`` became true in time."""
+    """Wait up to ``seconds`` for ``done()``. Return whether it became true."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
@@ -273,7 +273,7 @@ _KILL_SECONDS = 5.0
 
 
 def marked(paths: Paths) -> list[int]:
-    """Pids of this user's processes that belong to the lab."""
+    """pids of this user's processes that belong to the lab, found by a variable in their environment."""
     return sorted(
         int(entry.name)
         for entry in Path("/proc").iterdir()
@@ -294,7 +294,7 @@ def _belongs(entry: Path, paths: Paths) -> bool:
 
 
 def end_all(paths: Paths) -> list[int]:
-    """Ends them; returns the pids of those that do not go."""
+    """End these processes and return the pids of those that remain."""
     for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILL_SECONDS)):
         told: set[int] = set()
         if wait_until(functools.partial(_all_gone, paths, number, told), seconds):
@@ -303,7 +303,7 @@ def end_all(paths: Paths) -> list[int]:
 
 
 def _all_gone(paths: Paths, number: signal.Signals, told: set[int]) -> bool:
-    """Signals each process once, those that appear meanwhile too; True when there is none."""
+    """Signal each process once, including new ones. Return whether there is none."""
     there = marked(paths)
     for pid in there:
         if pid not in told:

@@ -1,1 +1,1 @@
-"""The move of a stock Salt master: its configuration and keys into Saltern (``saltern import``), and back (``saltern export``)."""
+"""Migration of a stock Salt master: its configuration and keys into Saltern (``saltern import``), and back (``saltern export``)."""

@@ -1,4 +1,4 @@
-"""The files of a stock master's configuration, each option with its place."""
+"""Reads the configuration files of a stock master, with file and line of each option."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from saltern.kit.command.command_line import CommandError, Exit
 
 
 class Option(NamedTuple):
-    """One option as a file says it."""
+    """One option of a configuration file."""
 
     path: Path
     line: int
@@ -23,14 +23,14 @@ class Option(NamedTuple):
 
     @property
     def place(self) -> str:
-        """``file:line``."""
+        """The option's position as ``file:line``."""
         return f"{self.path}:{self.line}"
 
 
 def read_options(directory: Path, name: str) -> list[Option]:
-    """Options of ``<directory>/<name>``, of what it includes, and of ``<name>.d/*.conf``, in the order in which they count.
+    """Options of ``<directory>/<name>``, of its includes, and of ``<name>.d/*.conf``; later ones override earlier ones.
 
-    Raises CommandError with the place of what is no YAML, or is no map of options.
+    Raise CommandError with the position if a file is no YAML or no map.
     """
     main = directory / name
     try:
@@ -84,7 +84,7 @@ def _lines(node: yaml.Node) -> dict[str, int]:
 
 
 def joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Options of several files as one: a later one counts, maps are joined (Salt's utils/dictupdate.py)."""
+    """Options of several files merged: later values win, and maps are merged. Salt: salt/utils/dictupdate.py"""
     result: dict[str, Any] = {}
     for one in values:
         for name, value in one.items():

@@ -1,4 +1,4 @@
-"""The master's own keys: from Salt's ``pki_dir`` to the directories of the roles, and back."""
+"""The master's own keys: from Salt's ``pki_dir`` to the key directories of the roles, and back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ROLES = ("publisher", "mworker")
 
 
 def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
-    """Files of the master's keys by their names in ``pki_dir``: its own pair, and those it signs its public key with.
+    """Map of file name to content for the master's keys in ``pki_dir``: its key pair, and its signing key pair.
 
-    Raises CommandError: there is no key, it cannot be read, or the pair is none.
+    Raise CommandError if the key is missing, unreadable, or does not match its public key.
     """
     names = ("master.pem", "master.pub", f"{sign_name}.pem", f"{sign_name}.pub", signature)
     found = {name: _content(path) for name in names if (path := _place(pki, name)).exists()}
@@ -44,14 +44,13 @@ def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
 
 
 def _place(pki: Path, name: str) -> Path:
-    """Where a key lies. Salt 3008 keeps the pair by the master's id, and makes ``master.pem`` a link with the whole path of that:
-    in a copy of the directory it leads nowhere."""
+    """Path of a key file. Salt 3008 makes ``master.pem`` an absolute link, which is broken in a copy of the directory."""
     path = pki / name
     return pki / path.readlink().name if path.is_symlink() and not path.exists() else path
 
 
 def check_empty(keys: Path, found: Mapping[str, bytes]) -> None:
-    """Raises CommandError where the roles have another master's key already."""
+    """Raise CommandError if the roles already have the key of another master."""
     for role in ROLES:
         path = keys / role / "master.pem"
         if path.exists() and _number(path.read_bytes()) != _number(found["master.pem"]):
@@ -59,9 +58,9 @@ def check_empty(keys: Path, found: Mapping[str, bytes]) -> None:
 
 
 def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
-    """Gives the roles the master's keys, and makes all others as ``saltern keygen`` does; what was written.
+    """Write the master's keys for the roles, and make all other keys as ``saltern keygen`` does.
 
-    Raises OSError, ConfigError.
+    Return the files that were written. Raise OSError, ConfigError.
     """
     written = []
     for role in ROLES:
@@ -77,7 +76,7 @@ def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
 
 
 def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
-    """The master's keys of the roles under the names of a ``pki_dir``. Raises CommandError."""
+    """The master's keys of the roles by their names in ``pki_dir``. Raise CommandError."""
     place = keys / "mworker"
     if not (place / "master.pem").exists():
         raise CommandError(f"{place / 'master.pem'}: is not there; name the directory that keygen filled by --keys")
@@ -85,7 +84,7 @@ def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
 
 
 def put(path: Path, content: bytes, mode: int) -> None:
-    """Writes a file whole: its owner's alone from the first byte on, then with ``mode``."""
+    """Write a file atomically. It is readable by its owner only until ``mode`` is set."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     atomic_file.write(path, content, mode, exact=True)
 

@@ -1,7 +1,7 @@
-"""``saltern import`` and ``saltern export``: a stock Salt master becomes one of ours on the same address, and back.
+"""The commands ``saltern import`` and ``saltern export``: turn a stock Salt master into a Saltern master, and back.
 
-Nothing is keyed anew: the master keeps its key pair, so minions know it; their own keys go by ``salt-key --import`` once the
-roles run. What every option becomes is told with its file and line. All is looked at before anything is written.
+The master keeps its key pair, so minions still trust it. Minion keys are imported by ``salt-key --import`` when the roles run.
+A report lists each option with file and line, and its treatment. Everything is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _SIGNS = ("master_sign", "master_pubkey_signature")
 
 
 def import_main(argv: Sequence[str]) -> int:
-    """Exit code 0; 1 with ``--check`` where something is not supported, or where something cannot be read or written."""
+    """Run ``saltern import``. Return 0; 1 for an error, or with ``--check`` if an option is not supported."""
     return run_command(lambda: _import(argv), INTERRUPTED)
 
 
 def export_main(argv: Sequence[str]) -> int:
-    """Exit code 0; 1 where something cannot be read or written."""
+    """Run ``saltern export``. Return 0; 1 if a file cannot be read or written."""
     return run_command(lambda: _export(argv), INTERRUPTED)
 
 
@@ -76,7 +76,7 @@ def _import(argv: Sequence[str]) -> int:
 
 
 def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
-    """What becomes of each option; of node groups, which may be in several files and name each other, of each that has a fault."""
+    """The treatment of each option. Invalid node groups get rows of their own."""
     every = joined([{option.name: option.value} for option in options if option.name == "nodegroups"]).get("nodegroups")
     faults = group_faults(every) if isinstance(every, dict) else {}
     fates: list[tuple[Option, Fate]] = []
@@ -141,7 +141,7 @@ def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser
 
 
 def _pki(options: Sequence[Option], config: Path) -> Path:
-    """Where Salt has its keys: absolute, and yet below ``root_dir`` (Salt's config/__init__.py, prepend_root_dir)."""
+    """Salt's ``pki_dir``: absolute, and below ``root_dir``. Salt: salt/config/__init__.py, prepend_root_dir"""
     named, root = _last(options, "pki_dir"), str(_last(options, "root_dir") or "/")
     if named is None:
         return config / "pki" / "master"
@@ -163,7 +163,7 @@ def _check_new(path: Path, content: str) -> None:
 
 
 def _check_whole(content: str) -> None:
-    """Whether the roles take the options together. Raises CommandError."""
+    """Raise CommandError if the roles would reject the written configuration."""
     with tempfile.TemporaryDirectory() as place:
         Path(place, "master").write_text(content, encoding="utf-8")
         try:

@@ -1,4 +1,4 @@
-"""What becomes of the options of a stock master here. Names and meanings are those of Salt's config/__init__.py."""
+"""The treatment of each option of a stock master. Names and meanings are those of Salt's salt/config/__init__.py."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ _MODULES: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 class Fate(NamedTuple):
-    """What becomes of an option: ``carries``, ``not needed`` or ``not supported``; why; and what it is here."""
+    """Treatment of an option: ``carries``, ``not needed`` or ``not supported``, with the reason and Saltern's options."""
 
     kind: str
     why: str = ""
@@ -159,7 +159,7 @@ class Fate(NamedTuple):
 
 
 def fate_of(name: str, value: Any) -> Fate:
-    """What becomes of an option of a stock master."""
+    """The treatment of an option of a stock master."""
     if name == "keep_jobs":
         if isinstance(value, bool) or not isinstance(value, int | float):
             return Fate("not supported", f"must be a number of hours, not {value!r}")
@@ -187,7 +187,7 @@ def fate_of(name: str, value: Any) -> Fate:
 
 
 def group_faults(groups: Mapping[str, Any]) -> dict[str, str]:
-    """Node group -> why nobody can be meant by it, of those that cannot be parsed. Whom a range means is not asked."""
+    """Map of invalid node groups to the error. Range expressions are not evaluated."""
     faults: dict[str, str] = {}
     for name in groups:
         try:
@@ -198,7 +198,7 @@ def group_faults(groups: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _of_modules(name: str, value: Any) -> Fate:
-    """An option that names modules: it carries over with those that a user has to bring, as only the user knows which are there."""
+    """Treatment of an option that lists modules: it carries over, and names the modules that the user must provide."""
     fate = _checked(name, value)
     here, directory = _MODULES[name]
     own = [each for each in _named(value) if each not in here]
@@ -208,7 +208,7 @@ def _of_modules(name: str, value: Any) -> Fate:
 
 
 def _named(value: Any) -> list[str]:
-    """Names of modules: text with commas, a map, or a list of names and maps."""
+    """Names of modules from text with commas, a map, or a list of names and maps."""
     if isinstance(value, str):
         return [name.strip() for name in value.split(",") if name.strip()]
     if isinstance(value, Mapping):
@@ -226,7 +226,7 @@ def _checked(name: str, value: Any) -> Fate:
 
 
 def is_salts(name: str) -> bool:
-    """Whether an option of ours means the same to a stock master."""
+    """Return whether an option of Saltern has the same meaning in Salt."""
     return name not in _NOT_SALTS
 
 
