@@ -1,1 +1,3 @@
-"""Where files come from: local trees, Git mirrors, fileserver backends, URLs, what a minion sent."""
+"""Sources of files: local trees, Git mirrors, fileserver backends, URLs; and files that a minion sends to the
+master.
+"""

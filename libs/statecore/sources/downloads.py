@@ -1,4 +1,6 @@
-"""Files behind http:// and https://, brought to the minion's own cache: streamed, bounded, whole or not at all."""
+"""Downloads over http:// and https:// into the minion's cache. A download has a size limit and a time limit, and is
+atomic.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +22,25 @@ if TYPE_CHECKING:
 
 SCHEMES = ("http://", "https://")
 
-#: Seconds that a server may say nothing.
+#: Seconds without data from the server.
 TIMEOUT = 60.0
 
-#: Seconds for a whole file.
+#: Seconds for a whole download.
 DEADLINE = 3600.0
 
-#: Bytes of a file beyond which it is not taken.
+#: Largest size of a download in bytes.
 LIMIT = 4 * 1024**3
 
 _BLOCK = 1024 * 1024
 
-#: What the minion's own disk says, and no server.
+#: Error numbers that come from the minion's disk and not from the connection.
 _OF_THE_DISK = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR}
 )
 
 
 def shown(url: str) -> str:
-    """A URL as people may read it: without the password in it."""
+    """Return the URL without its password, for messages."""
     parts = urllib.parse.urlsplit(url)
     if "@" not in parts.netloc:
         return url
@@ -46,7 +48,7 @@ def shown(url: str) -> str:
 
 
 def cached_at(url: str, cachedir: Path, saltenv: str) -> Path:
-    """Where a file is kept. Raises CommandError for a URL that names none."""
+    """Return the path of a URL's file in the cache. Raises CommandError for a URL without a file name."""
     parts = urllib.parse.urlsplit(url)
     path = [part for part in urllib.parse.unquote(parts.path).split("/") if part not in ("", ".", "..")]
     if not (parts.hostname and path) or "\0" in parts.path:
@@ -66,12 +68,18 @@ def fetch(
     deadline: float = DEADLINE,
     limit: int = LIMIT,
 ) -> None:
-    """Brings a file to ``place``. Raises CommandError that names the URL and why not; what was there stays then.
+    """Download a URL to ``place``. Raises CommandError with the URL and the reason; the existing file then stays.
 
     use_etag
-        what is there stays where the server says, by the mark that it gave with it, that it has no other
+        send the ETag of the existing file; the file stays when the server reports that it has not changed
+    timeout
+        seconds without data from the server
+    deadline
+        seconds for the whole download
+    limit
+        largest size in bytes
     """
-    # Late: a third of the time that loading the file states takes, for sources that few of them have.
+    # Imported here: the import takes a third of the time of loading the file states, and few states have such sources.
     import http.client
     import urllib.error
     import urllib.request
@@ -108,18 +116,18 @@ def fetch(
 
 
 def forget(place: Path) -> None:
-    """Removes a file that was fetched, and its mark."""
+    """Remove a downloaded file and its stored ETag."""
     _mark_of(place).unlink(missing_ok=True)
     place.unlink(missing_ok=True)
 
 
 def _mark_of(place: Path) -> Path:
-    """Where the mark (ETag) that a server gave with a file is kept."""
+    """Return the path of the stored ETag of a downloaded file."""
     return place.with_name(f".{place.name[:200]}.etag")
 
 
 def _request(url: str) -> urllib.request.Request:
-    """A request; name and password of the URL go into a header, as servers expect them."""
+    """Return a request for a URL. The user and password in the URL become the header ``Authorization``."""
     import urllib.request
 
     parts = urllib.parse.urlsplit(url)
@@ -133,12 +141,14 @@ def _request(url: str) -> urllib.request.Request:
 
 
 def basic(user: str, password: str) -> str:
-    """The header ``Authorization`` of a name and a password."""
+    """Return the value of the header ``Authorization`` for a user and a password."""
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def tls(verify_ssl: bool, ca_bundle: Path | None = None, cert: Sequence[Path] = ()) -> ssl.SSLContext:
-    """What HTTPS is spoken with. ``cert``: files of our own certificate and, if it is another, of its key. Raises OSError."""
+    """Return the TLS settings for HTTPS. ``cert``: files of the client certificate and, if separate, of its key.
+    Raises OSError.
+    """
     import ssl
 
     context = ssl.create_default_context(cafile=None if ca_bundle is None else str(ca_bundle))
@@ -156,7 +166,7 @@ def _stream(answer: http.client.HTTPResponse, temporary: Path, name: str, limit:
     length = answer.headers.get("Content-Length")
     got = 0
     with temporary.open("xb") as file:
-        # One read of the socket at a time, so that a server that drips is noticed.
+        # read1 returns after one read of the socket, so that the deadline also applies to a server that sends slowly.
         while block := answer.read1(_BLOCK):
             got += len(block)
             if time.monotonic() > until:

@@ -1,6 +1,7 @@
-"""Users' modules from the state tree (``salt://_modules``, ``_states``, ...) into a directory of this machine.
+"""Synchronisation of users' modules from the state tree (``salt://_modules``, ``_states``, ...) to a local
+directory.
 
-Minions fetch the kinds that minions have (``saltutil.sync_*``), masters theirs (``salt-run saltutil.sync_*``).
+Minions use it for ``saltutil.sync_*``; masters use it for ``salt-run saltutil.sync_*``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import Files
 
-#: Files that can be modules.
+#: Suffixes of module files.
 MODULE_FILES = (".py", ".pyx", ".so", ".zip")
 
 
@@ -27,11 +28,12 @@ def sync(
     whitelist: Any = None,
     blacklist: Any = None,
 ) -> list[str]:
-    """Copies ``_<kind>`` of the environments, the later over the earlier, into ``<directory>/<kind>``.
+    """Copy the modules below ``salt://_<kind>`` of the given saltenvs to ``<directory>/<kind>``. Later saltenvs
+    replace earlier ones.
 
-    Returns ``kind.name`` of what was written. The lists hold names, or names by kind; None: what the options
-    extmod_whitelist and extmod_blacklist say. What is gone from the tree is removed, unless the option clean_dynamic_modules
-    is off. Raises CommandError.
+    Return ``kind.name`` of each written file. ``whitelist`` and ``blacklist`` are lists of names, or maps of kind to
+    names; None takes the options extmod_whitelist and extmod_blacklist. Files that are no longer in the tree are
+    removed, unless the option clean_dynamic_modules is off. Raises CommandError.
     """
     only = _names(opts.get("extmod_whitelist") if whitelist is None else whitelist, kind)
     never = _names(opts.get("extmod_blacklist") if blacklist is None else blacklist, kind)
@@ -57,14 +59,14 @@ def sync(
 
 
 def _copy(files: Files, path: str, env: str, target: Path) -> bool:
-    """Whether the file had to be written."""
+    """Copy one file when it differs. Return whether it was written."""
     source = files.fetch(path, env)
     if source is None:
         raise CommandError(f"salt://{path} is listed in environment '{env}' but cannot be fetched")
     content = source.read_bytes()
     if target.is_file() and hashlib.sha256(target.read_bytes()).digest() == hashlib.sha256(content).digest():
         return False
-    # Code that will be run: nobody else may write it.
+    # The files are code that will run, so only the owner may write them.
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     target.write_bytes(content)
     target.chmod(0o600)
@@ -81,12 +83,12 @@ def _clean(target: Path, wanted: Mapping[str, Any]) -> None:
 
 
 def _name(relative: str) -> str:
-    """Dotted module name of a file below its kind's directory."""
+    """Return the dotted module name of a relative path."""
     return relative.rpartition(".")[0].replace("/", ".")
 
 
 def _names(listed: Any, kind: str) -> list[str] | None:
-    """The names a white or black list has for this kind; None when it says nothing."""
+    """Return the names that a whitelist or blacklist has for this kind; None when it has none."""
     value = listed.get(kind) if isinstance(listed, Mapping) else listed
     if not value:
         return None

@@ -1,6 +1,6 @@
-"""Sources of files: the state tree, the host, servers behind http:// and https://; held to digests and to signatures.
+"""Sources of files for states: the state tree, the host, and http(s) servers; with checks of digests and signatures.
 
-Salt: modules/file.py (source_list, get_source_sum, extract_hash, _check_sig).
+Salt: salt/modules/file.py, source_list, get_source_sum, extract_hash, _check_sig
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
 from statecore.sources import downloads, openpgp_signatures
 
-#: A digest in a line of a hash file.
+#: A hexadecimal digest in a line of a hash file.
 _DIGEST = re.compile(r"(?<![a-z0-9])([a-f0-9]{32,128})(?![a-z0-9])", re.IGNORECASE)
 
-#: Other places that Salt fetches from.
+#: URL schemes that Salt supports and statecore does not.
 _FOREIGN = ("ftp://", "s3://", "swift://")
 
 
 class WrongDigest(CommandError):
-    """A file is not the one that its digest says."""
+    """The digest of a file differs from the expected one."""
 
     def __init__(self, name: str, algorithm: str, wanted: str, actual: str) -> None:
         super().__init__(
@@ -35,34 +35,34 @@ class WrongDigest(CommandError):
 
 
 class Missing(CommandError):
-    """The tree, or the host, has no such file."""
+    """The state tree or the host does not have the file."""
 
 
 class Unverifiable(CommandError):
-    """Nobody says what a file behind a URL has to be."""
+    """A URL has neither ``source_hash`` nor ``skip_verify``."""
 
 
 class FileSource(NamedTuple):
-    """A source that is there."""
+    """A file that was found."""
 
-    #: As it is written.
+    #: The source as the state names it.
     address: str
-    #: Where it can be read.
+    #: Path of the file for this process.
     path: Path
-    #: Permission bits; None where they say nothing.
+    #: Permission bits; None when the source has none (http).
     mode: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Signers:
-    """Who has to have signed. Nobody named: anybody whose key is at hand."""
+    """Required signers of a file. Without names, a valid signature by any known key is enough."""
 
     any_of: Sequence[str] = ()
     all_of: Sequence[str] = ()
-    #: A file of keys, and gpg's directory, of the host.
+    #: Host's paths of a gpg keyring file and of gpg's home directory.
     keyring: str | None = None
     gnupghome: str | None = None
-    #: The module whose ``verify`` is asked.
+    #: Execution module whose function ``verify`` checks signatures.
     backend: str = "gpg"
 
     @classmethod
@@ -74,14 +74,14 @@ class Signers:
         gnupghome: str | None = None,
         sig_backend: str = "gpg",
     ) -> Signers:
-        """From the arguments of a state."""
+        """Build from the arguments of a state."""
         return cls(_texts(signed_by_any), _texts(signed_by_all), keyring, gnupghome, sig_backend)
 
     def check(self, ctx: Context, file: Path, signature: Any, saltenv: str, *, verify_ssl: bool = True) -> None:
-        """Raises CommandError where a file is not signed as it has to be.
+        """Raise CommandError when the file does not have the required signatures.
 
         signature
-            True for one that the file holds itself, or the place of a detached one: salt://, file://, http(s):// or a path
+            True: the file contains its signature; else the source of a detached one: salt://, file://, http(s):// or a path
         """
         detached = [] if signature is True else list(_texts(signature))
         if len(detached) > 1 and self.backend == "gpg":
@@ -133,22 +133,24 @@ class Signers:
 
 @dataclass(frozen=True, slots=True)
 class FileVerification:
-    """What a source has to be."""
+    """Requirements that a source must fulfil: digest and signature."""
 
-    #: A digest, ``algorithm=digest``, or the place of a file that has it: http(s)://, salt://, file:// or a path of the host.
+    #: A digest, ``algorithm=digest``, or the source of a hash file: http(s)://, salt://, file:// or a path of the host.
     source_hash: str = ""
-    #: The name in that file; the target's and the source's are looked for otherwise.
+    #: Name to search in the hash file; None: the names of the target and of the source.
     source_hash_name: str | None = None
     skip_verify: bool = False
     verify_ssl: bool = True
-    #: The server is asked each time whether it has another, by the mark that it gave the last one.
+    #: True: ask the server each time whether the file has changed, by its ETag.
     use_etag: bool = False
-    #: The signature of the file that has the digest: True, or where it is.
+    #: Signature of the hash file: True, or the source of a detached signature.
     hash_signature: Any = None
     signers: Signers = field(default_factory=Signers)
 
     def digest(self, ctx: Context, address: str, name: str, saltenv: str) -> tuple[str, str] | None:
-        """(algorithm, digest) that the source has to have; None where nobody says. Raises CommandError, HostError."""
+        """Return the required (algorithm, digest) of a source; None when there is none. Raises CommandError,
+        HostError.
+        """
         if not self.source_hash or self.skip_verify:
             return None
         given = str(self.source_hash).strip()
@@ -157,7 +159,7 @@ class FileVerification:
                 if self.hash_signature:
                     raise CommandError(f"source_hash_sig: '{given}' is no file that could be signed")
                 return digests.parse_digest(given)
-            # A list of digests changes with what it lists: it is asked for each time.
+            # A hash file changes with the files that it lists, so it is fetched each time.
             place = by_name(ctx, given, saltenv, verify_ssl=self.verify_ssl)
             if self.hash_signature:
                 self._check_signature(ctx, given, place, saltenv)
@@ -178,13 +180,16 @@ class FileVerification:
             raise CommandError(f"{downloads.shown(given)}: {error}") from error
 
     def check(self, found: FileSource, digest: tuple[str, str] | None, name: str) -> None:
-        """Raises WrongDigest."""
+        """Raise WrongDigest when the file's digest differs."""
         if digest is not None and (actual := digests.digest_of(found.path, digest[0])) != digest[1]:
             raise WrongDigest(name, *digest, actual)
 
 
 def by_name(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True) -> Path:
-    """A file of the tree, of the host, or of a server, which is asked each time. Raises CommandError, HostError."""
+    """Return the path of a file of the state tree, of the host, or of a URL, which is downloaded each time.
+
+    Raises CommandError, HostError.
+    """
     if address.startswith(downloads.SCHEMES):
         place = downloads.cached_at(address, cache_of(ctx), saltenv)
         downloads.fetch(address, place, verify_ssl=verify_ssl)
@@ -196,7 +201,10 @@ def by_name(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
 
 
 def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVerification) -> Path:
-    """The file behind a URL, in the minion's cache, verified. Raises CommandError when it cannot be had, WrongDigest."""
+    """Return the verified file of a URL in the minion's cache. Raises CommandError, WrongDigest, Unverifiable.
+
+    A cached file with the required digest is not downloaded again.
+    """
     if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
         raise Unverifiable(
             f"Unable to verify upstream hash of source file {downloads.shown(address)}, "
@@ -217,9 +225,10 @@ def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVer
 
 
 def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
-    """The first source that can be had, verified. Each entry of a list may be a map of it to its own source_hash.
+    """Return the first available source, verified. An entry of a list may be a map of the source to its own
+    source_hash.
 
-    Raises CommandError that says where each was looked for, WrongDigest and Unverifiable of the one that was found.
+    Raises CommandError with the reason for each entry; WrongDigest and Unverifiable for the first available source.
     """
     tried = []
     for entry in source if isinstance(source, list) else [source]:
@@ -246,12 +255,14 @@ def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerific
 
 
 def cache_of(ctx: Context) -> Path:
-    """The directory of the minion's cache."""
+    """Return the minion's cache directory (option ``cachedir``)."""
     return Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion"))
 
 
 def _at_hand(ctx: Context, address: str, saltenv: str) -> FileSource | str:
-    """A source of the tree or of the host, or why there is none. Raises CommandError for one that nobody fetches here."""
+    """Return a file of the state tree or the host, or a sentence why there is none. Raises CommandError for
+    unsupported schemes.
+    """
     if address.startswith(_FOREIGN):
         raise CommandError(
             f"not supported: the source {address}; use salt://, http(s)://, file:// or a path of the host"
@@ -271,12 +282,12 @@ def _at_hand(ctx: Context, address: str, saltenv: str) -> FileSource | str:
 
 
 def _texts(given: Any) -> tuple[str, ...]:
-    """One text, or a list of them."""
+    """Return a text, or a list of texts, as a tuple."""
     return tuple(str(each) for each in (given if isinstance(given, list | tuple) else [given]) if each)
 
 
 def _chosen(text: str, own_name: str | None, name: str, address: str) -> str | None:
-    """The digest of the line that names the file; the first one where no line does."""
+    """Return the digest in the line of a hash file that names the file, else the first digest; None without any."""
     listed = list(_listed(text))
     source = address.partition("?")[0].rstrip("/").rpartition("/")[2]
     for wanted in (own_name, Path(name).name, source):

@@ -1,6 +1,6 @@
-"""One HTTP request and its answer: redirects, proxies, cookies, deadlines. What it means is the ``http`` module's to say.
+"""One HTTP request and its response: redirects, proxies, cookies, deadlines. The execution module ``http`` uses it.
 
-Loaded with the module that asks; what speaks HTTP is loaded with the first request.
+The HTTP libraries are imported at the first request.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ if TYPE_CHECKING:
 
 _BLOCK = 1024 * 1024
 
-#: What a client says itself where a server says nothing in time (Salt's HTTP client does, too).
+#: Status that the client itself reports when the server does not respond in time, as Salt's HTTP client does.
 TIMED_OUT = 599
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What is asked, and of whom."""
+    """An HTTP request and its settings."""
 
     url: str
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    #: (name, password) for this server alone: a redirect to another one goes without.
+    #: (user, password) for this server only: a redirect to another server does not send them.
     login: tuple[str, str] | None = None
     verify_ssl: bool = True
     ca_bundle: Path | None = None
-    #: Files of our own certificate and, if it is another, of its key.
+    #: Files of the client certificate and, if separate, of its key.
     cert: Sequence[Path] = ()
-    #: URL of a proxy; None: as the environment says; "": none.
+    #: URL of a proxy; None: from the environment variables; "": no proxy.
     proxy: str | None = None
-    #: Seconds in which the server has to take the connection.
+    #: Seconds for the connection to the server.
     connect_timeout: float = 20.0
-    #: Seconds for the whole of it.
+    #: Seconds for the whole request.
     timeout: float = 3600.0
-    #: Bytes of an answer beyond which it is not taken.
+    #: Largest size of the response in bytes.
     limit: int = 100 * 1024**3
-    #: Takes and keeps the cookies of the exchange.
+    #: Cookies to send; the response's cookies are added.
     cookies: http.cookiejar.CookieJar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said. Header names are as it wrote them."""
+    """An HTTP response. Header names are as the server wrote them."""
 
     status: int
     reason: str
@@ -64,17 +64,19 @@ class Answer:
     body: bytes
 
     def header(self, name: str, default: str = "") -> str:
-        """A header by its name in any case."""
+        """Return a header by its name, in upper or lower case; ``default`` without it."""
         return next((value for key, value in self.headers.items() if key.lower() == name.lower()), default)
 
 
 class TimedOut(CommandError):
-    """The server said nothing in time."""
+    """The server did not respond in time."""
 
 
 def exchange(asked: Exchange) -> Answer:
-    """Sends the request; an answer of any status. Raises CommandError when there is none, TimedOut when it came too late."""
-    # Late: it takes longer to load than most states take to run.
+    """Send the request and return the response, whatever its status. Raises CommandError without a response,
+    TimedOut.
+    """
+    # Imported here: the import takes longer than most states take to run.
     import http.client
     import urllib.error
     import urllib.request
@@ -116,7 +118,7 @@ def _late(connected: Sequence[bool]) -> TimedOut:
 def _read(answer: http.client.HTTPResponse, deadline: float, limit: int) -> bytes:
     blocks = []
     got = 0
-    # One read of the socket at a time, so that a server that drips is noticed.
+    # read1 returns after one read of the socket, so that the deadline also applies to a server that sends slowly.
     while block := answer.read1(_BLOCK):
         got += len(block)
         if got > limit:
@@ -134,7 +136,7 @@ def _unpacked(headers: Mapping[str, str], body: bytes, limit: int) -> bytes:
     coding = next((value for name, value in headers.items() if name.lower() == "content-encoding"), "").lower()
     if coding not in ("gzip", "deflate") or not body:
         return body
-    # 32: the header tells gzip from zlib. deflate may come without any header.
+    # 32: detect gzip or zlib by the header. "deflate" may also come without a header.
     for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):
         with contextlib.suppress(zlib.error):
             unpacker = zlib.decompressobj(window)
@@ -150,9 +152,10 @@ def _handlers(asked: Exchange, connected: list[bool]) -> list[Any]:
     import urllib.request
 
     class Redirects(urllib.request.HTTPRedirectHandler):
-        """307 and 308 repeat the request, whatever its method; a login goes to the server that it was meant for.
+        """Handle redirects: 307 and 308 repeat the request with its method; credentials are sent to the original
+        server only.
 
-        That a redirect leads to http, https or ftp alone is the base's to see to; nobody here opens ftp.
+        The base class allows redirects to http, https and ftp, and the handler for ftp here refuses.
         """
 
         def redirect_request(self, request: Any, *rest: Any) -> urllib.request.Request | None:

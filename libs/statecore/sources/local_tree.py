@@ -1,7 +1,8 @@
-"""A state tree in local directories: ``file_roots`` of the master, or of a minion without one.
+"""A state tree in local directories: the option ``file_roots`` of the master, or of a masterless minion. Salt's
+backend ``roots``.
 
-Salt's backend ``roots``. Lists are kept as long as no directory of the tree has changed: what they hold is decided by
-directories and by where links lead, and both are looked at each time. Digests are kept as long as a file is the same.
+Lists of files are cached. Each use compares the time stamps of the tree's directories and of the targets of links, and
+only a change causes a new walk. Digests are cached until the file changes.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from typing import Any, NamedTuple
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import FileHash
 
-#: Bytes read at a time for a digest.
+#: Bytes per read for a digest.
 _BLOCK = 1024 * 1024
 
-#: An environment that serves every other one that is asked for by name and has no roots of its own.
+#: Saltenv whose roots serve every other saltenv without roots of its own.
 _ANY_ENV = "__env__"
 
-#: Nanoseconds in which a second change may leave the same time stamp: file systems count in ticks of up to two seconds.
+#: Nanoseconds in which a second change may get the same time stamp: file systems have ticks of up to two seconds.
 _TICK = 2_000_000_000
 
 
 class Listing(NamedTuple):
-    """What one root holds, by relative path."""
+    """Content of one root directory, by relative path."""
 
     files: frozenset[str] = frozenset()
     dirs: frozenset[str] = frozenset()
@@ -38,22 +39,22 @@ class Listing(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """A listing, and what has to be as it was for it to hold."""
+    """A cached listing, and the time stamps that must be unchanged for its reuse."""
 
     listing: Listing
-    #: Directory or link -> its stamp.
+    #: Path of a directory or link -> its stamp.
     stamps: Mapping[str, tuple[int, ...] | None]
-    #: Whether a change right after it was made could have left the same stamps.
+    #: False: a change directly after the walk could have the same stamps.
     settled: bool
-    #: When it was last compared, seconds of a monotonic clock.
+    #: Time of the last comparison, seconds of time.monotonic.
     checked: float
 
 
 class LocalFiles:
-    """Serves files from lists of roots; of two roots with one path, the first wins.
+    """Files of lists of root directories. When two roots have the same path, the first one serves it.
 
-    Links are followed wherever they lead (``follow_links``); without, what they lead to must lie in the root. The names that
-    are asked for never lead out of a root.
+    With ``follow_links``, links are followed to any target; without, the target must be in the same root. A requested
+    path never leads outside a root by ``..``.
     """
 
     def __init__(
@@ -67,8 +68,9 @@ class LocalFiles:
         ignore_links: bool = False,
         list_seconds: float = 0,
     ) -> None:
-        """``ignore_*``: paths, in the root or on disk, that are not served. ``list_seconds``: for so long lists are not
-        compared with the directories."""
+        """``ignore_*``: patterns of relative or absolute paths that are not served. ``list_seconds``: time for which
+        a cached list is used without a check.
+        """
         self._roots = {saltenv: [Path(root) for root in paths] for saltenv, paths in roots.items()}
         self._hash_type = hash_type
         patterns = [*(fnmatch.translate(glob) for glob in ignore_glob), *(f"(?:{each})" for each in ignore_regex)]
@@ -78,50 +80,54 @@ class LocalFiles:
         ]
         self._follow, self._ignore_links = follow_links, ignore_links
         self._list_seconds = list_seconds
-        #: path -> (what the digest is of, digest): a file is read again only after it changed.
+        #: Path -> (stat fields of the digested file, digest).
         self._hashes: dict[Path, tuple[tuple[int, ...], FileHash]] = {}
         self._listings: dict[Path, _Listing] = {}
 
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> LocalFiles:
-        """The tree of the options file_roots, hash_type, file_ignore_*, fileserver_followsymlinks and its kin."""
+        """Build from the options file_roots, hash_type, file_ignore_*, fileserver_followsymlinks,
+        fileserver_ignoresymlinks.
+        """
         return cls(opts.get("file_roots") or {}, str(opts.get("hash_type") or "sha256"), **tree_options(opts))
 
     def envs(self) -> list[str]:
-        """Environments that exist, "base" first."""
+        """Saltenvs that exist, "base" first."""
         return sorted((name for name in self._roots if name != _ANY_ENV), key=lambda name: (name != "base", name))
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Relative paths of all files, sorted."""
+        """Sorted relative paths of all files."""
         return _begun(prefix, *(self._listing(root).files for root in self._roots_of(saltenv)))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Relative paths of all directories, sorted."""
+        """Sorted relative paths of all directories."""
         return _begun(prefix, *(self._listing(root).dirs for root in self._roots_of(saltenv)))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Relative paths of the directories that hold nothing, sorted."""
+        """Sorted relative paths of the empty directories."""
         return _begun(prefix, *(self._listing(root).empty for root in self._roots_of(saltenv)))
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Relative path -> target of links in the tree: of those that stay in it, and of all where links are not followed."""
+        """Map of the relative path of each link to its target: links within the tree; all links when links are not
+        followed.
+        """
         found: dict[str, str] = {}
         for root in reversed(self._roots_of(saltenv)):
             found |= {path: to for path, to in self._listing(root).links.items() if path.startswith(prefix)}
         return dict(sorted(found.items()))
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file."""
+        """Digest of a file; None when there is no such file."""
         found = self.fetch(path, saltenv)
         return None if found is None else self.digest(found)
 
     def digest(self, found: Path) -> FileHash:
-        """Digest of a file on disk, read again only after it changed. Raises OSError."""
+        """Digest of a file on disk, computed again only after the file changed. Raises OSError."""
         state = _stamp(found.stat())
         known = self._hashes.get(found)
         if known is not None and known[0] == state:
             return known[1]
-        # OpenSSL takes milliseconds to load, and most commands compare no file.
+        # Imported here: OpenSSL takes milliseconds to load, and most commands compute no digest.
         import hashlib
 
         digest = hashlib.new(self._hash_type)
@@ -134,17 +140,19 @@ class LocalFiles:
         return result
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file."""
+        """Permission bits of a file; None when there is no such file."""
         found = self.fetch(path, saltenv)
         return None if found is None else found.stat().st_mode & 0o7777
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """What stat(2) tells of a file, as ten whole numbers."""
+        """Return the ten stat(2) fields of a file as integers; None when there is no such file."""
         found = self.fetch(path, saltenv)
         return None if found is None else [int(number) for number in tuple(found.stat())]
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """The file itself; None for one that does not exist, is no file, is ignored, or must not be followed to."""
+        """Path of the file itself; None when it does not exist, is not a regular file, is ignored, or is behind a
+        forbidden link.
+        """
         if not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
             return None
         for root in self._roots_of(saltenv):
@@ -158,7 +166,7 @@ class LocalFiles:
         return None
 
     def shown(self, fetched: Path) -> str:
-        """The path: it is the file itself."""
+        """Path of the file as text."""
         return str(fetched)
 
     def _roots_of(self, saltenv: str) -> list[Path]:
@@ -166,7 +174,7 @@ class LocalFiles:
         if roots is not None:
             return roots
         if saltenv in ("", ".", "..") or "/" in saltenv or "\0" in saltenv:
-            # Whoever asks names the environment: it must not become a way out of the roots.
+            # The name of the saltenv comes from the request and must not lead out of the roots.
             return []
         return [Path(str(root).replace(_ANY_ENV, saltenv)) for root in self._roots.get(_ANY_ENV, [])]
 
@@ -174,7 +182,7 @@ class LocalFiles:
         return bool(self._ignore) and any(matches(name) for matches in self._ignore for name in names)
 
     def _listing(self, root: Path) -> Listing:
-        """What a root holds now."""
+        """Return the current content of a root directory."""
         known = self._listings.get(root)
         now = time.monotonic()
         if known is not None:
@@ -192,7 +200,7 @@ class LocalFiles:
 
 
 def tree_options(opts: Mapping[str, Any]) -> dict[str, Any]:
-    """How trees are looked at, as options say it: arguments of LocalFiles. Raises StatecoreError."""
+    """Return arguments of LocalFiles from the options of the fileserver. Raises StatecoreError for invalid ones."""
     expressions = _words(opts.get("file_ignore_regex"))
     for expression in expressions:
         try:
@@ -213,7 +221,7 @@ def _words(value: Any) -> list[str]:
 
 
 class _Walk:
-    """One look through a root."""
+    """One walk through a root directory."""
 
     def __init__(self, root: str, follow: bool, ignore_links: bool, ignored: Any) -> None:
         self._root = root
@@ -222,7 +230,7 @@ class _Walk:
         self.stamps: dict[str, tuple[int, ...] | None] = {}
 
     def listing(self) -> Listing:
-        """What there is."""
+        """Return the content of the root directory."""
         files: set[str] = set()
         dirs: set[str] = set()
         empty: set[str] = set()
@@ -243,11 +251,11 @@ class _Walk:
     def _entries(
         self, directory: str, prefix: str, above: tuple[tuple[int, int], ...]
     ) -> Iterator[tuple[os.DirEntry[str], str, str | None]]:
-        """(entry, relative path, where it leads if it is a link) of all that is below a directory."""
+        """Yield (entry, relative path, target if it is a link) of everything below a directory."""
         status = _stat(directory)
         self.stamps[directory] = _stamp(status) if status is not None else None
         if status is None or (status.st_dev, status.st_ino) in above:
-            # A link back to a directory that it lies in: what is there is listed already.
+            # A link to a directory that contains the link: its content is already listed.
             return
         try:
             with os.scandir(directory) as found:
@@ -272,13 +280,13 @@ class _Walk:
 
 
 def _begun(prefix: str, *found: Iterable[str]) -> list[str]:
-    """What begins with a prefix, of all roots, sorted."""
+    """Return the sorted texts of all collections that start with the prefix."""
     return sorted(path for path in set().union(*found) if path.startswith(prefix))
 
 
 def _stat(path: str) -> os.stat_result | None:
     try:
-        # A Path for each of thousands of entries costs more than looking at them.
+        # Creating a Path for each of thousands of entries is slower than the system calls.
         return os.stat(path)  # noqa: PTH116
     except OSError:
         return None
@@ -289,7 +297,9 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _stamp_of(path: str) -> tuple[int, ...] | None:
-    """What changes with a directory; of what a link leads to, only what it is: a file that is written to is no other entry."""
+    """Return the stamp of a directory, which changes with its entries; for other files, only the file type. None if
+    missing.
+    """
     status = _stat(path)
     if status is None:
         return None
@@ -297,7 +307,10 @@ def _stamp_of(path: str) -> tuple[int, ...] | None:
 
 
 def _settled(stamps: Iterable[tuple[int, ...]], now: int) -> bool:
-    """Whether all times are so old that a change after ``now`` has another. Clocks of other machines say nothing."""
+    """Return whether all time stamps are so old that a change after ``now`` would get another time stamp.
+
+    Time stamps far in the future come from clocks of other machines and count as old.
+    """
     return all(not -_TICK < now - stamp[0] < _TICK for stamp in stamps)
 
 
@@ -309,7 +322,7 @@ def _target(entry: os.DirEntry[str]) -> str:
 
 
 def _is(asked: Callable[[], bool]) -> bool:
-    """What an entry is; nothing where its links go in a circle."""
+    """Return the answer of a method such as ``entry.is_dir``; False for links in a loop."""
     try:
         return asked()
     except OSError:

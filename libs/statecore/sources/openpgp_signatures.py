@@ -1,4 +1,4 @@
-"""Who signed a file: OpenPGP signatures as the program ``gpg`` finds them, and whether those suffice that are asked for."""
+"""OpenPGP signatures of files, checked by the program ``gpg``, and the decision whether they are sufficient."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from statecore.model.errors import CommandError
 
-#: Seconds that gpg may take.
+#: Time limit of gpg in seconds.
 _PATIENCE = 120
 
-#: What gpg says of how far a key is trusted -> Salt's word. Salt: modules/gpg.py, VERIFY_TRUST_LEVELS.
+#: gpg's keyword for the trust in a key -> Salt's word. Salt: salt/modules/gpg.py, VERIFY_TRUST_LEVELS
 _TRUST: Mapping[str, str] = {
     "TRUST_EXPIRED": "Expired",
     "TRUST_UNDEFINED": "Undefined",
@@ -24,7 +24,7 @@ _TRUST: Mapping[str, str] = {
     "TRUST_ULTIMATE": "Ultimate",
 }
 
-#: What gpg says of a signature -> what Salt tells. Of these the first alone is one to go by.
+#: gpg's keyword for a signature -> Salt's text. Only the first one means a valid signature.
 _STATUS: Mapping[str, str] = {
     "GOODSIG": "signature good",
     "EXPSIG": "signature expired",
@@ -43,18 +43,18 @@ class Signature(NamedTuple):
     status: str
     key_id: str = ""
     username: str | None = None
-    #: Of the primary key, whichever of its keys signed; "" where it is not known.
+    #: Fingerprint of the primary key, even when a subkey signed; "" when unknown.
     fingerprint: str = ""
     trust_level: str | None = None
 
     @property
     def good(self) -> bool:
-        """Whether it is valid now, by a key that is at hand, neither expired nor revoked."""
+        """Whether the signature is valid now, by a known key that is neither expired nor revoked."""
         return self.status == _STATUS["GOODSIG"] and bool(self.fingerprint)
 
 
 class SignatureVerdict(NamedTuple):
-    """Whether signatures suffice, and why not."""
+    """Whether the signatures are sufficient, and the reason if not."""
 
     good: bool
     message: str
@@ -68,10 +68,11 @@ def found(
     keyring: Path | None = None,
     trust_model: str | None = None,
 ) -> list[Signature]:
-    """The signatures of a file: those in ``signature``, else those that it holds itself. Raises CommandError.
+    """Return the signatures of a file: those in the file ``signature``, else those in the file itself. Raises
+    CommandError.
 
     home, keyring
-        gpg's directory (its own default otherwise), and a file of keys that alone count
+        gpg's home directory (None: gpg's default), and a keyring file to use in place of gpg's own keyring
     """
     program = shutil.which("gpg")
     if program is None:
@@ -80,7 +81,7 @@ def found(
         raise CommandError(f"signatures cannot be verified: gnupghome {home} is no directory")
     if keyring is not None and not keyring.is_file():
         raise CommandError(f"signatures cannot be verified: keyring {keyring} is no file")
-    # Not --batch: with it gpg ends at the first signature that is not valid, and never sees the others.
+    # Without --batch: with it, gpg ends at the first invalid signature and does not check the others.
     command = [program, "--no-tty", "--status-fd", "1", "--no-auto-check-trustdb"]
     command += ["--homedir", str(home)] if home is not None else []
     command += ["--no-default-keyring", "--keyring", str(keyring)] if keyring is not None else []
@@ -103,7 +104,7 @@ def found(
 
 
 def parsed(status: str) -> list[Signature]:
-    """The signatures that gpg's status lines tell of. Pure."""
+    """Return the signatures in gpg's status lines."""
     told: list[dict[str, Any]] = []
     for line in status.splitlines():
         word, *rest = line.removeprefix("[GNUPG:] ").split(" ") if line.startswith("[GNUPG:] ") else [""]
@@ -122,7 +123,9 @@ def parsed(status: str) -> list[Signature]:
 
 
 def judged(signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: Sequence[str] = ()) -> SignatureVerdict:
-    """Whether one of ``any_of`` and each of ``all_of`` (fingerprints) has signed; where nobody is named, anybody. Pure."""
+    """Return whether one key of ``any_of`` and every key of ``all_of`` (fingerprints) has signed; without names, any
+    key.
+    """
     good = {each.fingerprint for each in signatures if each.good}
     if not (any_of or all_of):
         bad = any(each.status == _STATUS["BADSIG"] for each in signatures)
@@ -140,12 +143,12 @@ def judged(signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: 
 
 
 def _plain(fingerprint: str) -> str:
-    """A fingerprint as gpg writes it in its status."""
+    """Return a fingerprint in the format of gpg's status lines."""
     return fingerprint.replace(" ", "").upper().removeprefix("0X")
 
 
 def _seen(signatures: Sequence[Signature]) -> str:
-    """What there is instead."""
+    """Return a description of the existing signatures, for messages."""
     if not signatures:
         return " (there is none)"
     told = [f"{each.status} by {each.fingerprint or each.key_id or 'an unknown key'}" for each in signatures]

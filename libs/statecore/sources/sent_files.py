@@ -1,6 +1,8 @@
-"""Files of the host, sent to the master in chunks (``cp.push``, ``cp.push_dir``). Source: salt/modules/cp.py.
+"""Files of the host, sent to the master in chunks (``cp.push``, ``cp.push_dir``).
 
-The master keeps them below its cache directory, each minion's apart, where its option ``file_recv`` lets minions send any.
+The master stores them below its cachedir, in a directory for each minion, when its option ``file_recv`` is on.
+
+Salt: salt/modules/cp.py
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ from statecore.model.context import Context
 
 log = logging.getLogger(__name__)
 
-#: Bytes of a chunk, where the option ``file_buffer_size`` does not say otherwise.
+#: Bytes of a chunk, without the option ``file_buffer_size``.
 _CHUNK = 262144
 
 
 def is_plain(path: str) -> bool:
-    """Whether a path is absolute and does not climb."""
+    """Return whether a path is absolute and has no ``..``."""
     return path.startswith("/") and ".." not in path.split("/")
 
 
 def send(ctx: Context, path: str, upload_path: str | None, *, keep_symlinks: bool, remove: bool) -> bool:
-    """Sends one file of the host; whether the master took it. Raises CommandError, HostError."""
+    """Send one file of the host. Return whether the master accepted it. Raises CommandError, HostError."""
     if not is_plain(path) or (upload_path and ".." in upload_path.split("/")):
         return False
-    # By whatever name, what is read is the file that the host means.
+    # The path is resolved inside the host's root.
     source = ctx.host.path(path)
     if not source.is_file():
         return False
@@ -42,17 +44,19 @@ def send(ctx: Context, path: str, upload_path: str | None, *, keep_symlinks: boo
                 log.error("%s was not taken by the master: see its options file_recv and file_recv_max_size", path)
                 return False
             if not data:
-                # An empty file is one empty chunk.
+                # An empty file is sent as one empty chunk.
                 break
             loc += len(data)
     if remove:
-        # As in Salt the file, where a link was named.
+        # Without keep_symlinks, the target of a link is removed, as in Salt.
         (ctx.host.path(path, follow=False) if keep_symlinks else source).unlink()
     return True
 
 
 def send_directory(ctx: Context, path: str, matching: str | None, upload_path: str | None) -> bool:
-    """Sends the files below a directory; False with the first that is not taken, and where there is none."""
+    """Send the files below a directory. Return False after the first refused file, and when there is no such
+    directory.
+    """
     if not is_plain(path):
         return False
     top = ctx.host.path(path)
@@ -67,15 +71,15 @@ def send_directory(ctx: Context, path: str, matching: str | None, upload_path: s
 
 
 def _files_below(directory: Path, matching: str | None) -> Iterator[Path]:
-    """Files and links in the order of their names; directories behind links are not entered."""
+    """Yield files and links in the order of their names. Links to directories are not entered."""
     for one in sorted(directory.iterdir()) if directory.is_dir() else ():
         if one.is_dir() and not one.is_symlink():
             yield from _files_below(one, matching)
-        # Whether a link is a file of the host is for the host to say.
+        # The host decides whether the target of a link is a file inside its root.
         elif (one.is_symlink() or one.is_file()) and (matching is None or fnmatch.fnmatch(one.name, matching)):
             yield one
 
 
 def _on_host(ctx: Context, path: Path) -> str:
-    """The host's own name of one of its paths."""
+    """Return the host's own path for a path of this process."""
     return f"/{path.relative_to(ctx.host.root)}"

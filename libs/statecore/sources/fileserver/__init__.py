@@ -1,6 +1,7 @@
-"""What a master serves behind ``salt://``: the backends of the option ``fileserver_backend``, in their order.
+"""The fileserver behind ``salt://``: the backends of the option ``fileserver_backend``, in their order.
 
-Of two backends with one path the first wins. A backend is a ``Files`` that knows besides what stat(2) tells of a file.
+When two backends have the same path, the first one serves it. A backend implements ``ports.Files`` and also returns
+stat(2) data.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from statecore.sources.fileserver.minionfs import MinionFiles
 from statecore.sources.fileserver.users import BackendLoader, UserFiles, claimed
 from statecore.sources.local_tree import LocalFiles
 
-#: Salt's other names of backends.
+#: Salt's alternative names of backends -> name.
 ALIASES: Mapping[str, str] = {"git": "gitfs", "minion": "minionfs"}
 
 _Found = TypeVar("_Found")
 
 
 class UnknownBackend(StatecoreError):
-    """A file server backend that is not here, or not switched on."""
+    """A fileserver backend does not exist, or is not in the option ``fileserver_backend``."""
 
 
 class Backend(Files, Protocol):
-    """Where files come from."""
+    """A fileserver backend: a source of files."""
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """What stat(2) tells of a file, or its mode alone; None when there is no such file."""
+        """Return the stat(2) fields of a file, or a list with its mode only; None when there is no such file."""
         ...
 
 
-#: Name of a backend -> what makes it of options. Raises StatecoreError for options that cannot be used.
+#: Name of a backend -> function that builds it from the options. Raises StatecoreError for invalid options.
 BACKENDS: Mapping[str, Callable[[Mapping[str, Any]], Backend]] = {
     "roots": LocalFiles.of,
     "gitfs": GitFiles.of,
@@ -44,7 +45,7 @@ BACKENDS: Mapping[str, Callable[[Mapping[str, Any]], Backend]] = {
 
 
 def named(backend: str, opts: Mapping[str, Any]) -> str:
-    """The backend that a name means: one of ours, or a user's file. Raises UnknownBackend."""
+    """Return the backend's name for a name or alias: a built-in backend, or a user's one. Raises UnknownBackend."""
     found = ALIASES.get(backend, backend)
     if found not in BACKENDS and not claimed(found, opts):
         near = close_matches(backend, BACKENDS, n=1)
@@ -55,7 +56,7 @@ def named(backend: str, opts: Mapping[str, Any]) -> str:
 
 
 class FileServer:
-    """Implements ports.Files over all backends."""
+    """Implementation of ``ports.Files`` over all backends."""
 
     def __init__(self, backends: Mapping[str, Backend]) -> None:
         self.backends = backends
@@ -75,9 +76,10 @@ class FileServer:
         return [backend for backend in self.backends.values() if isinstance(backend, UserFiles)]
 
     def only(self, wanted: str | Sequence[str] | None) -> FileServer:
-        """A server of some of the backends: those that are named, or all without those that are named with a minus.
+        """Return a server with some of the backends: the named ones, or all except those named with a leading minus.
 
-        Names may be a list, or text with commas. Raises UnknownBackend for one that is not switched on.
+        ``wanted`` is a list, or a text with commas; None means all. Raises UnknownBackend for a backend that is not
+        configured.
         """
         names = [str(each) for each in (wanted.split(",") if isinstance(wanted, str) else wanted or [])]
         if not names:
@@ -86,7 +88,7 @@ class FileServer:
         chosen = [name for name in names if not name.startswith("-")]
         for name in chosen or without:
             if ALIASES.get(name, name) not in self.backends:
-                # One that is nowhere is told by its nearest.
+                # For a name that does not exist at all, this raises UnknownBackend with the nearest name.
                 named(name, {})
                 raise UnknownBackend(f"the backend '{name}' is not in the option fileserver_backend")
         if chosen:
@@ -96,54 +98,54 @@ class FileServer:
         return FileServer({name: each for name, each in self.backends.items() if name not in left_out})
 
     def envs(self) -> list[str]:
-        """Environments of all backends, "base" first."""
+        """Saltenvs of all backends, "base" first."""
         found = {env for backend in self.backends.values() for env in backend.envs()}
         return sorted(found, key=lambda name: (name != "base", name))
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Paths of all files, sorted."""
+        """Sorted paths of all files."""
         return self._all(lambda backend: backend.paths(saltenv, prefix))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Paths of all directories, sorted."""
+        """Sorted paths of all directories."""
         return self._all(lambda backend: backend.dirs(saltenv, prefix))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Paths of the directories that hold nothing in the backend that has them."""
+        """Sorted paths of the directories that are empty in their own backend."""
         return self._all(lambda backend: backend.empty_dirs(saltenv, prefix))
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Path -> target of links."""
+        """Map of the path of each link to its target."""
         found: dict[str, str] = {}
         for backend in reversed(list(self.backends.values())):
             found |= backend.symlinks(saltenv, prefix)
         return dict(sorted(found.items()))
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file."""
+        """Digest of a file; None when there is no such file."""
         return self._first(lambda backend: backend.hash(path, saltenv))
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file."""
+        """Permission bits of a file; None when they are unknown."""
         return self._first(lambda backend: backend.mode(path, saltenv))
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """What stat(2) tells of a file, or its mode alone."""
+        """Return the stat(2) fields of a file, or a list with its mode only; None when there is no such file."""
         return self._first(lambda backend: backend.stat(path, saltenv))
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """A path with the file's bytes."""
+        """Local path of the file's content; None when there is no such file."""
         return self._first(lambda backend: backend.fetch(path, saltenv))
 
     def source(self, path: str, saltenv: str = "base") -> tuple[str, Path] | None:
-        """(backend, path with the file's bytes); None when there is no such file."""
+        """Return (backend, local path of the content); None when there is no such file."""
         for name, backend in self.backends.items():
             if (found := backend.fetch(path, saltenv)) is not None:
                 return name, found
         return None
 
     def shown(self, fetched: Path) -> str:
-        """How people are told of a file."""
+        """Text for messages about a fetched file."""
         told = (backend.shown(fetched) for backend in self.backends.values())
         return next((shown for shown in told if shown != str(fetched)), str(fetched))
 

@@ -1,7 +1,9 @@
-"""The backend ``gitfs``: branches, tags and commits of Git repositories as environments (salt/fileserver/gitfs.py).
+"""The fileserver backend ``gitfs``: branches, tags and commits of Git repositories as saltenvs.
 
-It reads mirrors that the maintenance role keeps, and never fetches: what is asked for waits for no server of others. A remote
-that has not been fetched yet is named in the log, and gives nothing.
+It reads mirrors that the maintenance role updates and never fetches, so a request never waits for a remote server. A
+remote without a mirror is named in the log and serves nothing.
+
+Salt: salt/fileserver/gitfs.py
 """
 
 from __future__ import annotations
@@ -20,30 +22,30 @@ log = logging.getLogger(__name__)
 
 
 class GitFiles(ViewedFiles):
-    """The remotes in their order: of two with one path the first wins."""
+    """Files of the remotes in their order. When two remotes have the same path, the first one serves it."""
 
     def __init__(self, directory: Path, remotes: Sequence[GitRemote], hash_type: str = "sha256") -> None:
         super().__init__(hash_type)
         self._mirrors = [Mirror(directory, remote) for remote in remotes]
-        #: What was said of a remote last; it is said once.
+        #: Last logged message about each remote: the same message is logged once.
         self._told: dict[str, str] = {}
-        #: Mirror -> (its refs, the environments that they make).
+        #: Mirror -> (its refs, the saltenvs of these refs).
         self._envs: dict[Path, tuple[Mapping[str, str], set[str]]] = {}
 
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> GitFiles:
-        """By the options cachedir and gitfs_*. Raises GitConfigError."""
+        """Build from the options ``cachedir`` and ``gitfs_*``. Raises GitConfigError."""
         return cls(home_of(opts, GITFS), gitfs_remotes(opts), str(opts.get("hash_type") or "sha256"))
 
     def envs(self) -> list[str]:
-        """Environments of all remotes, "base" first."""
+        """Saltenvs of all remotes, "base" first."""
         found: set[str] = set()
         for number, mirror in enumerate(self._mirrors):
             found |= self._envs_of(number, mirror)
         return sorted(found, key=lambda name: (name != "base", name))
 
     def views(self, saltenv: str) -> Iterator[View]:
-        """What each remote serves as an environment. Raises GitFault."""
+        """Yield the tree that each remote serves as a saltenv. Raises GitFault."""
         known = bool(COMMIT.fullmatch(saltenv)) or saltenv in self.envs()
         for mirror in self._mirrors:
             if not known and not mirror.remote.fallback:

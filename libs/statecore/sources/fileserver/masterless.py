@@ -1,7 +1,9 @@
-"""Files and pillar of a minion without a master that come from Git repositories: nobody fetches for it, so it does.
+"""Git repositories for files and pillar of a minion without a master. The minion's own process fetches them.
 
-Each repository is fetched when it is first looked at, once in a process (salt/fileserver, FSChan: once for each `salt-call
---local`). One that cannot be fetched is an error in the log; what was fetched before counts.
+A repository is fetched at its first use, once in a process. A repository that cannot be fetched is an error in the log,
+and the earlier mirror is used.
+
+Salt: salt/fileserver/__init__.py, FSChan
 """
 
 from __future__ import annotations
@@ -25,23 +27,25 @@ log = logging.getLogger(__name__)
 
 
 class OwnFetches:
-    """Belongs to one process, which fetches by itself."""
+    """Fetches the repositories of one process."""
 
     def __init__(self, opts: Mapping[str, Any], load: BackendLoader) -> None:
-        """Read from ``opts`` cachedir, fileserver_backend, ext_pillar, gitfs_* and git_pillar_*. ``load`` loads users' backends."""
+        """``opts``: cachedir, fileserver_backend, ext_pillar, gitfs_* and git_pillar_* are read. ``load`` loads
+        users' backends.
+        """
         self._opts = opts
         self._load = load
-        #: The process that fetched for the pillar: a child of it has work of its own.
+        #: Id of the process that fetched for the pillar. A forked child fetches again.
         self._pillar_fetched_by = 0
 
     def files(self) -> Files:
-        """All backends; nothing is fetched before they are asked for something."""
+        """Return the fileserver with all backends. Repositories are fetched at its first use."""
         if list(self._opts.get("fileserver_backend") or ["roots"]) == ["roots"]:
             return LocalFiles.of(self._opts)
         return deferred(self._served)
 
     def for_pillar(self) -> None:
-        """Fetches what the external pillar ``git`` reads, the first time. Raises GitConfigError."""
+        """Fetch the repositories of the external pillar ``git``, at the first call. Raises GitConfigError."""
         if self._pillar_fetched_by != os.getpid():
             self._pillar_fetched_by = os.getpid()
             _fetch(home_of(self._opts, PILLAR), all_pillar_remotes(self._opts))

@@ -1,6 +1,9 @@
-"""The backend ``minionfs``: what minions pushed to the master with ``cp.push``, below ``cachedir/minions/<id>/files``.
+"""The fileserver backend ``minionfs``: files that minions pushed with ``cp.push``, below
+``cachedir/minions/<id>/files``.
 
-A minion decides what it pushes, so links are not followed, and no pushed top file counts (salt/fileserver/minionfs.py).
+Minions decide what they push. Therefore links are not followed, and a pushed top file is not served.
+
+Salt: salt/fileserver/minionfs.py
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ _TOP = "top.sls"
 
 
 class MinionFiles:
-    """Files of minions, each below its id, in one environment."""
+    """Pushed files, each below the minion's id, in one saltenv."""
 
     def __init__(
         self,
@@ -31,7 +34,9 @@ class MinionFiles:
         blacklist: Sequence[str] = (),
         tree: Mapping[str, Any] | None = None,
     ) -> None:
-        """``directory``: that with a directory for each minion. ``tree``: what is ignored, as LocalFiles takes it."""
+        """``directory`` has one directory for each minion. ``tree``: further arguments of ``LocalFiles``, such as
+        ignored paths.
+        """
         self._directory = directory
         self._hash_type = hash_type
         self._env = env
@@ -42,7 +47,9 @@ class MinionFiles:
 
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> MinionFiles:
-        """By the options cachedir, minionfs_env, minionfs_mountpoint, minionfs_whitelist, minionfs_blacklist."""
+        """Build from the options cachedir, minionfs_env, minionfs_mountpoint, minionfs_whitelist,
+        minionfs_blacklist.
+        """
         return cls(
             Path(str(opts.get("cachedir") or "")) / "minions",
             str(opts.get("hash_type") or "sha256"),
@@ -54,52 +61,52 @@ class MinionFiles:
         )
 
     def envs(self) -> list[str]:
-        """The one environment."""
+        """List with the one saltenv (option ``minionfs_env``)."""
         return [self._env]
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Files that were pushed, but for top files."""
+        """Paths of the pushed files, without top files."""
         found = self._all(saltenv, prefix, lambda files: files.paths())
         return [path for path in found if posixpath.basename(path) != _TOP]
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Directories of what was pushed."""
+        """Directories of the pushed files."""
         return self._all(saltenv, prefix, lambda files: files.dirs())
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """None: only files are pushed."""
+        """Always []: only files are pushed."""
         return []
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """None: links are not served."""
+        """Always {}: links are not served."""
         return {}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file."""
+        """Digest of a file; None when there is no such file."""
         found = self._found(path, saltenv)
         return found and found[0].hash(found[1])
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file."""
+        """Permission bits of a file; None when there is no such file."""
         found = self._found(path, saltenv)
         return found and found[0].mode(found[1])
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """What stat(2) tells."""
+        """Return the stat(2) fields of a file; None when there is no such file."""
         found = self._found(path, saltenv)
         return found and found[0].stat(found[1])
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """The file itself."""
+        """Path of the pushed file itself; None when there is no such file."""
         found = self._found(path, saltenv)
         return found and found[0].fetch(found[1])
 
     def shown(self, fetched: Path) -> str:
-        """Its path."""
+        """Path of the file as text."""
         return str(fetched)
 
     def _found(self, path: str, saltenv: str) -> tuple[LocalFiles, str] | None:
-        """(files of the minion, path in them)."""
+        """Return (files of the minion, path in these files); None when the path does not belong to a minion."""
         begin = f"{self._mountpoint}/" if self._mountpoint else ""
         if saltenv != self._env or not path.startswith(begin) or posixpath.basename(path) == _TOP:
             return None

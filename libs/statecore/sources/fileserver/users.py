@@ -1,8 +1,11 @@
-"""Users' own backends: files in ``fileserver_dirs``, or in ``extension_modules/fileserver`` (the runner saltutil.sync_fileserver).
+"""Fileserver backends written by users: files in ``fileserver_dirs``, or in ``extension_modules/fileserver``.
 
-They are written for Salt, and called as its Fileserver calls them (salt/fileserver/__init__.py): ``envs``, ``file_list``,
-``dir_list``, ``file_list_emptydirs``, ``symlink_list``, ``find_file``, ``serve_file``, ``file_hash``; ``init`` once, ``update`` by
-the clock. What one of them raises is logged with its file and line, and counts as having nothing: the other backends go on.
+The runner ``saltutil.sync_fileserver`` fills the second directory. The backends are written for Salt and are called as
+Salt's Fileserver calls them: ``envs``, ``file_list``, ``dir_list``, ``file_list_emptydirs``, ``symlink_list``,
+``find_file``, ``serve_file``, ``file_hash``; ``init`` once, ``update`` periodically. An exception in a backend is
+logged with its file and line, and the backend serves nothing; the other backends continue.
+
+Salt: salt/fileserver/__init__.py
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ log = logging.getLogger(__name__)
 
 KIND = "fileserver"
 
-#: Seconds for which a copy of an earlier content stays: somebody may be about to open it.
+#: Seconds until a copy of an earlier content is removed: another process may be about to open it.
 _KEPT = 3600.0
 
 _NOTHING: Mapping[str, Any] = {"path": "", "rel": ""}
@@ -51,11 +54,13 @@ BackendLoader = Callable[[str, Mapping[str, Any]], LoadedBackend]
 
 
 class BackendError(StatecoreError):
-    """A function of a user's backend raised; the text names its file and line."""
+    """A function of a user's backend raised an exception. The text names its file and line."""
 
 
 def claimed(name: str, opts: Mapping[str, Any]) -> bool:
-    """Whether a user's file could serve a backend of this name: it is called so, or the name stands in it."""
+    """Return whether a user's file may be a backend of this name: the file has the name, or contains the name as a
+    text.
+    """
     return any(path.stem == name or path.parent.name == name or _says(path, name) for path in _files(opts))
 
 
@@ -80,7 +85,7 @@ def _says(path: Path, name: str) -> bool:
 
 
 class UserFiles:
-    """Implements Backend by the functions of one file; loaded when it is first asked for something."""
+    """Implementation of ``Backend`` with the functions of one user's file. The file is loaded at the first use."""
 
     def __init__(self, name: str, opts: Mapping[str, Any], load: BackendLoader) -> None:
         self.name = name
@@ -90,48 +95,51 @@ class UserFiles:
         self._loaded: LoadedBackend | None = None
         self._load_tried = False
 
-    # As ports.Files: nothing of it raises.
+    # The methods of ports.Files: they do not raise.
 
     def envs(self) -> list[str]:
-        """Its environments."""
+        """Saltenvs of the backend."""
         return sorted(map(str, self._listed("envs", **self._envs_wants())))
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Its files."""
+        """Sorted paths of the backend's files."""
         return self._names("file_list", saltenv, prefix)
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Its directories."""
+        """Sorted paths of the backend's directories."""
         return self._names("dir_list", saltenv, prefix)
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Its empty directories."""
+        """Sorted paths of the backend's empty directories."""
         return self._names("file_list_emptydirs", saltenv, prefix)
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Its links."""
+        """Map of the path of each link to its target."""
         found = self._guarded("symlink_list", {}, {"saltenv": saltenv, "prefix": prefix})
         links = found if isinstance(found, Mapping) else {}
         return {str(path): str(target) for path, target in links.items() if str(path).startswith(prefix.strip("/"))}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """What its ``file_hash`` says."""
+        """Digest from the backend's ``file_hash``; None when there is no such file."""
         found = self._found(path, saltenv)
         return None if found is None else self._hash(found, path, saltenv)
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Of the stat that its ``find_file`` tells; None where it tells none."""
+        """Permission bits from the backend's ``find_file``; None when it returns no stat data."""
         status = self.stat(path, saltenv)
         return status[0] & 0o7777 if status else None
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """The stat that its ``find_file`` tells; None where it tells none."""
+        """Return the stat(2) fields from the backend's ``find_file``; None when it returns none."""
         found = self._found(path, saltenv)
         told = (found or {}).get("stat")
         return [int(each) for each in told] if told else None
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """A copy of what its ``serve_file`` gives, chunk by chunk; kept while its ``file_hash`` says the same."""
+        """Path of a copy, read in chunks from the backend's ``serve_file``; None when there is no such file.
+
+        The copy is used again while the backend's ``file_hash`` returns the same digest.
+        """
         found = self._found(path, saltenv)
         if found is None:
             return None
@@ -149,20 +157,20 @@ class UserFiles:
         return None
 
     def shown(self, fetched: Path) -> str:
-        """Its path: of a copy, nothing else is known."""
+        """Path of the copy as text: the backend has no other name for it."""
         return str(fetched)
 
-    # What is done with a backend as a whole. These raise BackendError.
+    # Operations on the whole backend: they raise BackendError.
 
     def update(self) -> bool:
-        """Has it bring itself up to date; False where it has no such function."""
+        """Call the backend's ``update``. Return False when it has no such function. Raises BackendError."""
         if not self._has("update"):
             return False
         self._call("update")
         return True
 
     def clear_cache(self) -> tuple[list[str], list[str]]:
-        """(what was cleared, errors), in Salt's words."""
+        """Call the backend's ``clear_cache``. Return (results, errors) as Salt's sentences. Raises BackendError."""
         if not self._has("clear_cache"):
             return [], []
         if failed := self._call("clear_cache"):
@@ -170,11 +178,11 @@ class UserFiles:
         return [f"The {self.name} fileserver cache was successfully cleared"], []
 
     def lock(self, remote: str | None) -> tuple[list[str], list[str]]:
-        """(what was locked, errors)."""
+        """Call the backend's ``lock``. Return (locked remotes, errors). Raises BackendError."""
         return self._told("lock", remote=remote)
 
     def clear_lock(self, remote: str | None) -> tuple[list[str], list[str]]:
-        """(what was unlocked, errors)."""
+        """Call the backend's ``clear_lock``. Return (unlocked remotes, errors). Raises BackendError."""
         return self._told("clear_lock", remote=remote, lock_type="update")
 
     def _told(self, function: str, **kwargs: Any) -> tuple[list[str], list[str]]:
@@ -183,10 +191,12 @@ class UserFiles:
         good, bad = self._call(function, **kwargs)
         return [str(each) for each in good], [str(each) for each in bad]
 
-    # How its functions are asked.
+    # Calls of the backend's functions.
 
     def _envs_wants(self) -> dict[str, Any]:
-        """On minions Salt asks for environments as of now, where the backend knows how."""
+        """Return the arguments of ``envs``: on minions Salt passes ``ignore_cache=True`` when the function accepts
+        it.
+        """
         function = self._functions().get("envs")
         if function is None or self._opts.get("__role") != "minion":
             return {}
@@ -194,7 +204,7 @@ class UserFiles:
 
     def _names(self, function: str, saltenv: str, prefix: str) -> list[str]:
         found = self._listed(function, {"saltenv": saltenv, "prefix": prefix})
-        # Not all heed the prefix.
+        # Some backends ignore the prefix.
         return sorted({str(each) for each in found if str(each).startswith(prefix.strip("/"))})
 
     def _listed(self, function: str, *args: Any, **kwargs: Any) -> list[Any]:
@@ -205,7 +215,7 @@ class UserFiles:
         return []
 
     def _found(self, path: str, saltenv: str) -> dict[str, Any] | None:
-        # As Salt's Fileserver: what cannot lie in a tree is not asked for.
+        # As in Salt's Fileserver, paths outside of a tree are not passed to the backend.
         inside = path and not path.startswith("/") and "../" not in path
         found = self._guarded("find_file", _NOTHING, path, saltenv) if inside else _NOTHING
         if isinstance(found, Mapping):
@@ -225,7 +235,7 @@ class UserFiles:
             while chunk := self._chunk(found, path, saltenv, file.tell()):
                 file.write(chunk)
         for other in place.parent.iterdir():
-            # Others tidy up as well.
+            # Other processes may remove the same file.
             with contextlib.suppress(FileNotFoundError):
                 if other != place and time.time() - other.stat().st_mtime > _KEPT:
                     other.unlink()
@@ -236,7 +246,7 @@ class UserFiles:
         return data.encode() if isinstance(data, str) else bytes(data or b"")
 
     def _guarded(self, function: str, default: Any, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns; ``default`` where there is none of this name, or where it raises."""
+        """Call a function of the backend. Return ``default`` when it does not exist or raises; the error is logged."""
         if not self._has(function):
             return default
         try:
@@ -275,7 +285,7 @@ def _text(value: Any) -> str:
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """The user's own file and line: the last of the traceback that is in the file."""
+    """Return FILE:LINE of the last traceback entry in the user's own file."""
     place, traceback = str(path), error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(path):

@@ -1,4 +1,4 @@
-"""Trees of commits as files: what lies below a root of theirs, mounted somewhere. Implements ports.Files but for ``envs``."""
+"""File trees of commits as ``ports.Files``: a directory of the repository, served below a mountpoint."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from statecore.sources.local_tree import LocalFiles
 
 
 class View(NamedTuple):
-    """One commit as it is served."""
+    """The served tree of one commit."""
 
     mirror: Mirror
     tree: GitTree
-    #: Directory of the repository that is served, "" for all of it.
+    #: Served directory of the repository; "": the whole repository.
     root: str = ""
-    #: Directory of the served tree that it lies below, "" for none.
+    #: Directory of the served tree that contains the files; "": the top.
     mountpoint: str = ""
 
     def files(self) -> Iterator[str]:
-        """Paths of files, and of links to files."""
+        """Yield the paths of files, and of links to files."""
         for path in self.tree.files:
             if self._below(path) and (path not in self.tree.links or self.tree.find(path) is not None):
                 yield self._mounted(path)
 
     def dirs(self) -> Iterator[str]:
-        """Paths of directories, and the mountpoint."""
+        """Yield the paths of directories, including the mountpoint."""
         yield from (self._mounted(path) for path in self.tree.dirs if self._below(path))
         if self.mountpoint:
             yield self.mountpoint
 
     def links(self) -> dict[str, str]:
-        """Path -> target."""
+        """Map of the path of each link to its target."""
         return {self._mounted(path): target for path, target in self.tree.links.items() if self._below(path)}
 
     def find(self, path: str) -> GitTreeEntry | None:
-        """The file at a path of the served tree."""
+        """Return the file at a path of the served tree; None when there is none."""
         if self.mountpoint and not path.startswith(f"{self.mountpoint}/"):
             return None
         inner = path[len(self.mountpoint) + 1 :] if self.mountpoint else path
@@ -57,53 +57,55 @@ class View(NamedTuple):
 
 
 class ViewedFiles(ABC):
-    """Files of views in their order: of two with one path the first wins. Every method raises GitFault where git fails."""
+    """Files of several views in their order: the first view with a path serves it. Every method raises GitFault when
+    git fails.
+    """
 
     def __init__(self, hash_type: str = "sha256") -> None:
         self._disk = LocalFiles({}, hash_type)
-        #: Exported file -> how people are told of it.
+        #: Path of an exported file -> text for messages.
         self._shown: dict[Path, str] = {}
 
     @abstractmethod
     def views(self, saltenv: str) -> Iterable[View]:
-        """What is served as an environment."""
+        """Return the views of a saltenv."""
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Files, and links to files."""
+        """Sorted paths of files, and of links to files."""
         return _begun(prefix, (path for view in self.views(saltenv) for path in view.files()))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Directories, and mountpoints."""
+        """Sorted paths of directories, including mountpoints."""
         return _begun(prefix, (path for view in self.views(saltenv) for path in view.dirs()))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """None: git knows no empty directories."""
+        """Always []: git stores no empty directories."""
         return []
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Path -> target of links."""
+        """Map of the path of each link to its target."""
         found: dict[str, str] = {}
         for view in reversed(list(self.views(saltenv))):
             found |= view.links()
         return {path: found[path] for path in _begun(prefix, found)}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file."""
+        """Digest of a file; None when there is no such file."""
         found = self.fetch(path, saltenv)
         return None if found is None else self._disk.digest(found)
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits, of those that git keeps."""
+        """Permission bits of a file as git stores them; None when there is no such file."""
         found = self._entry(path, saltenv)
         return None if found is None else found[1].mode & 0o7777
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """The mode alone: git knows no more."""
+        """Return a list with the mode only, because git stores no other stat data; None when there is no such file."""
         found = self._entry(path, saltenv)
         return None if found is None else [found[1].mode]
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """A file with the blob's bytes."""
+        """Path of a file with the blob's content; None when there is no such file."""
         found = self._entry(path, saltenv)
         if found is None:
             return None
@@ -112,7 +114,7 @@ class ViewedFiles(ABC):
         return place
 
     def shown(self, fetched: Path) -> str:
-        """The URL and the remote: nobody edits the mirror."""
+        """The file's ``salt://`` URL and its remote: users do not know the mirror's path."""
         return self._shown.get(fetched, str(fetched))
 
     def _entry(self, path: str, saltenv: str) -> tuple[Mirror, GitTreeEntry] | None:
@@ -126,18 +128,18 @@ class ViewedFiles(ABC):
 
 
 class PinnedFiles(ViewedFiles):
-    """Views of one environment that stay as they are, whatever is fetched meanwhile."""
+    """Fixed views of one saltenv. Later fetches do not change them."""
 
     def __init__(self, saltenv: str, views: Iterable[View], hash_type: str = "sha256") -> None:
         super().__init__(hash_type)
         self._env, self._views = saltenv, tuple(views)
 
     def envs(self) -> list[str]:
-        """The one."""
+        """List with the one saltenv."""
         return [self._env]
 
     def views(self, saltenv: str) -> Iterable[View]:
-        """The views, in their environment."""
+        """Return the views for their own saltenv; for other saltenvs, none."""
         return self._views if saltenv == self._env else ()
 
 

@@ -1,6 +1,6 @@
-"""The git command: how it is started, with what a remote needs to be reached, and what it says when it fails.
+"""The git command: its environment variables for a remote, its start, and its error messages.
 
-Nothing of a secret is on a command line: passwords are asked for by git and answered from the environment.
+No secret is on a command line: git asks for passwords, and a helper answers from environment variables.
 """
 
 from __future__ import annotations
@@ -15,35 +15,37 @@ from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
 from statecore.sources.gitrepos.remotes import GitRemote, authority, without_password
 
-#: Seconds for a command that reads the mirror.
+#: Time limit in seconds for a command that reads the mirror.
 _READ_SECONDS = 60.0
 
-#: Seconds that a server may send less than a byte each, before git gives it up.
+#: Seconds with less than one byte per second from a server, until git ends the transfer.
 _SILENT_SECONDS = "60"
 
-#: git's question for a password, answered by a shell that knows it from its environment.
+#: Shell helper that answers git's question for a password from an environment variable.
 _HELPER = (
     '!f() { test "$1" = get && printf "username=%s\\npassword=%s\\n" "$SALTERN_GIT_USER" "$SALTERN_GIT_PASSWORD"; }; f'
 )
 
 
-#: ssh's question for the passphrase of a key, answered in the same way.
+#: Shell helper that answers ssh's question for the passphrase of a key from an environment variable.
 _ASKPASS = '#!/bin/sh\nprintf "%s\\n" "$SALTERN_GIT_PASSPHRASE"\n'
 
 
-#: What git says of a server that ssh does not reach.
+#: git's message when ssh cannot reach the server.
 _UNREACHED = "fatal: Could not read from remote repository."
 
 
 class GitFault(StatecoreError):
-    """git failed, or is not there; str() is what it said last, without passwords."""
+    """git failed or is not installed. ``str()`` is git's last message, without passwords."""
 
 
 def git_environment(remote: GitRemote, git_dir: Path, home: Path) -> dict[str, str]:
-    """Variables of a git command on a mirror. ``home``: where host keys of SSH servers are remembered."""
+    """Return the environment variables of a git command on a mirror. ``home``: directory for the host keys of SSH
+    servers.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     settings = {
-        # The mirror is ours, whoever the process of a container is.
+        # The process of a container may have another user id than the owner of the mirror.
         "safe.directory": "*",
         "gc.autoDetach": "false",
         "maintenance.autoDetach": "false",
@@ -57,7 +59,7 @@ def git_environment(remote: GitRemote, git_dir: Path, home: Path) -> dict[str, s
         pairs += [("credential.helper", ""), (f"credential.{server}.helper", _HELPER)]
         kept |= {"SALTERN_GIT_USER": remote.user, "SALTERN_GIT_PASSWORD": remote.password}
     if remote.passphrase:
-        # Asked for always: there may be a terminal, or none.
+        # Use the helper whether there is a terminal or not.
         kept |= {"SSH_ASKPASS": str(_askpass(home)), "SSH_ASKPASS_REQUIRE": "force"}
         kept |= {"SALTERN_GIT_PASSPHRASE": remote.passphrase}
     for number, (name, value) in enumerate(pairs):
@@ -75,7 +77,7 @@ def git_environment(remote: GitRemote, git_dir: Path, home: Path) -> dict[str, s
 
 def _ssh(remote: GitRemote, home: Path) -> str:
     hosts = f'UserKnownHostsFile="{home / "known_hosts"}" ~/.ssh/known_hosts'
-    # Batch mode would ask for no passphrase; without it nothing else may be asked for.
+    # Batch mode does not ask for a passphrase. Without batch mode, all other questions must be disabled.
     batch = ["NumberOfPasswordPrompts=1", "PasswordAuthentication=no", "KbdInteractiveAuthentication=no"]
     asked = batch if remote.passphrase else ["BatchMode=yes"]
     words = ["ssh", *(word for each in [*asked, "StrictHostKeyChecking=accept-new", hosts] for word in ("-o", each))]
@@ -85,7 +87,9 @@ def _ssh(remote: GitRemote, home: Path) -> str:
 
 
 def _askpass(home: Path) -> Path:
-    """The program that ssh asks; what it says is in its environment alone. Raises GitFault."""
+    """Return the path of the helper that ssh runs to ask for a passphrase. The answer is only in its environment.
+    Raises GitFault.
+    """
     place = home / "askpass"
     try:
         if not place.exists():
@@ -105,9 +109,10 @@ def run_git(
     check: bool = True,
     timeout: float | None = None,
 ) -> bytes:
-    """Standard output, b"" where the command failed and ``check`` is off. Raises GitFault.
+    """Run git and return its standard output. Raises GitFault when it fails; without ``check``, a failure returns
+    b"".
 
-    ``stdout``: the descriptor that it goes to instead.
+    ``stdout`` is a file descriptor for the output instead. ``timeout`` is in seconds.
     """
     try:
         done = subprocess.run(
@@ -131,10 +136,10 @@ def run_git(
 
 
 def _last(told: bytes) -> str:
-    """What git says failed: its lines that begin so, else its last one."""
+    """Return git's error lines ("fatal:", "error:"), else its last line."""
     lines = [line.strip() for line in told.decode("utf-8", "replace").splitlines() if line.strip()]
     named = [line for line in lines if line.startswith(("fatal:", "error:"))]
     if named and named[0] == _UNREACHED and (before := lines.index(_UNREACHED)):
-        # ssh has said why.
+        # ssh has already written the reason.
         named = [lines[before - 1], *named]
     return without_password("; ".join(named[:2]) or (lines[-1] if lines else ""))

@@ -1,8 +1,8 @@
-"""A bare mirror of a repository: fetched by one process, read by many, never checked out.
+"""A bare mirror of a repository: one process fetches it, many processes read it. There is no checkout.
 
-What is served is what the file ``refs.json`` says, which is replaced as a whole after a fetch that succeeded: a reader sees all
-branches and tags as they were before, or as they are after. A fetch that fails changes nothing. Objects that no ref has
-any more stay for git's two weeks, so who still reads an old tree finds it.
+Readers use the refs in the file ``refs.json``, which is replaced atomically after a successful fetch: a reader sees all
+branches and tags of one moment. A failed fetch changes nothing. git keeps objects without a ref for two weeks, so that
+readers of an old tree still find them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from statecore.sources.gitrepos.git import GitFault, git_environment, run_git
 from statecore.sources.gitrepos.remotes import GitRemote
 from statecore.sources.gitrepos.tree import GitTree, GitTreeEntry, is_link, read_tree
 
-#: Seconds for one fetch: a clone of a big tree over a slow line, and no more than a server that says nothing.
+#: Time limit of one fetch in seconds: enough to clone a large repository over a slow connection.
 _FETCH_SECONDS = 600.0
 
-#: Trees of commits that are kept in memory: those of all branches that are in use.
+#: Number of commit trees in memory: enough for all branches in use.
 _TREES = 64
 
-#: Short commit ids that were looked up.
+#: Number of short commit ids in memory.
 _LOOKUPS = 256
 
-#: Seconds after which the time stamp of an exported file is set anew when it is used.
+#: Age in seconds from which the time stamp of an exported file is renewed at its use.
 _STALE = 86400.0
 
 _REFS = "refs.json"
@@ -41,20 +41,22 @@ _LOCKED = "update.lk"
 
 
 def home_of(opts: Mapping[str, Any], role: str) -> Path:
-    """Where the mirrors of a role are: below ``cachedir``, or ``mirrors_dir`` for a run with a cache directory of its own."""
+    """Return the directory of the mirrors of a role ("gitfs", "git_pillar"): below ``cachedir``, or below
+    ``mirrors_dir`` if set.
+    """
     return Path(str(opts.get("mirrors_dir") or opts.get("cachedir") or "")) / role
 
 
 class NotFetched(StatecoreError):
-    """A mirror that has not been fetched yet, so that nobody knows what is in it."""
+    """The mirror has not been fetched yet, so its content is unknown."""
 
 
 class UpdateLocked(StatecoreError):
-    """Somebody asked for this remote not to be updated."""
+    """The remote is locked against updates (``fileserver.lock``)."""
 
 
 class Mirror:
-    """The mirror of one remote below a directory, shared by remotes of the same URL and refspecs."""
+    """The mirror of one remote. Remotes with the same URL and refspecs share a mirror."""
 
     def __init__(self, directory: Path, remote: GitRemote) -> None:
         self.remote = remote
@@ -70,7 +72,7 @@ class Mirror:
     # ----------------------------------------------------------------------------------------------------------------- reading
 
     def refs(self) -> Mapping[str, str]:
-        """Ref -> commit, as of the last fetch; the same object until there is another. Raises NotFetched."""
+        """Map of ref to commit id, as of the last fetch; the same object until the next change. Raises NotFetched."""
         path = self.place / _REFS
         try:
             status = path.stat()
@@ -91,7 +93,7 @@ class Mirror:
         return self._refs
 
     def lookup(self, commit: str) -> str | None:
-        """The whole id of a commit that is in the mirror."""
+        """Return the full id of a commit; None when the mirror does not have it."""
         if commit not in self._known:
             if len(self._known) >= _LOOKUPS:
                 self._known.clear()
@@ -100,7 +102,7 @@ class Mirror:
         return self._known[commit]
 
     def tree(self, commit: str) -> GitTree:
-        """The files of a commit. Raises GitFault."""
+        """Return the files of a commit. Raises GitFault."""
         known = self._trees.pop(commit, None)
         if known is None:
             files, dirs = read_tree(self._git(["ls-tree", "-r", "-t", "-z", "--full-tree", commit]))
@@ -111,11 +113,13 @@ class Mirror:
         return known
 
     def exported(self, entry: GitTreeEntry, name: str) -> Path:
-        """A file with the bytes of a blob, which never change; ``name`` is what it is called. Raises GitFault, OSError."""
+        """Return the path of a file with the content of a blob. ``name`` is the file's name. Raises GitFault,
+        OSError.
+        """
         place = self._blobs / entry.blob[:2] / entry.blob[2:] / name
         try:
             if time.time() - place.stat().st_mtime > _STALE:
-                # What is used is not tidied away.
+                # A recent time stamp protects the file from the cleanup of unused files.
                 os.utime(place)
             return place
         except FileNotFoundError:
@@ -143,7 +147,9 @@ class Mirror:
     # ---------------------------------------------------------------------------------------------------------------- updating
 
     def update(self) -> bool:
-        """Fetches; whether a branch or tag is another than before. Raises GitFault, UpdateLocked; then the old ones stay."""
+        """Fetch the remote. Return whether a branch or tag changed. Raises GitFault and UpdateLocked; the old refs
+        then stay.
+        """
         if self.locked():
             raise UpdateLocked(f"Update lock file is present for {self.remote.role} remote '{self.remote.shown}'")
         try:
@@ -174,17 +180,19 @@ class Mirror:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One fetch of a mirror at a time, over processes; a process that dies lets go."""
+        """Hold a lock between processes, so that one process fetches at a time. The kernel frees the lock when a
+        process dies.
+        """
         with (self.place / "fetch.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def locked(self) -> bool:
-        """Whether updates are held up (fileserver.lock)."""
+        """Return whether updates are locked (``fileserver.lock``)."""
         return (self.place / _LOCKED).exists()
 
     def lock(self) -> bool:
-        """Holds up updates until ``unlock``; whether they were not before. Raises OSError."""
+        """Lock updates until ``unlock``. Return False when they were already locked. Raises OSError."""
         self.place.mkdir(parents=True, exist_ok=True)
         try:
             (self.place / _LOCKED).touch(exist_ok=False)
@@ -193,7 +201,7 @@ class Mirror:
         return True
 
     def unlock(self) -> bool:
-        """Lets updates go on; whether they were held up. Raises OSError."""
+        """Unlock updates. Return whether they were locked. Raises OSError."""
         try:
             (self.place / _LOCKED).unlink()
         except FileNotFoundError:

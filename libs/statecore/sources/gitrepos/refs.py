@@ -1,6 +1,8 @@
-"""Which branch, tag or commit of a mirror is which environment: pure, over the refs as they were fetched.
+"""Mapping of a mirror's branches, tags and commits to saltenvs. Functions without I/O, over the fetched refs.
 
-Branches lie under ``refs/remotes/origin/``, tags under ``refs/tags/`` (salt/utils/gitfs.py).
+Branches are below ``refs/remotes/origin/``, tags below ``refs/tags/``.
+
+Salt: salt/utils/gitfs.py
 """
 
 from __future__ import annotations
@@ -14,22 +16,22 @@ from statecore.sources.gitrepos.remotes import ANY_ENV, EnvPlace, GitRemote
 _BRANCHES = "refs/remotes/origin/"
 _TAGS = "refs/tags/"
 
-#: A commit by its id, as an environment. Shorter ones are names.
+#: A full commit id as a saltenv. Shorter texts are names of branches and tags.
 COMMIT = re.compile(r"[0-9a-f]{7,40}\Z")
 
-#: A commit id that may be short -> the whole, None where there is no such commit.
+#: Commit id, full or short -> full id; None when there is no such commit.
 Lookup = Callable[[str], str | None]
 
 
 def exposed(remote: GitRemote, saltenv: str) -> bool:
-    """Whether an environment may be served: of the whitelist, if there is one, and not of the blacklist."""
+    """Return whether a saltenv may be served: it is in the whitelist, if there is one, and not in the blacklist."""
     if remote.saltenv_whitelist and not _listed(saltenv, remote.saltenv_whitelist):
         return False
     return not _listed(saltenv, remote.saltenv_blacklist)
 
 
 def environments(remote: GitRemote, refs: Iterable[str]) -> set[str]:
-    """Environments that a gitfs remote gives."""
+    """Return the saltenvs of a gitfs remote."""
     mapped = {place.ref for place in remote.saltenv.values() if place.ref is not None}
     found = {env for env, place in remote.saltenv.items() if place.ref is not None}
     if COMMIT.fullmatch(remote.base):
@@ -48,7 +50,7 @@ def environments(remote: GitRemote, refs: Iterable[str]) -> set[str]:
 
 
 def commit_of(remote: GitRemote, saltenv: str, refs: Mapping[str, str], lookup: Lookup) -> str | None:
-    """The commit that is served as an environment; None where the remote has none for it."""
+    """Return the commit that is served as a saltenv; None when the remote does not have that saltenv."""
     if not exposed(remote, saltenv):
         return None
     wanted = _wanted(remote, saltenv)
@@ -77,7 +79,7 @@ def _found(remote: GitRemote, ref: str, refs: Mapping[str, str], lookup: Lookup)
 
 
 def pillar_environment(remote: GitRemote, asked: str | None) -> str:
-    """The environment that a pillar remote is. ``asked``: the one that pillar is compiled for, None for base."""
+    """Return the pillar environment of a remote. ``asked``: the environment that pillar is compiled for; None: base."""
     if remote.branch == ANY_ENV and remote.all_saltenvs:
         return asked or "base"
     if remote.env:
@@ -88,7 +90,7 @@ def pillar_environment(remote: GitRemote, asked: str | None) -> str:
 
 
 def pillar_commit(remote: GitRemote, asked: str | None, refs: Mapping[str, str], lookup: Lookup) -> str | None:
-    """The commit that a pillar remote is compiled from; None where it has none."""
+    """Return the commit that pillar is compiled from; None when the remote has none."""
     wanted = remote.branch
     if wanted == ANY_ENV:
         wanted = remote.all_saltenvs or (asked if asked and asked != "base" else remote.base)
@@ -97,7 +99,7 @@ def pillar_commit(remote: GitRemote, asked: str | None, refs: Mapping[str, str],
 
 
 def _listed(name: str, patterns: Iterable[str]) -> bool:
-    """Globs, or regular expressions of the whole name, as Salt takes both."""
+    """Return whether a name matches a glob, or a regular expression as a whole. Salt accepts both."""
     return any(fnmatchcase(name, pattern) or _matches(pattern, name) for pattern in patterns)
 
 

@@ -1,6 +1,9 @@
-"""The remotes of the options ``gitfs_remotes`` and ``ext_pillar: - git``: each with its own parameters over the common ones.
+"""Remotes of the options ``gitfs_remotes`` and ``ext_pillar: - git``, each with its own parameters and the common
+ones.
 
-Names and meanings are Salt's (salt/utils/gitfs.py). What is wrong is told before anything is fetched.
+Names and meanings of the parameters are Salt's. Faults in the options are reported before anything is fetched.
+
+Salt: salt/utils/gitfs.py
 """
 
 from __future__ import annotations
@@ -17,23 +20,23 @@ from statecore.model.nearest import close_matches
 GITFS = "gitfs"
 PILLAR = "git_pillar"
 
-#: Branch of a pillar remote that stands for that of the environment.
+#: Branch name of a pillar remote that means: the branch with the name of the pillar environment.
 ANY_ENV = "__env__"
 
 REF_TYPES = ("branch", "tag", "sha")
 
 REFSPECS = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 
-#: ``user@host:path``, as SSH writes it.
+#: ``user@host:path``: an SSH address without a scheme.
 _SCP = re.compile(r"[^@:/]+@[^:]+:")
 
 
 class GitConfigError(StatecoreError):
-    """Options of git remotes that cannot be used; str() names the remote, the parameter, and what would be right."""
+    """Invalid options of git remotes. ``str()`` names the remote, the parameter, and the valid values."""
 
 
 class EnvPlace(NamedTuple):
-    """What a remote, or the option ``gitfs_saltenv``, says of one environment."""
+    """Settings of one saltenv, from a remote or from the option ``gitfs_saltenv``; None: not set."""
 
     ref: str | None = None
     root: str | None = None
@@ -45,13 +48,13 @@ class GitRemote:
     """One remote with all its parameters."""
 
     role: str
-    #: The entry's key: the URL, for pillar with the branch before it.
+    #: Key of the option's entry: the URL; for pillar, the branch and the URL.
     id: str
     url: str
     name: str = ""
-    #: Pillar: the branch that is compiled; ``__env__``: that of the environment.
+    #: For pillar: the branch to compile; ``__env__``: the branch with the name of the pillar environment.
     branch: str = ""
-    #: Pillar: the environment that it is, "" for the branch's.
+    #: For pillar: the pillar environment of the remote; "": the name of the branch.
     env: str = ""
     base: str = "master"
     fallback: str = ""
@@ -77,11 +80,11 @@ class GitRemote:
 
     @property
     def shown(self) -> str:
-        """The id for people: without a password that stands in the URL."""
+        """The remote's id without the password in its URL, for messages."""
         return without_password(self.id)
 
     def place(self, saltenv: str) -> tuple[str, str]:
-        """(root in the repository, mountpoint in the tree) of an environment, without slashes at the ends."""
+        """Return (directory in the repository, mountpoint in the tree) of a saltenv, without slashes at the ends."""
         own = self.saltenv.get(saltenv, EnvPlace())
         root = self.root if own.root is None else own.root
         mountpoint = self.mountpoint if own.mountpoint is None else own.mountpoint
@@ -89,7 +92,7 @@ class GitRemote:
 
 
 def without_password(url: str) -> str:
-    """A URL (or ``branch URL``) with the password in it replaced."""
+    """Return a URL (or ``branch URL``) with its password replaced."""
     return re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:<redacted>@", url)
 
 
@@ -137,14 +140,14 @@ def _envs(value: Any) -> Mapping[str, EnvPlace]:
 
 
 def _joined(value: Any) -> dict[str, Any]:
-    """A map, or a list of maps of one name each, as a map. Raises ValueError."""
+    """Return a map, or a list of maps, as one map. Raises ValueError for other values."""
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, Mapping) for part in parts):
         raise ValueError("must be a list of `name: value`")
     return {str(name): each for part in parts for name, each in part.items()}
 
 
-#: Parameter -> how it is read.
+#: Parameter -> function that checks and converts its value. Raises ValueError.
 _KINDS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("base", "fallback", "root", "proxy"), _text),
     **dict.fromkeys(("user", "password", "pubkey", "privkey", "passphrase"), _text),
@@ -173,16 +176,16 @@ _BOTH = (
     "update_interval",
 )
 
-#: Role -> parameters that one remote may have.
+#: Role -> parameters of a single remote.
 _OWN: Mapping[str, tuple[str, ...]] = {
     GITFS: (*_BOTH, "saltenv", "saltenv_whitelist", "saltenv_blacklist"),
     PILLAR: (*_BOTH, "env"),
 }
 
-#: Parameters that only one remote can have.
+#: Parameters without a common option for all remotes.
 _ALONE = ("name", "all_saltenvs", "saltenv")
 
-#: Role -> parameters that options of the same name, with the role before it, say for all remotes.
+#: Role -> parameters with a common option ``<role>_<parameter>`` for all remotes.
 _COMMON: Mapping[str, tuple[str, ...]] = {
     GITFS: tuple(name for name in _OWN[GITFS] if name not in _ALONE),
     PILLAR: (*(name for name in _OWN[PILLAR] if name not in _ALONE), "branch"),
@@ -190,17 +193,17 @@ _COMMON: Mapping[str, tuple[str, ...]] = {
 
 
 def gitfs_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
-    """The remotes of the option ``gitfs_remotes``. Raises GitConfigError."""
+    """Return the remotes of the option ``gitfs_remotes``. Raises GitConfigError."""
     return _remotes(GITFS, opts.get("gitfs_remotes") or [], opts)
 
 
 def pillar_remotes(entries: Sequence[Any], opts: Mapping[str, Any]) -> list[GitRemote]:
-    """The remotes of one entry ``git`` of ``ext_pillar``. Raises GitConfigError."""
+    """Return the remotes of one entry ``git`` of the option ``ext_pillar``. Raises GitConfigError."""
     return _remotes(PILLAR, entries, opts)
 
 
 def all_pillar_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
-    """The remotes of all entries ``git`` of ``ext_pillar``. Raises GitConfigError."""
+    """Return the remotes of all entries ``git`` of the option ``ext_pillar``. Raises GitConfigError."""
     found = [entry["git"] for entry in opts.get("ext_pillar") or [] if isinstance(entry, Mapping) and "git" in entry]
     return [remote for entries in found for remote in pillar_remotes(entries, opts)]
 
@@ -254,7 +257,7 @@ def _named(role: str, key: str, fields: dict[str, Any], envs: Mapping[str, EnvPl
         return GitRemote(role, key, key if alone else url.strip(), branch=common if alone else branch, **fields)
     own: Mapping[str, EnvPlace] = fields.pop("saltenv", {})
     if (ref := own.get("base", EnvPlace()).ref) is not None:
-        # It counts over `base`.
+        # The ref of the saltenv base overrides the parameter `base`.
         fields["base"] = ref
     places = {env: _over(envs.get(env, EnvPlace()), own.get(env, EnvPlace())) for env in {**envs, **own}}
     return GitRemote(role, key, key, saltenv=places, **fields)
@@ -281,7 +284,7 @@ def _checked(remote: GitRemote, own: Mapping[str, Any]) -> GitRemote:
 
 
 def authority(url: str) -> str:
-    """``scheme://host`` of a URL, what a password is for; "" for one that takes none."""
+    """Return ``scheme://host`` of a URL, for which a password is valid; "" for a URL that is not http(s)."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         return ""
@@ -289,10 +292,10 @@ def authority(url: str) -> str:
 
 
 def by_ssh(url: str) -> bool:
-    """Whether a URL is reached through SSH."""
+    """Return whether git reaches the URL by SSH."""
     return urlsplit(url).scheme in ("ssh", "git+ssh") or ("://" not in url and bool(_SCP.match(url)))
 
 
 def place_in_url(path: str, saltenv: str) -> str:
-    """``salt://`` and the path, with the environment where that is not base."""
+    """Return the ``salt://`` URL of a path, with ``?saltenv=`` unless the saltenv is base."""
     return f"salt://{path}" + (f"?saltenv={quote(saltenv)}" if saltenv != "base" else "")

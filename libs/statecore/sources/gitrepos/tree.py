@@ -1,4 +1,4 @@
-"""One commit of a mirror, as what ``git ls-tree`` told of it: paths, modes, blobs, and where links lead."""
+"""The file tree of one commit of a mirror, as listed by ``git ls-tree``: paths, modes, blobs, and targets of links."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 _LINK = 0o120000
 
-#: Links that lead to links; more is a circle.
+#: Number of links resolved in one path. More means a loop.
 _MAX_LINKS = 100
 
 
 class GitTreeEntry(NamedTuple):
-    """A file or a link."""
+    """A file or a symbolic link."""
 
     mode: int
     blob: str
@@ -26,11 +26,11 @@ class GitTree:
 
     files: Mapping[str, GitTreeEntry]
     dirs: frozenset[str]
-    #: Path of a link -> where it leads, relative to its directory.
+    #: Path of a link -> its target, relative to the link's directory.
     links: Mapping[str, str]
 
     def find(self, path: str) -> GitTreeEntry | None:
-        """The file at a path, links followed inside of the repository; None where there is none."""
+        """Return the file at a path, with links resolved inside the repository; None when there is none."""
         for _ in range(_MAX_LINKS):
             linked = self._linked(path)
             if linked is None:
@@ -41,7 +41,7 @@ class GitTree:
         return None
 
     def _linked(self, path: str) -> str | None:
-        """The path with its first link replaced; None without one."""
+        """Return the path with its first link resolved; None when the path has no link."""
         if not self.links:
             return None
         end = path.find("/")
@@ -56,7 +56,7 @@ class GitTree:
 
 
 def read_tree(listing: bytes) -> tuple[dict[str, GitTreeEntry], frozenset[str]]:
-    """Files and directories of ``git ls-tree -r -t -z``. Submodules are neither."""
+    """Parse the output of ``git ls-tree -r -t -z`` to files and directories. Submodules are left out."""
     files: dict[str, GitTreeEntry] = {}
     dirs: set[str] = set()
     for line in listing.split(b"\0"):
@@ -73,5 +73,5 @@ def read_tree(listing: bytes) -> tuple[dict[str, GitTreeEntry], frozenset[str]]:
 
 
 def is_link(entry: GitTreeEntry) -> bool:
-    """Whether an entry is a symbolic link: its blob is where it leads."""
+    """Return whether an entry is a symbolic link. The blob of a link is its target."""
     return entry.mode & 0o170000 == _LINK
