@@ -197,8 +197,7 @@ class Pipes:
         shown = Mark(source.shown, mark.line, mark.column) if own else mark
         return SlsError([SlsFault(text, shown, source.sls, excerpt=around)])
 
-    # ------------------------------------------------------------------------------------------------------------------
-    # lines
+    # ----------------------------------------------------------------------------------------------------------- lines
 
     def key_places(self, source: SlsSource, names: Mapping[str, Any]) -> dict[tuple[str, ...], tuple[int, int]]:
         """Map of the path of keys to (line, column) in the file. {} if the file's pipe does not end in YAML or JSON."""

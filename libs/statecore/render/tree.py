@@ -86,8 +86,7 @@ class SlsTree:
         self._pipes = Pipes(files, opts, self._context, renderers, memory, kept)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
-    # ---------------------------------------------------------------------------------------------------------------
-    # top file
+    # -------------------------------------------------------------------------------------------------------- top file
 
     def top(self) -> dict[str, list[str]]:
         """Map of saltenv to the SLS references that the top files give this minion. Raises SlsError."""
@@ -174,8 +173,7 @@ class SlsTree:
             text = f"The top file's target '{target}' cannot be understood: {error}"
             raise SlsError([SlsFault(text)]) from error
 
-    # -------------------------------------------------------------------------------------------------------------- SLS
-    # files
+    # ------------------------------------------------------------------------------------------------------- SLS files
 
     def find(self, pattern: str, saltenv: str) -> list[str]:
         """Sorted list of the SLS references that a reference or glob matches."""
@@ -288,8 +286,7 @@ class SlsTree:
         """
         return frozenset(self._names(self.source(sls, saltenv)))
 
-    # ------------------------------------------------------------------------------------------------------------------
-    # lines
+    # ----------------------------------------------------------------------------------------------------------- lines
 
     def name_columns(self) -> None:
         """Let the marks of all later faults have a column too. Salt's messages have lines only; editors want both."""

@@ -1,4 +1,7 @@
-"""A tree of files, compiled. Faults are told as ``file:line message``, so that tables can name them."""
+"""Fixtures that compile a tree of files.
+
+Faults are written as ``file:line message``, so that test tables can list them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Compile = Callable[..., Compiled]
 
 @pytest.fixture
 def compiled(tmp_path: Path) -> Compile:
-    """Compiles trees below tmp_path."""
+    """Return a function that compiles a tree below tmp_path."""
 
     def compile_tree(
         files: Mapping[str, str],
@@ -44,7 +47,7 @@ def compiled(tmp_path: Path) -> Compile:
 
 
 def told(faults: tuple[SlsFault, ...]) -> list[str]:
-    """``b.sls:3 first line of the message`` of each fault; without a place for one that has none."""
+    """List of ``b.sls:3 first line of the message`` for each fault; only the message for a fault without a place."""
     return [f"{_place(fault)} {fault.message.splitlines()[0].rstrip()}".strip() for fault in faults]
 
 
@@ -54,7 +57,7 @@ def order(compiled: Compiled) -> list[str]:
 
 
 def low(compiled: Compiled, id_: str) -> dict[str, Any]:
-    """The only chunk of an ID, without what every chunk has."""
+    """Return the only chunk of an ID, without the keys that every chunk has."""
     (found,) = [chunk for chunk in compiled.chunks if chunk["__id__"] == id_]
     return {key: value for key, value in found.items() if key not in ("__sls__", "__env__", "__id__", "state", "fun")}
 

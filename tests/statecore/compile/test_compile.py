@@ -1,4 +1,4 @@
-"""The passes together: their order, literal high data, and that nothing is changed behind one's back."""
+"""The compiler's passes together: their order, literal high data, and that the input is not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pass ``conflicts``: parts become one map; an ID belongs to one SLS."""
+"""The pass ``conflicts.join``: SLS files become one map of IDs; an ID belongs to one SLS."""
 
 from __future__ import annotations
 

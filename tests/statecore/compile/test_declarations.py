@@ -1,4 +1,4 @@
-"""The pass ``declarations``: short declarations are written out."""
+"""The pass ``declarations.expand``: short declarations are expanded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pass ``exclude``: what is left out."""
+"""The pass ``exclude``: excluded IDs and SLS files are removed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def test_an_included_sls_excludes_too(compiled: Compile) -> None:
 
 
 def test_requisites_of_the_excluded_count_while_they_are_turned(compiled: Compile) -> None:
-    """Salt turns ``_in`` before it excludes; the state that stays keeps a requisite on one that went, which is a fault."""
+    """As in Salt, requisite_in are inverted before excluding.
+
+    So a remaining state can require an excluded one, which is a fault.
+    """
     found = compiled({"a.sls": "exclude: [{id: x}]\nx:\n  test.nop: [{require_in: [{test: t}]}]\nt: test.nop\n"})
     assert told(found.faults) == [
         "a.sls:4 Referenced state does not exist for requisite [require: (test: x)] in state [t] in SLS [a]"

@@ -1,4 +1,4 @@
-"""The pass ``extend``: what an extend lays over an ID."""
+"""The pass ``extend``: extends are merged into their IDs."""
 
 from __future__ import annotations
 
@@ -119,7 +119,9 @@ def test_the_first_extend_is_laid_first(compiled: Compile) -> None:
 
 
 def test_what_is_included_is_laid_over_what_its_includer_lays(compiled: Compile) -> None:
-    """To everybody's surprise, but so does Salt: an SLS is gathered before those it includes."""
+    """As in Salt, the extends of an included SLS are applied after those of its includer, because an SLS is opened
+    before its includes.
+    """
     found = compiled(
         {
             "a.sls": "include: [b, c]\nextend:\n  y:\n    test: [{comment: a}]\n",
@@ -142,7 +144,7 @@ def test_an_excluded_sls_extends_nothing(compiled: Compile) -> None:
 
 
 def test_what_is_extended_stays_as_it_was_shown(compiled: Compile) -> None:
-    """Passes are pure: high data is not changed behind the back of who looks at it."""
+    """Passes do not change their input."""
     found = compiled(
         {"a.sls": "include: [b]\nextend:\n  x:\n    test: [{require: [{test: z}]}]\nz: test.nop\n", "b.sls": B}
     )

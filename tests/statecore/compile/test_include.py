@@ -1,4 +1,4 @@
-"""The pass ``include``: which files, in which order, and what cannot be included."""
+"""The pass ``include``: which SLS files are rendered, in which order, and which includes are faults."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_faults(compiled: Compile, files: dict[str, str], faults: list[str], hin
 
 
 def test_another_environment(compiled: Compile) -> None:
-    """What is included from an environment includes from there."""
+    """Includes of an SLS from another saltenv are searched in that saltenv."""
     found = compiled(
         {"a.sls": f"include:\n  - dev: b\n{STATE}", "c.sls": "base: test.nop\n"},
         dev={"b.sls": f"include: [c]\n{STATE}", "c.sls": "dev: test.nop\n"},

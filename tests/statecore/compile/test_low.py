@@ -1,4 +1,4 @@
-"""The passes ``low``, ``references`` and ``names``: chunks."""
+"""The passes ``make_chunks`` and ``expand_names``: low chunks."""
 
 from __future__ import annotations
 

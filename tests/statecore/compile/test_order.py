@@ -1,4 +1,4 @@
-"""The passes ``order`` and ``sort``: numbers for what has none, then a list in their order."""
+"""The passes ``number_states`` and ``sort``: automatic order numbers, and the sorted run list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pass ``requisite_in``: the state that is named gets the requisite."""
+"""The pass ``invert_requisite_in``: the named state gets the requisite."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_disabled_as_a_text(compiled: Compile) -> None:
 
 
 def test_a_module_that_the_id_has_not_is_passed_over_behind_one_that_it_has(compiled: Compile) -> None:
-    """As in Salt, which looks at the first."""
+    """As in Salt, only the first named state module must exist in the target ID."""
     found = compiled({"a.sls": "x:\n  test.nop:\n    - require_in: [{test: t}, {cmd: t}]\nt: test.nop\n"})
     assert told(found.faults) == []
     assert [(chunk["state"], chunk["__id__"]) for chunk in found.chunks] == [("test", "x"), ("test", "t")]

@@ -1,4 +1,4 @@
-"""The pass ``shape``: every departure from the form of high data, in Salt's words, at its line."""
+"""The pass ``shape.check``: malformed high data is reported in Salt's words, with file and line."""
 
 from __future__ import annotations
 

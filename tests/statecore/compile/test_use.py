@@ -1,4 +1,4 @@
-"""The pass ``use``: arguments that are lent."""
+"""The pass ``apply_use``: arguments copied from another state."""
 
 from __future__ import annotations
 

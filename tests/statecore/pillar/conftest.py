@@ -53,7 +53,7 @@ _TOP = "base:\n  '*':\n    - a\n"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case, as in the file."""
+    """One case of a cases file."""
 
     id: str
     pillar: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Case:
     ours: Any = None
 
     def write(self, directory: Path) -> dict[str, Any]:
-        """Makes the case's directories; gives the options that name them."""
+        """Write the case's files and return the options that name their directories."""
         pillar = {"base": {"top.sls": _TOP}, **self.pillar} if "a.sls" in self.pillar.get("base", {}) else self.pillar
         base = pillar.get("base", {})
         if "a.sls" in base and "top.sls" not in base:
@@ -97,7 +97,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def placed(value: Any, directory: Path) -> Any:
-    """A value with the directory in place of DIR."""
+    """Return the value with the case's directory in place of DIR."""
     if isinstance(value, str):
         return value.replace("DIR", str(directory))
     if isinstance(value, list):
@@ -108,7 +108,7 @@ def placed(value: Any, directory: Path) -> Any:
 
 
 def cases() -> list[Case]:
-    """All cases, ids "file/case"."""
+    """List of all cases, with ids "file/case"."""
     return [
         Case(id=f"{path.stem}/{name}", **case)
         for path in sorted(_HERE.glob("cases/*.yaml"))
@@ -118,7 +118,7 @@ def cases() -> list[Case]:
 
 
 def ours(case: Case, directory: Path) -> Any:
-    """What our pillar, or our highstate's matching, makes of a case."""
+    """Return Saltern's pillar, or its highstate's SLS references, for a case."""
     opts = {
         **case.write(directory),
         "id": "web1",
@@ -149,7 +149,7 @@ def _text(value: Any) -> str:
 
 
 class Salt:
-    """Real Salt, in a process that is asked again and again."""
+    """A process of real Salt that answers many requests."""
 
     #: Seconds for an answer.
     DEADLINE = 100.0
@@ -160,7 +160,7 @@ class Salt:
         self._number = itertools.count()
 
     def ask(self, asked: Sequence[Case]) -> list[Any]:
-        """What it makes of cases; DIR stands for the directory of each."""
+        """Return Salt's results for cases. DIR is the directory of each case."""
         places = [self._directory / str(next(self._number)) for _ in asked]
         loads = [
             {
@@ -202,10 +202,10 @@ def salt(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Salt
 
 @pytest.fixture(scope="session")
 def salt_says(salt: Salt) -> dict[str, Any]:
-    """What real Salt makes of every case, by id."""
+    """Map of case id to real Salt's result."""
     return {case.id: told for case, told in zip(cases(), salt.ask(cases()), strict=True)}
 
 
 def _without(value: Any, directory: str) -> Any:
-    """The value with DIR in place of the directory."""
+    """Return the value with DIR in place of the directory."""
     return json.loads(json.dumps(value).replace(directory, "DIR"))

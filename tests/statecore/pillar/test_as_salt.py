@@ -1,4 +1,6 @@
-"""Pillar and the master's tops beside real Salt: the same trees, plugins and options give the same data and errors."""
+"""Pillar and the master's tops compared with real Salt: the same trees, plugins and options give the same data and
+errors.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def test_as_salt(case: Case, salt_says: dict[str, Any], tmp_path: Path) -> None:
 
 
 def _short(value: Any, salts: Any) -> Any:
-    """What is compared: of errors only Salt's sentence, as ours say more behind it; each once."""
+    """Return the comparable part of the errors: Salt's sentence without Saltern's additions, each once."""
     if not isinstance(value, dict) or "_errors" not in value:
         return value
     theirs = [_first_line(error) for error in salts.get("_errors", [])] if isinstance(salts, dict) else []

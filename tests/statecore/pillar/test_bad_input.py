@@ -1,4 +1,4 @@
-"""Whatever is wrong with a pillar: an error that names it, and no state is applied."""
+"""Invalid pillars: each gives an error that names the cause, and no state is applied."""
 
 from __future__ import annotations
 

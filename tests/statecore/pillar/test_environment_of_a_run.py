@@ -1,4 +1,4 @@
-"""Which pillar environment a call and a run ask for."""
+"""The pillarenv that a call and a state run use."""
 
 from __future__ import annotations
 

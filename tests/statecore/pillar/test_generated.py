@@ -1,9 +1,10 @@
 """Pillar trees that hypothesis makes, beside real Salt: what merges with what, in which order.
 
 What is left out is what is another on purpose: other defaults for a file that is included again, relative names,
-pillar_includes_override_sls over several levels. Those are cases in cases/tree.yaml. And includes where files replace each other
-at the first level (overwrite, aggregate): Salt merges what is included twice, and changes it in place, so that a later includer
-gets what an earlier one said. And the strategy ``list``, which keeps only what was there before the first file.
+pillar_includes_override_sls over several levels. Those are cases in cases/tree.yaml. And includes where files replace
+each other at the first level (overwrite, aggregate): Salt merges what is included twice, and changes it in place, so
+that a later includer gets what an earlier one said. And the strategy ``list``, which keeps only what was there before
+the first file.
 """
 
 from __future__ import annotations
@@ -90,6 +91,6 @@ def test_a_tree_gives_what_it_gives_under_salt(tree: Case, salt: Salt, tmp_path:
 
 
 def _ordered(pillar: dict[str, Any]) -> Any:
-    """The data with its order, and how many different errors there are."""
+    """Return the data with its order, and the number of different errors."""
     errors = {error.partition(": ")[0] for error in pillar.pop("_errors", [])}
     return json.dumps(pillar), sorted(errors)

@@ -1,4 +1,4 @@
-"""External pillar from Git repositories, beside real Salt, and what becomes of one that cannot be had."""
+"""The external pillar ``git`` compared with real Salt, and the errors of remotes that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker remembers between compilations changes nothing but how long they take."""
+"""The worker's pillar cache changes the time of a compilation, but not its result."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_top_of_all_environments(tmp_path: Path) -> None:
-    """As Salt's runner pillar.show_top gives it, order included."""
+    """The result equals Salt's runner pillar.show_top, including the order."""
     for env, top in {
         "base": "base:\n  '*': [a, b, a]\n  'G@os:Debian': [{match: compound}, c]\n  'x*': [{order: 1}, d]\ndev:\n  'web*': [e]\n",
         "dev": "dev:\n  '*': [f]\n",

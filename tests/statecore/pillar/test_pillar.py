@@ -1,4 +1,4 @@
-"""Pillar: what merges with what, and what is said when something is wrong. Its data is compared with Salt's in oracle/."""
+"""Pillar: merging, and error messages. test_as_salt.py compares the data with real Salt."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_errors(
 
 
 def test_what_is_wrong_is_for_the_log(pillar: Compile, caplog: pytest.LogCaptureFixture) -> None:
-    """An error's words may hold data that is another minion's; the place of the fault holds none."""
+    """An error's text may quote another minion's data, so the minion gets only file and line."""
     files = {"a.sls": "{% set secret = 'hunter2' %}x: {{ raise(secret) }}\n"}
     with caplog.at_level(logging.ERROR):
         found = pillar(files)

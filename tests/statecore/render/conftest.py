@@ -1,4 +1,4 @@
-"""A tree of files to render from."""
+"""Fixtures that render a tree of files, and ask real Salt about the same files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Plant = Callable[..., SlsTree]
 
 
 class Functions(dict[str, Callable[..., Any]]):
-    """Execution functions, as a loader serves them."""
+    """Execution functions, in the form of a loader."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         raise NotAvailable(name, "no such module" if name.startswith("no.") else "")
@@ -27,7 +27,7 @@ class Functions(dict[str, Callable[..., Any]]):
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Plant:
-    """Makes trees below tmp_path."""
+    """Return a function that makes a tree below tmp_path."""
 
     def plant(
         files: Mapping[str, str],
@@ -55,7 +55,7 @@ def planted(tmp_path: Path) -> Plant:
 
 
 def fault_of(call: Callable[[], Any]) -> tuple[str, str, str]:
-    """``file:line``, first line of the message, and the line of the excerpt with the arrow, of the only fault."""
+    """Return (``file:line``, first line of the message, excerpt's line with the arrow) of the only fault."""
     with pytest.raises(SlsError) as caught:
         call()
     (fault,) = caught.value.faults
@@ -74,7 +74,7 @@ PILLAR: Mapping[str, Any] = {"name": "value", "users": {"ann": {"uid": 1}}}
 
 @pytest.fixture(scope="session")
 def ask_salt(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[tuple[str, Any]]]:
-    """ask_salt(files, asks, **opts): Salt's answers, in order (see salt_render.py)."""
+    """ask_salt(files, asks, **opts): real Salt's answers, in order (see salt_render.py)."""
 
     def ask(files: Mapping[str, str | bytes], asks: Sequence[Sequence[Any]], **opts: Any) -> list[tuple[str, Any]]:
         directory = tmp_path_factory.mktemp("salt")
@@ -88,7 +88,7 @@ def ask_salt(oracle: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 
 def write_tree(directory: Path, files: Mapping[str, str | bytes]) -> None:
-    """Files below a directory."""
+    """Write files below a directory."""
     for name, content in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,9 @@ def write_tree(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
 @pytest.fixture(scope="session")
 def own_runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Runtime]:
-    """own_runtime(files, **opts): a minion without a master over these files, with the grains and the pillar that Salt is given."""
+    """own_runtime(files, **opts): a masterless minion over these files, with the same grains and pillar as the
+    oracle.
+    """
 
     def make(files: Mapping[str, str | bytes], **opts: Any) -> Runtime:
         directory = tmp_path_factory.mktemp("own")

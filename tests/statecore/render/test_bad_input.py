@@ -1,4 +1,6 @@
-"""Input that would harm whoever takes it as it is: every case is a located error, in time, and never a traceback."""
+"""Harmful input to the renderers: every case must end in time with an error that has a file and line, without a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,8 @@ def test_templates_without_end(planted: Plant, text: str, line: int, told: str) 
     assert place == ("endless.j2:3" if "endless" in text else f"a.sls:{line}")
 
 
-#: Computing that comes back to no turn of a loop of Jinja's, by renderer -> the last line of its loop, and what is told.
+#: Computing that comes back to no turn of a loop of Jinja's, by renderer -> the last line of its loop, and what is
+#: told.
 UNTURNED: dict[str, tuple[str, int, str]] = {
     "a regular expression": (
         "\n{{ ('a' * 40 ~ 'b') | regex_match('(a+)+$') }}\n",
@@ -190,7 +193,10 @@ def test_computing_without_end(own_runtime: Any, text: str, line: int, told: str
 
 
 def test_what_cannot_be_interrupted_ends_with_its_process(tmp_path: Path) -> None:
-    """A loop in C that never asks for signals: better one job that died, with its place, than one that never ends."""
+    """A loop in C ignores Python's signals.
+
+    Its process is killed, because one dead job is better than one that never ends.
+    """
     code = (
         "from statecore.model import time_limit\nfrom itertools import repeat\n"
         "time_limit._GRACE = 0.5\n"
@@ -226,7 +232,7 @@ def test_after_one_without_end_others_are_rendered(planted: Plant) -> None:
 
 
 def test_waiting_is_no_computing(planted: Plant) -> None:
-    """What a function waits for (a command, a request) does not count."""
+    """Time in which a function waits (for a command or request) does not count towards the limit."""
     tree = planted({"a.sls": "{% for i in range(250) %}{% if i == 100 %}{{ wait() }}{% endif %}{% endfor %}x: 1\n"})
     assert tree.data("a", "base", {"wait": lambda: time.sleep(LIMIT + 0.1) or ""}) == {"x": 1}
 
@@ -294,7 +300,10 @@ FILES: dict[str, tuple[dict[str, bytes], str, str]] = {
 
 @pytest.fixture
 def denied(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Names of files that cannot be read, as the system says it: root, who runs many tests, may read all."""
+    """Make reading fail with "permission denied" for some names.
+
+    Needed because root, who may run the tests, can read all files.
+    """
     names: set[str] = set()
     for way in ("read_bytes", "read_text"):
         read = getattr(Path, way)
@@ -347,7 +356,7 @@ def test_a_source_that_cannot_be_read_is_named(own_runtime: Any, denied: set[str
 
 
 def test_pipes_are_no_files(planted: Plant, tmp_path: Path) -> None:
-    """Reading one would wait for ever."""
+    """Reading a pipe would block forever, so a pipe is not a file of the tree."""
     tree = planted({"b.sls": "\n{% include 'b.j2' %}\n"})
     for name in ("a.sls", "b.j2"):
         os.mkfifo(tmp_path / "base" / name)
@@ -398,7 +407,7 @@ def test_nothing_is_no_fault(planted: Plant, text: str) -> None:
 
 
 def test_ten_megabytes(planted: Plant) -> None:
-    """Where a large file is wrong at its very end, the line is told."""
+    """The line of an error at the very end of a large file is reported."""
     block = "".join(f"    {n} {'x' * 90}\n" for n in range(100))
     body = "".join(
         f"id{n}:\n  test.nop:\n    - name: |\n        {block.replace('    ', '        ')[8:]}" for n in range(1000)
@@ -412,7 +421,7 @@ def test_ten_megabytes(planted: Plant) -> None:
 
 
 def test_places_of_many_states(planted: Plant) -> None:
-    """Places are looked up, not searched for: a tree with a fault in every state is told in time."""
+    """A tree with a fault in every state is reported in time: positions are indexed."""
     count = 4000
     tree = planted({"a.sls": "".join(f"id{n}:\n  test.nop:\n    - x: 1\n" for n in range(count))})
     tree.render("a", "base")

@@ -1,4 +1,6 @@
-"""Contents of files: ``template: jinja``, ``mako`` and ``py``, what they see, and where they are wrong."""
+"""Templates of managed files: ``template: jinja``, ``mako`` and ``py``, their variables, and the lines of their
+errors.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def test_the_context_goes_before_our_names(planted: Plant) -> None:
 
 
 def test_a_text_is_compiled_once(planted: Plant) -> None:
-    """A template of a thousand files is compiled for the first of them, and sees each file's own context."""
+    """A template used by a thousand files is compiled once, and each file has its own context."""
     templates = planted(FILES).templates
     seen = [
         templates.render("{{ n }}", "jinja", {"n": n}, saltenv="base", source="salt://web/x.conf") for n in range(3)

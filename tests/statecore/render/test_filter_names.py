@@ -1,4 +1,4 @@
-"""Every filter, test and global that Salt gives to templates is there."""
+"""All of Salt's Jinja filters, tests and globals exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters. Their values are compared with Salt's in tests/statecore/oracle; here is what that cannot show."""
+"""Jinja filters: cases that cannot be compared with real Salt. test_filters_as_salt.py compares the others."""
 
 from __future__ import annotations
 

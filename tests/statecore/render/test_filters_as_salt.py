@@ -1,4 +1,6 @@
-"""Filters, tests and globals beside real Salt's: the same expressions give the same values and print the same."""
+"""Jinja filters, tests and globals compared with real Salt: the same expressions give the same values and the same
+output.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +46,14 @@ FILES = {f"e{number}.sls": _template(expression) for number, expression in enume
 
 @pytest.fixture(scope="module")
 def salts(ask_salt: Any) -> dict[str, Any]:
-    """Expression -> Salt's answer."""
+    """Map of expression to Salt's result."""
     told = ask_salt(FILES, [["sls", name, name.removesuffix(".sls"), {}] for name in FILES])
     return dict(zip(EXPRESSIONS, told, strict=True))
 
 
 @pytest.fixture(scope="module")
 def ours(own_runtime: Any) -> Callable[[str], tuple[str, Any]]:
-    """Our answer about a file."""
+    """Return Saltern's result for an expression."""
     call = own_runtime(FILES).context.call
 
     def answer(name: str) -> tuple[str, Any]:

@@ -1,4 +1,6 @@
-"""Functions that formulas call while they are rendered, beside real Salt's: slsutil, defaults, match, grains, config."""
+"""Execution functions that formulas call while rendering, compared with real Salt: slsutil, defaults, match, grains,
+config.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +202,7 @@ def test_as_salt(number: int, salts: list[Any], runtime: Runtime) -> None:
 
 
 def test_updates_in_place(runtime: Runtime) -> None:
-    """Templates update a map by ``do``."""
+    """Templates can change a map with ``do``."""
     text = (
         "{% set a = {'x': {'y': 1}} %}{% do salt['slsutil.update'](a, {'x': {'z': 2}}) %}"
         "{% set b = {'p': 1} %}{% do salt['defaults.merge'](b, {'q': 2}) %}"

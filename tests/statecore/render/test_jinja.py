@@ -1,4 +1,4 @@
-"""Jinja: what templates see, and the line of every fault, in whichever file it is."""
+"""Jinja: the variables of templates, and the file and line of every error."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_an_included_file_belongs_to_the_sls(planted: Plant) -> None:
 
 
 def test_the_last_newline(planted: Plant) -> None:
-    """The template keeps its own, even behind a block that was trimmed; what it includes loses its: as in Salt."""
+    """As in Salt, a template keeps its last newline, even after a trimmed block. Included templates lose theirs."""
     tree = planted({"x": "<{% include 'y' %}>\n", "y": "text\n"})
     assert tree.templates.render("<{% include 'y' %}>\n", "jinja", {}, saltenv="base", source="salt://x") == "<text>\n"
     assert tree.templates.render("x", "jinja", {}, saltenv="base") == "x"

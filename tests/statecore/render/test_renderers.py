@@ -1,4 +1,4 @@
-"""Renderers and pipes of them, beside real Salt's where it has them."""
+"""Renderers and pipes of renderers, compared with real Salt where it has them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _sls(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def salts(ask_salt: Any) -> dict[str, Any]:
-    """Name -> what Salt makes of it."""
+    """Map of name to Salt's result."""
     files = {**SHARED, **USERS, **{f"opted-{name}.sls": text for name, (text, _) in OPTED.items()}}
     asks = [
         *(["sls", name, _sls(name), {}] for name in SHARED),
@@ -117,7 +117,7 @@ def salts(ask_salt: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def runtime(own_runtime: Callable[..., Runtime]) -> Runtime:
-    """Ours, over the same files."""
+    """A Saltern minion over the same files."""
     return own_runtime({**SHARED, **USERS})
 
 
@@ -250,12 +250,13 @@ def test_sys_lists_renderers(own_runtime: Callable[..., Runtime]) -> None:
     assert {"shout", "jinja", "gpg"} <= set(names)
 
 
-# --------------------------------------------------------------------------------------------------------------------- gpg
+# ---------------------------------------------------------------------------------------------------------------------
+# gpg
 
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with a key of its own; its agent ends with the test."""
+    """A directory with a GPG key. Its gpg-agent is stopped at the end of the test."""
     home = tmp_path_factory.mktemp("k")
     home.chmod(0o700)
     _gpg(home, "--passphrase", "", "--quick-gen-key", "salt", "default", "default", "never")
@@ -320,7 +321,7 @@ def test_gpg_with_keys_that_cannot_be_written(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As a container's secret is mounted. Root may write everywhere but there, so the answer of the system is given here."""
+    """Keys in a read-only directory, as in a mounted secret. Root may write anywhere, so ``os.access`` is replaced."""
     sealed = tmp_path / "sealed"
     shutil.copytree(keys, sealed, ignore=shutil.ignore_patterns("S.*"))
     (sealed / "private-keys-v1.d").chmod(0o500)

@@ -1,4 +1,4 @@
-"""Jinja as formulas use it, beside real Salt's: imports, blocks of data, scopes, names of templates."""
+"""Jinja as used by formulas, compared with real Salt: imports, data blocks, scopes, path variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Top files: faults with their lines, and what the oracle's trees do not show."""
+"""Top files: errors with their lines, and cases that are not compared with real Salt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Top files beside real Salt's: strategies, environments, match types, rows."""
+"""Top files compared with real Salt: merge strategies, saltenvs, target types, rows."""
 
 from __future__ import annotations
 

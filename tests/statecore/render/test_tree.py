@@ -1,4 +1,4 @@
-"""Finding and rendering SLS files: references, pipes, names, lines."""
+"""Finding and rendering SLS files: references, pipes, path variables, lines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_pipes(planted: Plant, text: str, expected: Any) -> None:
 
 
 def test_behind_a_shebang_a_file_is_still_itself(planted: Plant) -> None:
-    """Its relative imports and its lines are those of the file."""
+    """A first line that names renderers changes neither relative imports nor line numbers."""
     tree = planted(
         {
             "app/a.sls": "#!jinja|yaml\n{% from './v.jinja' import v %}\nx: {{ v }}\ny: z: 1\n",

@@ -1,4 +1,4 @@
-"""YAML as Salt reads it. Scalars and messages are compared with Salt's in tests/statecore/oracle."""
+"""YAML as Salt reads it: bounds and error lines. test_yaml_as_salt.py compares scalars and messages with Salt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML beside real Salt's renderer: scalars, maps, merges, tags, errors."""
+"""YAML compared with real Salt's renderer: scalars, maps, merges, tags, errors."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_what_is_written_is_read(data: Any, flow: bool) -> None:
 
 @given(st.text(alphabet="ab1 0:-?[]{}&*!|>'\"#%\n,<~.x", max_size=40))
 def test_the_quick_way_is_the_usual_way(text: str) -> None:
-    """What is built here is what PyYAML builds by the same rules, and refused where that refuses."""
+    """The event builder makes the same values, and refuses the same texts, as PyYAML with the same rules."""
     try:
         usual = ("value", pyyaml.load(text, Loader=YamlLoader))
     except (pyyaml.YAMLError, ValueError, TypeError, LookupError):

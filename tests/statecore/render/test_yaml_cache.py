@@ -1,4 +1,4 @@
-"""What large YAML texts were read to is kept by content: read again it is the same, and nothing else is kept."""
+"""The cache of parsed YAML: a cached text loads to the same value, and only large state texts are cached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG = "# " + "x" * 8_192 + "\n"
 
 
 def exact(value: Any) -> Any:
-    """The value with its types and the order of its maps, for comparing: 1 is not True, nor 1.0."""
+    """Return the value with its types and the order of its maps, for comparison: 1 differs from True and 1.0."""
     if isinstance(value, dict):
         return [(exact(key), exact(item)) for key, item in value.items()]
     if isinstance(value, list):
@@ -29,7 +29,7 @@ def exact(value: Any) -> Any:
 
 @pytest.fixture
 def once(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that were read as YAML."""
+    """List of the texts that were parsed as YAML."""
     texts: list[str] = []
     real = yaml.load
 

@@ -1,4 +1,4 @@
-"""Plain documents are read twice as one: from events, and from nodes."""
+"""Plain documents have the same value when built from events and from nodes."""
 
 from __future__ import annotations
 

@@ -120,8 +120,7 @@ def skipped(progress: Progress, reason: str, now: datetime) -> Progress:
     return replace(progress, skip_reason=reason, skipped_at=now)
 
 
-# ------------------------------------------------------------------------------------------------------------ the next
-# time
+# ------------------------------------------------------------------------------------------------------- the next time
 
 
 def _timing(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool, datetime, Progress]:
@@ -194,8 +193,7 @@ def _delay(job: Job, progress: Progress, draw: Draw) -> int:
     return draw(*job.splay) if job.splay else 0
 
 
-# ------------------------------------------------------------------------------------------------------------------ the
-# gates
+# ----------------------------------------------------------------------------------------------------------- the gates
 
 
 def _gate(job: Job, now: datetime, due_at: datetime) -> tuple[str, bool]:

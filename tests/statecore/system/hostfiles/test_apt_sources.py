@@ -1,4 +1,4 @@
-"""APT's sources as text: read, placed and removed, with whatever else is in their files."""
+"""APT sources: parse, place and remove sources, keeping the other lines of their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arguments of ``network.managed`` become in each form of network files, compared with Salt's providers."""
+"""Network files of all formats, made from arguments of ``network.managed`` and compared with Salt's providers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _grains(case) -> dict[str, Any]:
 
 
 def made(plain, case) -> Any:
-    """The lines of a case by the module, on a host of its family; or the error."""
+    """Return the lines that the module of a case's OS family makes, or the error."""
     plain.grains.update(_grains(case))
     if case["of"] == "netplan_ip":
         for name in ("etc/netplan", "usr/sbin"):
@@ -45,7 +45,7 @@ def made(plain, case) -> Any:
 
 @pytest.fixture(scope="module")
 def salts(oracle, tmp_path_factory) -> dict[str, Any]:
-    """Salt's answers to all cases."""
+    """Salt's results for all cases."""
     asked = [
         [each["of"], each.get("function", "build_interface"), each["what"], each["settings"], _grains(each)]
         for each in CASES.values()
@@ -81,7 +81,7 @@ def test_a_difference_is_still_one(name, salts):
 
 
 def one_interface(monkeypatch) -> None:
-    """This machine has eth0, whose hardware address is known."""
+    """Make this machine appear to have one interface, eth0, with a known MAC address."""
     found = {"eth0": kernel_network.KernelInterface(hardware="02:00:00:00:00:01")}
     monkeypatch.setattr(kernel_network, "interfaces", lambda host: found)
 

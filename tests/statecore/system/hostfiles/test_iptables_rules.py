@@ -1,4 +1,4 @@
-"""Rules of iptables: by a table, and by chance, as Salt builds them; what iptables-save tells."""
+"""Rules of iptables, from a table and randomly generated, compared with Salt's; parsing of iptables-save."""
 
 from __future__ import annotations
 

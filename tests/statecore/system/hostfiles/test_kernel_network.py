@@ -1,4 +1,7 @@
-"""The tables of a host's kernel say what the kernel says when it is asked: here of this machine, given to a mounted host."""
+"""The interfaces parsed from the kernel's tables equal those that the kernel returns when asked.
+
+The tables are this machine's.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ SIX = "fe80000000000000000000000000001a 02 40 20 80 eth1\n0000000000000000000000
 
 
 def lay_out(root: Path, tables: dict[str, str]) -> Host:
-    """A mounted host whose /proc has these tables."""
+    """Return a mounted host whose /proc has these tables."""
     (root / "proc/1/net").mkdir(parents=True)
     (root / "proc/stat").write_text("cpu 1\n")
     for name, text in tables.items():

@@ -1,4 +1,4 @@
-"""The texts behind ``mount``: fstab and mount tables."""
+"""fstab and the mount table."""
 
 from __future__ import annotations
 

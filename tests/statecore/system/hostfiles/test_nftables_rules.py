@@ -1,4 +1,6 @@
-"""Rules of nftables: by a table, and by chance, as Salt builds them; which of nft's own words mean the same."""
+"""Rules of nftables, from a table and randomly generated, compared with Salt's; rules that nft writes in other
+words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys in both forms."""
+"""OpenPGP keys, armoured and binary."""
 
 from __future__ import annotations
 

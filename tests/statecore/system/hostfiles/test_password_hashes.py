@@ -1,4 +1,4 @@
-"""SHA-256 and SHA-512 hashes of passwords: what crypt(3) and openssl make."""
+"""SHA-256 and SHA-512 password hashes, compared with crypt(3) and openssl."""
 
 from __future__ import annotations
 

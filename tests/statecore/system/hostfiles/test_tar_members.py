@@ -1,4 +1,4 @@
-"""What may be unpacked: as Python's own filter has it, where this Python has one."""
+"""Members of tar archives that may be extracted, compared with Python's own filter if this Python has one."""
 
 from __future__ import annotations
 

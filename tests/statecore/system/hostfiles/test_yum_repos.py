@@ -1,4 +1,4 @@
-"""``.repo`` files as text."""
+"""``.repo`` files: parse and edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of versions, by family, and conditions on them."""
+"""Comparison of package versions for each package manager, and version conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PEP 440 and 508 as pip has them: beside the library that pip itself uses."""
+"""PEP 440 and PEP 508, compared with the library that pip uses."""
 
 from __future__ import annotations
 

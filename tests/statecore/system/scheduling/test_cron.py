@@ -1,4 +1,4 @@
-"""Cron expressions: the next time of each, as croniter (which Salt uses) tells it, and what is refused."""
+"""Cron expressions: next times compared with croniter (which Salt uses), and invalid expressions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_next(text: str, expected: str) -> None:
 
 @pytest.mark.oracle
 def test_croniter_says_the_same(oracle: Oracle) -> None:
-    """The next five times of every expression of the table, from several moments."""
+    """Compare the next five times of every expression in the table, from several start times."""
     starts = [START, datetime(2024, 2, 28, 23, 59, 59), datetime(2025, 12, 31, 23, 0)]
     asked = [(text, start.isoformat()) for text, _ in NEXT for start in starts]
     program = (

@@ -1,4 +1,4 @@
-"""Dates as people write them: what each form means, whether dateutil (which Salt uses) means the same, and what is refused."""
+"""Dates in schedules: the value of each form, compared with dateutil (which Salt uses), and invalid dates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When jobs run: whole days played second by second or with leaps of the clock, and what holds of any schedule."""
+"""Due times of jobs: whole days simulated second by second or with clock changes, and properties of any schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START = datetime(2026, 3, 14, 12, 0, 0)
 
 @dataclass
 class Played:
-    """A job and a clock that the test moves."""
+    """A job and a simulated clock."""
 
     job: Job
     world: ScheduleSettings = field(default_factory=ScheduleSettings)
@@ -44,18 +44,18 @@ class Played:
             self.reasons.append(seen.progress.skip_reason)
 
     def sleep(self, seconds: float, every: float = 1.0) -> None:
-        """Looks all the time."""
+        """Advance the clocks and check the job every second."""
         for _ in range(round(seconds / every)):
             self.wall += timedelta(seconds=every)
             self.steady += every
             self.look()
 
     def leap(self, seconds: float) -> None:
-        """The clock on the wall is set."""
+        """Set the time of day."""
         self.wall += timedelta(seconds=seconds)
 
     def suspend(self, seconds: float) -> None:
-        """Nobody looks meanwhile."""
+        """Advance the clocks without checking the job."""
         self.wall += timedelta(seconds=seconds)
         self.steady += seconds
 
@@ -192,7 +192,8 @@ def test_what_holds_for_all_jobs() -> None:
     assert other.times == []
 
 
-# ------------------------------------------------------------------------------------------------------- clocks that are set
+# ------------------------------------------------------------------------------------------------------- clocks that
+# are set
 
 
 def test_an_interval_does_not_drift_however_late_it_is_noticed() -> None:
@@ -305,7 +306,8 @@ def test_a_run_that_did_not_take_place_says_why() -> None:
     assert (progress.skip_reason, progress.skipped_at) == ("maxrunning", START)
 
 
-# -------------------------------------------------------------------------------------------------- what holds of any schedule
+# -------------------------------------------------------------------------------------------------- what holds of any
+# schedule
 
 STEPS = st.lists(st.floats(0.05, 400.0), min_size=1, max_size=60)
 
@@ -318,7 +320,7 @@ STEPS = st.lists(st.floats(0.05, 400.0), min_size=1, max_size=60)
     leaps=st.lists(st.integers(-9000, 9000), max_size=5),
 )
 def test_intervals_are_kept_whatever_happens(interval: int, splay: int, steps: list[float], leaps: list[int]) -> None:
-    """At most one run for each interval begun, none of them early, and never none after a whole interval and its splay."""
+    """Each interval has at most one run, no run is early, and a run follows after a whole interval and its splay."""
     one = played(
         {"seconds": interval, "run_on_start": False, **({"splay": splay} if splay else {})}, drawn=max(0, splay - 1)
     )
@@ -365,7 +367,8 @@ def test_cron_runs_exactly_when_one_of_its_times_has_passed(
         assert (str(after) in ran) == passed
 
 
-# --------------------------------------------------------------------------------------------------------------- bad schedules
+# --------------------------------------------------------------------------------------------------------------- bad
+# schedules
 
 
 @pytest.mark.parametrize(
