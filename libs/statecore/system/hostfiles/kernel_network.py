@@ -101,7 +101,7 @@ def ipv4_of(digits: str) -> str:
     return socket.inet_ntoa(int(digits, 16).to_bytes(4, sys.byteorder))
 
 
-# ------------------------------------------------------------------------------------------------------------- our own
+# ------------------------------------------------------------------------------------------------------------- this process
 
 
 def _of_this_process() -> dict[str, KernelInterface]:
@@ -130,7 +130,7 @@ def _ask(name: str, what: int) -> bytes:
             return b""
 
 
-# ---------------------------------------------------------------------------------------------------------- the host's
+# ---------------------------------------------------------------------------------------------------------- a mounted host
 
 
 def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:

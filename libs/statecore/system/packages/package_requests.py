@@ -42,7 +42,7 @@ def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | Non
     return None if own == manager else f"the host is of the family {family}, whose packages are those of {own}"
 
 
-# ------------------------------------------------------------------------------------------------------- what is asked
+# ------------------------------------------------------------------------------------------------------- arguments
 
 
 def wanted(name: str | None, pkgs: Any, version: Any, normalize: Callable[[str], str]) -> dict[str, str | None]:
@@ -146,7 +146,7 @@ def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[li
             remove_tree(place)
 
 
-# ---------------------------------------------------------------------------------------------------- what is answered
+# ---------------------------------------------------------------------------------------------------- results
 
 
 def listed(packages: Mapping[str, Sequence[str]], *, as_list: bool) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def _delay(job: Job, progress: Progress, draw: Draw) -> int:
     return draw(*job.splay) if job.splay else 0
 
 
-# ----------------------------------------------------------------------------------------------------------- the gates
+# ----------------------------------------------------------------------------------------------------------- conditions
 
 
 def _gate(job: Job, now: datetime, due_at: datetime) -> tuple[str, bool]:
