@@ -1,4 +1,6 @@
-"""An answer that takes longer than a worker has time for: it is made in a process of its own, and the worker goes on."""
+"""Deferred replies: an answer that takes long is computed in a child process, while the worker goes on with other
+requests.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +10,29 @@ from typing import Any
 
 
 def _nothing(how: str) -> None:
-    """Nobody else waits for it."""
+    """Ignore the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredReply:
-    """What a command answers later."""
+    """Result of a command whose value is computed later in a child process."""
 
-    #: Makes the value. None: another process answers this request already.
+    #: Computes the value. None: another child process answers this request already.
     work: Callable[[], Any] | None
-    #: The value where no process can be started, or it ends without one.
+    #: Value to answer if the child process cannot be started or ends without a value.
     refused: Any
-    #: Told why the work came to nothing.
+    #: Called with the reason if the child process fails.
     lost: Callable[[str], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
 class SealedDeferredReply:
-    """The same as bytes, for who moves them. ``work`` and ``refused`` are the sealed answer."""
+    """A DeferredReply as encrypted bytes: ``work`` returns the encrypted reply, ``refused`` is the encrypted reply for
+    a failed child.
+    """
 
     work: Callable[[], bytes] | None
     refused: bytes
     lost: Callable[[str], None] = _nothing
-    #: The minion that asked.
+    #: Id of the minion that sent the request.
     requester: str = ""

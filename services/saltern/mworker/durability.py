@@ -1,16 +1,16 @@
-"""How durable a job or a return must be before it is acknowledged, as the options say."""
+"""Reads from the master's options how durable a job or a return must be before the master acknowledges it."""
 
 from __future__ import annotations
 
 from masterstore.durability import Durability
 from saltern.kit.config.master import ConfigError, MasterOptions
 
-#: A connection to Redis waits two seconds for an answer.
+#: Upper limit of redis_wait_ms, milliseconds: a connection to Redis waits 2000 ms for an answer.
 _LONGEST_MS = 1500
 
 
 def durability(options: MasterOptions) -> Durability:
-    """Raises ConfigError for what cannot be waited for."""
+    """Return the durability that the options ask for. Raises ConfigError for values out of range."""
     if options.redis_wait_replicas < 0:
         raise ConfigError(f"redis_wait_replicas: {options.redis_wait_replicas} is no number of replicas")
     if not 0 < options.redis_wait_ms <= _LONGEST_MS:

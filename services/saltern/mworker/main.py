@@ -1,7 +1,8 @@
-"""A worker: takes a request from the reqserver, answers it, is ready for the next.
+"""The role mworker: a worker takes one request at a time from the reqserver, answers it, and reports that it is ready.
 
-One loop, one request at a time; more throughput is more workers. A second thread sends a pulse while a request is worked
-on, so that a dead worker and a busy one can be told apart, and ends the process when the loop is stuck (``watch``).
+More throughput means more workers. A second thread sends a pulse each second, so that the reqserver can tell a busy
+worker from a dead one, and ends the process if the main loop is stuck (``watchdog``). Source:
+docs/execution.md#mworkers
 """
 
 from __future__ import annotations
@@ -41,20 +42,20 @@ from saltern.mworker.request_handler import UNLISTED, RequestHandler, WrongPool
 from saltern.mworker.watchdog import EX_HUNG, Watchdog, Wear, arm, disarm
 from saltern.mworker.worker_context import WorkerContext
 
-#: Milliseconds that a late answer has to leave.
+#: Milliseconds that a child process waits until its reply is sent.
 _DEFERRED_LINGER = 10_000
 
-#: Milliseconds that a hung worker waits until the reqserver has heard of it.
+#: Milliseconds that a hung worker waits for the reqserver's confirmation before it ends.
 _HUNG_WAIT = 1_000
 
 
 def worker_name() -> bytes:
-    """Unique among all workers and restarts of this one."""
+    """Return a name that is unique among all workers and their restarts."""
     return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}".encode()
 
 
 class Recycled(Exception):
-    """The worker ends to begin anew, drained."""
+    """The worker has finished its work and starts anew in the same process id, to free memory."""
 
 
 def _loop(role: Role) -> None:
@@ -84,7 +85,7 @@ def _loop(role: Role) -> None:
     role.health.check("trees", partial(served_files.trouble, role.options))
     if why := served_files.trouble(role.options):
         role.log.error("trees: %s", why)
-    # Without Redis no request can be answered; the reqserver keeps them for workers that can, or until they are overdue.
+    # Without Redis no request can be answered. The reqserver queues requests until a worker is ready, or they are overdue.
     _wait_for_store(role, store, link)
     worn = ""
     try:
@@ -93,14 +94,14 @@ def _loop(role: Role) -> None:
             defer = partial(_defer, link, role, link_keys, processes)
             while role.running():
                 try:
-                    # Waiting here costs half the calls of a poller that is asked first.
+                    # A receive with a timeout needs half the system calls of a poller.
                     message = frames.receive(link)
                 except zmq.Again:
                     frames.send(link, [READY, pool])
                 else:
                     _work(link, message, handler, defer)
                 processes.reap()
-                # Runners are children of this process: it does not leave them.
+                # A restart replaces this process, so it waits until no child process is left.
                 if not processes.pids and (worn := wear.out(watchdog.count, time.monotonic())):
                     break
         link.send(BYE)
@@ -110,7 +111,7 @@ def _loop(role: Role) -> None:
         sender.close()
         context.term()
     if worn:
-        role.log.info("begins anew after %s", worn)
+        role.log.info("the worker restarts after %s", worn)
         raise Recycled
 
 
@@ -135,8 +136,8 @@ def _work(
 def _defer(
     link: zmq.Socket[bytes], role: Role, keys: LinkKeys, processes: Processes, ticket: bytes, reply: SealedDeferredReply
 ) -> None:
-    """Starts a process that answers, unless one does already."""
-    # First, so that it is there before the answer, which comes by another connection.
+    """Start a child process that answers the request, unless another child does so already."""
+    # Sent before the child starts: the child's reply takes another connection and could arrive first.
     link.send_multipart([LATER, ticket])
     work = reply.work
     if work is None:
@@ -154,7 +155,7 @@ def _defer(
 
 
 def _send_deferred(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
-    """In a process of its own: its connections, too, are its own."""
+    """Compute the reply and send it. Runs in a child process, which opens its own connection."""
     answer = work()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     link = context.socket(zmq.DEALER)
@@ -183,14 +184,16 @@ def _worker_context(role: Role, store: Store, sender: EventSender, processes: Pr
 
 
 def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
-    """Until Redis answers, the reqserver is told why there is no worker: operators who ask are told the same."""
+    """Wait until Redis answers. Meanwhile tell the reqserver why no worker is ready; the reqserver passes the reason on
+    to operators.
+    """
     logged = False
     while role.running() and (why := store.trouble()):
         if not logged:
             role.log.error("%s; waiting for it", why)
             logged = True
         with contextlib.suppress(zmq.Again):
-            # An absent reqserver need not know.
+            # The reqserver may not be connected; then nobody needs the message.
             link.send_multipart([AWAY, why.encode()], zmq.NOBLOCK)
         time.sleep(PULSE_SECONDS / 2)
 
@@ -199,7 +202,9 @@ def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
 def _pulse(
     context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watchdog: Watchdog
 ) -> Iterator[None]:
-    """Says once a second that this worker lives, whatever its loop is busy with, and ends it when that is for too long."""
+    """Run the pulse thread: it reports each second that this worker lives, and ends the process when a request is over
+    its deadline.
+    """
     ended = threading.Event()
     thread = threading.Thread(
         target=_beat, args=(context, role, keys, name, watchdog, ended.wait), name="pulse", daemon=True
@@ -229,18 +234,18 @@ def _beat(
         if stuck := watchdog.overdue(time.monotonic()):
             _end_hung(beat, role.log, name, stuck, watchdog)
         with contextlib.suppress(zmq.Again):
-            # An absent reqserver needs no pulse.
+            # The reqserver may not be connected; then nobody needs the pulse.
             beat.send_multipart([PULSE, name], zmq.NOBLOCK)
     disarm()
     beat.close()
 
 
 def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watchdog: Watchdog) -> None:
-    """Tells whom it concerns and where the loop is, then ends the process, whatever its other threads do."""
+    """Report the hang to the reqserver, log the stack of the main loop, and end the process."""
     where = watchdog.where()
     with contextlib.suppress(zmq.Again):
         beat.send_multipart([HUNG, name], zmq.NOBLOCK)
-        # Heard of or not: after its silence the request goes on, too.
+        # The confirmation is optional: the reqserver also gives the request to another worker when this one falls silent.
         beat.poll(_HUNG_WAIT)
     log.critical("this worker hangs and ends: %s; it is at\n%s", stuck, where, extra={"cmd": watchdog.cmd})
     os._exit(EX_HUNG)
@@ -251,11 +256,11 @@ def _longest(options: MasterOptions) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``saltern mworker``."""
+    """Run ``saltern mworker`` and return its exit code."""
     flags = {"--pool": ("worker_pool", "pool of worker_pools that this worker is in")}
     try:
         return run_role("mworker", _loop, argv, flags=flags, longest=_longest)
     except Recycled:
-        # In place of this process, which keeps its id: what started it has nothing to do.
+        # exec keeps the process id, so the supervisor of this process notices nothing.
         sys.stderr.flush()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

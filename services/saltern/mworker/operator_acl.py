@@ -1,10 +1,12 @@
-"""What the name of an operator's key may do: control_acl, publisher_acl and publisher_acl_blacklist, decided without I/O.
+"""Access lists of operators: the options ``control_acl``, ``publisher_acl`` and ``publisher_acl_blacklist``, evaluated
+without I/O.
 
-``control_acl`` is this master's own: function patterns that have to fit whole, and @runner, @wheel, @jobs. ``publisher_acl`` is
-Salt's, with names of keys for users: expressions of functions that have to fit at the start; ``{TARGET: functions}``, as in
-``peer``; @runner, @wheel or @MODULE for all runners, wheel functions, or those of one module; ``{"@runner": expressions}``.
+``control_acl`` is Saltern's own: patterns that match a whole function name, and the words @runner, @wheel and @jobs.
+``publisher_acl`` is Salt's, with names of operators in place of system users. Its rules are: regular expressions that
+match the beginning of a function name; ``{TARGET: functions}`` as in the option ``peer``; @runner, @wheel or @MODULE
+for all runners, all wheel functions, or those of one module; and ``{"@runner": expressions}``.
 
-Source: salt/utils/minions.py (auth_check, runner_check), salt/acl, salt/utils/stringutils.py (expr_match).
+Salt: salt/utils/minions.py, auth_check and runner_check; salt/acl; salt/utils/stringutils.py, expr_match
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from typing import Any
 
 from saltern.mworker.peer_acl import Covers, PeerCall, fits, grants
 
-#: What every operator may publish: `salt` asks with it who works on a job.
+#: Functions that every operator may publish: `salt` uses them to find out which minions work on a job.
 _ALWAYS = frozenset({"saltutil.find_job"})
 
 
 def barred_by_list(blacklist: Mapping[str, Sequence[str]], users: Sequence[str], functions: Sequence[str]) -> str:
-    """Who or what of these the blacklist names; empty: nothing."""
+    """Return the first user or function that the blacklist matches; empty if it matches none."""
     for kind, names in (("users", users), ("modules", functions)):
         for name in names:
             if any(_is_meant(name, str(pattern)) for pattern in blacklist.get(kind) or ()):
@@ -32,10 +34,11 @@ def barred_by_list(blacklist: Mapping[str, Sequence[str]], users: Sequence[str],
 def rows_of(
     control_acl: Mapping[str, Sequence[str]], publisher_acl: Mapping[str, Sequence[Any]], client: str, *, own: bool
 ) -> tuple[str, Sequence[Any]]:
-    """(name of the option that counts for a client, its row there).
+    """Return (name of the option that decides for this operator, the operator's row in it).
 
-    A row of its own in control_acl goes first, then one in publisher_acl. Without either the row ``*`` of control_acl counts, but
-    where there is a publisher_acl for the master's ``own`` names alone: operators whom it does not name may do nothing.
+    A row for the operator in control_acl counts first, then one in publisher_acl. Without either, the row ``*`` of
+    control_acl counts. Exception: if publisher_acl is set, operators that it does not name may do nothing; ``own``
+    marks the master's own roles, which keep the row ``*``.
     """
     if client in control_acl:
         return "control_acl", control_acl[client]
@@ -47,7 +50,7 @@ def rows_of(
 
 
 def barred_functions(option: str, row: Sequence[Any], calls: Sequence[PeerCall], covers: Covers) -> list[str]:
-    """Functions of a job that a row does not let its client publish, each once."""
+    """Return the functions of a job that the row does not allow, each once."""
     asked = [call for call in calls if call.fun not in _ALWAYS]
     if option == "control_acl":
         patterns = [rule for rule in row if not rule.startswith("@")]
@@ -58,10 +61,10 @@ def barred_functions(option: str, row: Sequence[Any], calls: Sequence[PeerCall],
 
 
 def may_use(option: str, row: Sequence[Any], policy: str, call: PeerCall) -> bool:
-    """Whether a row lets its client use @runner or @wheel for this function, or @jobs to ask for jobs."""
+    """Return whether a row allows @runner or @wheel for this function, or @jobs for queries about jobs."""
     if option == "control_acl":
         return policy in row
-    # As under Salt, where whoever may publish hears of all jobs.
+    # As in Salt, where every user who may publish can read all jobs.
     return bool(row) if policy == "@jobs" else any(_allows(rule, policy, call) for rule in row)
 
 
@@ -79,7 +82,9 @@ def _allows(rule: Any, policy: str, call: PeerCall) -> bool:
 
 
 def _is_meant(name: str, pattern: str) -> bool:
-    """As Salt's lists name things: itself, a glob, or a regular expression of the whole."""
+    """Return whether a pattern of Salt's lists matches: an equal name, a glob, or a regular expression for the whole
+    name.
+    """
     if name == pattern or fnmatchcase(name, pattern):
         return True
     try:

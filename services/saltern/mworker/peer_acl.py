@@ -1,10 +1,12 @@
-"""What minions may ask of the master for others: the options ``peer`` (jobs) and ``peer_run`` (runners), decided without I/O.
+"""Access lists of minions: the options ``peer`` (jobs on other minions) and ``peer_run`` (runners), evaluated without
+I/O.
 
-``peer`` maps a regular expression of minion ids to rules, ``peer_run`` to regular expressions of runners; expressions match from
-the start, as in Salt. A rule is an expression of functions, or ``{TARGET: functions}``: these are allowed on minions that the
-compound target means, and may be ``{FUNCTION: {"args": [...], "kwargs": {...}}}``, which lays down arguments.
+``peer`` maps regular expressions of minion ids to rules; ``peer_run`` maps them to regular expressions of runners.
+Expressions match from the beginning, as in Salt. A rule is an expression of functions, or ``{TARGET: functions}``,
+which allows the functions on the minions of a compound target. A function may be ``{FUNCTION: {"args": [...], "kwargs":
+{...}}}``, which restricts its arguments.
 
-Source: salt/utils/minions.py (auth_check), salt/daemons/masterapi.py (minion_runner).
+Salt: salt/utils/minions.py, auth_check; salt/daemons/masterapi.py, minion_runner
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-#: Whether a compound target means every minion that the job is for.
+#: A function that tells whether a compound target matches every minion of the job.
 Covers = Callable[[str], bool]
 
-#: Functions of this module cannot be published: minions would command each other in circles.
+#: Functions of the module ``publish`` cannot be published by minions: that could go on for ever.
 _PUBLISHES = "publish."
 
 
 class PeerCall(NamedTuple):
-    """A function, and what it is called with."""
+    """A function name with its arguments."""
 
     fun: str
     args: Sequence[Any] = ()
@@ -29,7 +31,7 @@ class PeerCall(NamedTuple):
 
 
 def may_publish(rules: Mapping[str, Any], minion_id: str, calls: Sequence[PeerCall], covers: Covers) -> bool:
-    """Whether ``peer`` lets the minion publish all of these."""
+    """Return whether the option ``peer`` allows the minion to publish all of these calls."""
     granted = list(_granted(rules, minion_id))
     return bool(calls) and all(
         not call.fun.startswith(_PUBLISHES) and any(grants(rule, call, covers) for rule in granted) for call in calls
@@ -37,17 +39,17 @@ def may_publish(rules: Mapping[str, Any], minion_id: str, calls: Sequence[PeerCa
 
 
 def may_run(rules: Mapping[str, Any], minion_id: str, fun: str) -> bool:
-    """Whether ``peer_run`` lets the minion run this runner."""
+    """Return whether the option ``peer_run`` allows the minion to run this runner."""
     return any(isinstance(rule, str) and matches(rule, fun) for rule in _granted(rules, minion_id))
 
 
 def nowhere(target: str) -> bool:
-    """Stands for ``covers`` where it is asked what is allowed whatever the job is for."""
+    """Return False: a ``Covers`` function for checks that ask which functions are allowed on every target."""
     return False
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the text begins as the expression says; one that is none matches nothing."""
+    """Return whether a regular expression matches the beginning of the text. An invalid expression matches nothing."""
     try:
         return re.match(pattern, text) is not None
     except re.error:
@@ -61,20 +63,20 @@ def _granted(rules: Mapping[str, Any], minion_id: str) -> Iterator[Any]:
 
 
 def grants(rule: Any, call: PeerCall, covers: Covers) -> bool:
-    """Whether a rule lets somebody publish this call for the minions that ``covers`` knows."""
+    """Return whether a rule allows a call on the minions that ``covers`` checks."""
     if isinstance(rule, str):
         return matches(rule, call.fun)
     if not isinstance(rule, Mapping) or len(rule) != 1:
         return False
     ((target, functions),) = rule.items()
-    # An entry of an access list that is about the master's own functions (@runner) means no minion.
+    # A rule for the master's own functions (@runner) is no target.
     if str(target).startswith("@") or (target != "*" and not covers(str(target))):
         return False
     return fits(functions, call)
 
 
 def fits(functions: Any, call: PeerCall) -> bool:
-    """Whether a call is one of these: expressions, or ``{FUNCTION: arguments}``."""
+    """Return whether a call matches one of ``functions``: expressions, or ``{FUNCTION: arguments}``."""
     return any(_function_fits(condition, call) for condition in _listed(functions))
 
 
@@ -94,7 +96,7 @@ def _arguments_fit(condition: Any, call: PeerCall) -> bool:
     if len(call.args) < len(args) or not kwargs.keys() <= call.kwargs.keys():
         return False
     pairs = [*zip(args, call.args, strict=False), *((wanted, call.kwargs[name]) for name, wanted in kwargs.items())]
-    # None allows any value.
+    # None in a rule allows any value.
     return all(wanted is None or matches(str(wanted), str(given)) for wanted, given in pairs)
 
 

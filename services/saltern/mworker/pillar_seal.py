@@ -1,4 +1,4 @@
-"""The seal on pillar in Redis: what lies there tells nothing without the master's secret."""
+"""Encryption of pillar in Redis, under a key that is derived from the master's secret."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from saltwire.keys import derive_key_string
 
 
 def pillar_seal(secret: bytes) -> Crypticle:
-    """What seals and opens. It does not change, so that pillar of yesterday can be read."""
+    """Return the Crypticle for pillar in Redis. Its key never rotates, so that stored pillar stays readable."""
     return Crypticle(derive_key_string(secret, purpose="pillar", epoch=0))
 
 
 def unsealed(secret: bytes, sealed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
-    """What was sealed under this secret, opened; what was sealed under another is left out."""
+    """Return {minion id: pillar} of the encrypted pillars; those encrypted under another master's secret are left out."""
     seal, found = pillar_seal(secret), {}
     for name, data in sealed.items():
         try:

@@ -1,4 +1,4 @@
-"""Children of a worker: runners, each in a process of its own so that a long one never holds a worker."""
+"""Child processes of a worker: runners and deferred replies run there, so that a long one does not block the worker."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from dataclasses import dataclass, field
 
 _LOG = logging.getLogger("saltern.mworker")
 
-#: Runners at one time; more are refused by ``start`` with an error, so that a script cannot fork the machine to death.
+#: Most children of a worker at one time; ``start`` refuses more, so that a script cannot exhaust the machine.
 MAX_RUNNERS = 32
 
 
-#: Of these at one time for one minion, which may ask for what takes an hour: operators and others need some too.
+#: Most children at one time for one minion; a request may take an hour, and other senders need children, too.
 MAX_PER_MINION = 8
 
 
 class TooManyRunners(Exception):
-    """The worker runs as many runners as it may."""
+    """The worker, or one minion, already has as many child processes as allowed."""
 
 
-#: Seconds for a runner to end once it was told to; then it is killed.
+#: Seconds between SIGTERM and SIGKILL.
 _GRACE = 1.0
 
 
 @dataclass
 class Processes:
-    """The children that live now."""
+    """The worker's running child processes."""
 
-    #: Process id -> who is told how it ended, where it did not end well.
+    #: Map of process id to the function that is called with the reason if the child fails.
     lost: dict[int, Callable[[str], None]] = field(default_factory=dict)
-    #: Process id -> the minion that asked, where one did.
+    #: Map of process id to the id of the minion that sent the request; operators' children are left out.
     requesters: dict[int, str] = field(default_factory=dict)
 
     @property
     def pids(self) -> set[int]:
-        """The children's process ids."""
+        """Process ids of the children."""
         return set(self.lost)
 
     def start(self, work: Callable[[], None], lost: Callable[[str], None], requester: str = "") -> None:
-        """Runs ``work`` in a forked child. ``lost`` is called when the child failed or was killed. Raises TooManyRunners.
+        """Run ``work`` in a forked child; call ``lost`` with the reason if the child fails or is killed.
 
-        ``asker``: the minion that wants it, empty for an operator.
+        ``requester``: id of the minion that asked; empty for an operator. Raises TooManyRunners.
         """
         self.reap()
         if len(self.lost) >= MAX_RUNNERS:
@@ -59,7 +59,7 @@ class Processes:
             if requester:
                 self.requesters[pid] = requester
             return
-        # The child. Nothing of the parent's sockets is used or closed here: ZeroMQ and Redis clients belong to a process.
+        # In the child the parent's sockets are neither used nor closed: ZeroMQ and Redis clients belong to one process.
         code = 1
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -72,7 +72,7 @@ class Processes:
             os._exit(code)
 
     def reap(self) -> None:
-        """Forgets children that have ended; tells of those that did not end well."""
+        """Remove children that have ended, and report those that failed."""
         for pid in list(self.lost):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
@@ -82,7 +82,7 @@ class Processes:
                     lost(how)
 
     def drain(self, seconds: float) -> None:
-        """Waits for the children, then ends those that are left."""
+        """Wait up to ``seconds`` for the children, then end the remaining ones by SIGTERM and at last by SIGKILL."""
         self._wait(seconds)
         for pid in self.lost:
             _LOG.warning("runner %d is ended: it did not finish within %g s", pid, seconds)
@@ -101,7 +101,7 @@ class Processes:
 
 
 def _how(code: int) -> str:
-    """How a child ended, as one says it; empty when it ended well."""
+    """Return in words how a child ended; empty for exit code 0."""
     if code < 0:
         return f"was killed by signal {-code} ({signal.strsignal(-code) or 'unknown'})"
     return f"ended with exit code {code}, see the worker's log" if code else ""

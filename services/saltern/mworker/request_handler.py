@@ -1,4 +1,7 @@
-"""The door of a worker: bytes in, bytes out. Nothing a peer sends can raise past here, and every request gets one answer."""
+"""RequestHandler: decrypts a request, authorises its sender, calls the command, and encrypts the answer.
+
+A request never raises out of ``RequestHandler.answer``, and each request gets exactly one answer.
+"""
 
 from __future__ import annotations
 
@@ -27,25 +30,25 @@ from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import packb
 from saltwire.pillar_transfer import seal_pillar
 
-#: What a peer is told whose message cannot be opened: the signal to sign in again (protocol section 4.5).
+#: Answer to a message that cannot be decrypted; the minion signs in again. Source: docs/protocol.md#reply-order
 BAD_LOAD = packb("bad load")
 
 #: Commands of minions that are not rows of MINION_COMMANDS.
 UNLISTED = frozenset({"_auth", "ping", "_pillar"})
 
-#: Commands whose success says nothing about Redis.
+#: Commands that work without Redis; their success does not end an outage.
 _WITHOUT_STORE = frozenset({"ping", "runner"})
 
 
 @dataclass(frozen=True, slots=True)
 class WrongPool:
-    """The request is of another pool; nothing was done about it."""
+    """The request belongs to another worker pool; this worker did nothing with it."""
 
     pool: str
 
 
 class _OtherPool(Exception):
-    """Ends the work on a request before it begins."""
+    """Stops the handling of a request that belongs to another worker pool."""
 
     def __init__(self, pool: str) -> None:
         super().__init__(pool)
@@ -53,27 +56,28 @@ class _OtherPool(Exception):
 
 
 class RequestHandler:
-    """Opens requests, checks who may, calls the handler, seals answers."""
+    """Answers the requests of one worker."""
 
     def __init__(self, context: WorkerContext, pools: Pools = ONE_POOL, watchdog: Watchdog | None = None) -> None:
-        """``watch``: told what is worked on."""
+        """``watchdog``: records which command the worker is handling and since when."""
         self._context = context
         self._pools = pools
         self._watchdog = watchdog or Watchdog({}, context.options.request_deadline)
-        #: The pool that looks into the request which is worked on; empty where it is known to be right here.
+        #: This worker's pool while it decrypts a request of unknown command; empty if the request is known to belong here.
         self._opening_pool = ""
-        #: Checked tokens: the same token of the same key need not be recovered twice (protocol section 4.6).
+        #: Map of minion id to the last (public key, token) that passed, so that a token is verified once.
         self._tokens: dict[Any, Any] = {}
         self._redis_away = False
-        #: What was said last of a key in Redis that cannot be read.
+        #: The store's error that was logged last.
         self._last_fault = ""
 
     def answer(
         self, side: bytes, client: str, payload: bytes, pool: str = ""
     ) -> bytes | SealedDeferredReply | WrongPool:
-        """The one answer to a request from 4506 (side ``minion``) or 4507 (side ``control``).
+        """Return the answer to a request from port 4506 (``side`` minion) or port 4507 (``side`` control).
 
-        ``pool``: where it may be of another pool than this one, that is said instead.
+        ``pool``: this worker's pool, if the command is not known yet and the request may belong to another pool; then
+        WrongPool is returned for a request of another pool. ``client``: name of the operator's key.
         """
         started = time.monotonic()
         reply: bytes | SealedDeferredReply
@@ -96,7 +100,7 @@ class RequestHandler:
         return reply
 
     def _begin(self, cmd: str) -> None:
-        """The command is known. Raises _OtherPool where it is not for this pool to work on it."""
+        """Record the command in the watchdog. Raises _OtherPool if the command belongs to another pool."""
         if self._opening_pool and (pool := self._pools.of(cmd)) != self._opening_pool:
             raise _OtherPool(pool)
         self._watchdog.cmd = cmd
@@ -118,13 +122,13 @@ class RequestHandler:
             self._context.log.debug("a request was refused: %s", fault)
             return cmd, "refused", fault.reply or BAD_LOAD
         except StoreUnavailable as error:
-            # Not an encrypted answer: a minion must not take it for an acknowledgement.
+            # Not encrypted, because a minion would take an encrypted answer for an acknowledgement.
             self._log_outage(error, cmd)
-            return cmd, "unavailable", packb(f"the master's memory is away: {error}")
+            return cmd, "unavailable", packb(f"the master cannot reach Redis: {error}")
         except StoreError as error:
-            # Not an encrypted answer either. It is the store's fault and has its name; where it was met is of no use.
+            # Not encrypted for the same reason. The error names the key in Redis; a stack trace would not help.
             self._log_fault(error, cmd)
-            return cmd, "error", packb(f"the master's memory cannot be read: {error}")
+            return cmd, "error", packb(f"the master cannot read a key in Redis: {error}")
         except Exception:
             self._context.log.exception("a request failed", extra={"cmd": cmd})
             return cmd, "error", packb("Some exception handling minion payload")
@@ -133,7 +137,7 @@ class RequestHandler:
         load = envelope.load
         if not isinstance(load, dict):
             raise PeerFault("the load of a clear request must be a map", reply=packb("payload and load must be a dict"))
-        # Administration does not exist on this port (design: security); ping is what failover minions ask.
+        # Control commands are not served on this port. Failover minions send ping.
         self._begin(str(load.get("cmd")))
         if load.get("cmd") == "_auth":
             return "_auth", "ok", sign_in.answer(self._context, envelope.version, load)
@@ -146,7 +150,7 @@ class RequestHandler:
         try:
             return self._opened(envelope)
         except PeerFault:
-            # Another worker may have told the minion of keys that this one does not know yet.
+            # The minion may use keys of an epoch that this worker has not read yet.
             if self._context.newest_epochs() == before:
                 raise
         return self._opened(envelope)
@@ -175,10 +179,10 @@ class RequestHandler:
             more = {"nonce": opened.nonce} if row.once else {}
             value = row.handler(self._context, opened.id, opened.load | more)
         except (StoreError, PeerFault):
-            # Not sealed: a minion takes a sealed answer to a return for an acknowledgement.
+            # Not encrypted: a minion takes an encrypted answer to a return for an acknowledgement.
             raise
         except Exception:
-            # What a stock master answers when a handler fails; minions cope with it (protocol section 13.7).
+            # A stock master gives the same answer when a handler fails. Source: docs/protocol.md#traps
             self._context.log.exception("a command failed", extra={"cmd": cmd, "minion": opened.id})
             value = ""
         return _deferred(opened, value) if isinstance(value, DeferredReply) else seal_reply(opened, value)
@@ -214,7 +218,7 @@ class RequestHandler:
             cmd = named
             self._begin(cmd)
             if client and client not in NAMES:
-                # An operator with a key of their own is nobody else.
+                # An operator with an own key cannot act under another name.
                 fields = {**fields, "user": client}
             fields = {**fields, "within": self._authorise(client, row.policy, fields)}
             return cmd, "ok", ok(row.handler(self._context, client, fields))
@@ -237,19 +241,21 @@ class RequestHandler:
             )
 
     def _log_outage(self, error: StoreUnavailable, cmd: str) -> None:
-        """Said once an outage: every minion asks again and again while it lasts."""
+        """Log that Redis does not answer, once for each outage: every minion repeats its requests meanwhile."""
         level = logging.DEBUG if self._redis_away else logging.ERROR
         self._redis_away = True
-        self._context.log.log(level, "%s; requests are not served until it is back", error, extra={"cmd": cmd})
+        self._context.log.log(level, "%s; requests are not served until Redis answers", error, extra={"cmd": cmd})
 
     def _log_fault(self, error: StoreError, cmd: str) -> None:
-        """Said once: every minion may meet the same."""
+        """Log an error of the store, once while it stays the same: every minion may run into it."""
         level = logging.DEBUG if self._last_fault == str(error) else logging.ERROR
         self._last_fault = str(error)
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})
 
     def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> frozenset[str] | None:
-        """Raises ControlError. Answers the minions that a publish may reach; None: whatever it is for."""
+        """Return the minion ids to which a publish is restricted, or None for no restriction. Raises ControlError if it
+        is not allowed.
+        """
         options, name = self._context.options, client or "this key"
         if policy is ControlPolicy.ANY:
             return None

@@ -1,4 +1,7 @@
-"""``_auth``: a minion signs in (protocol section 4). ``saltwire.handshake`` decides; here keys are read and stored."""
+"""The command ``_auth``: reads and stores the minion's key, and answers as ``saltwire.handshake`` decides.
+
+Source: docs/protocol.md#sign-in
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,16 @@ from saltwire.pack import packb
 
 _LOG = logging.getLogger("saltern.mworker")
 
-#: States of a key that signing by itself can change.
+#: Key states in which an autosign option can still accept the key.
 _UNDECIDED = ("pending", "denied")
 
 
 def answer(context: WorkerContext, version: int, load: Mapping[str, Any]) -> bytes:
-    """The signed answer to a sign-in. Raises PeerFault for a request that cannot be answered in the protocol."""
+    """Return the signed answer to a sign-in. Raises PeerFault for a request that cannot get a signed answer."""
     request = handshake.parse_sign_in(load, version=version)
     now_ms = int(time.time() * 1000)
     known = context.store.sign_ins.begin(request.id, request.pub, now_ms)
-    # It comes because a publication could not be opened: yesterday's key would lose it that publication.
+    # Many minions sign in because they could not decrypt a publication; an older key would lose that publication.
     context.take_epochs(known.epochs)
     verdict, public = _decide(context, request, known.stored)
     context.metrics.auth_attempts.labels(verdict.act).inc()
@@ -57,7 +60,7 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, Any]) -> byt
 def _decide(
     context: WorkerContext, request: handshake.SignInRequest, stored: tuple[str, str] | None
 ) -> tuple[handshake.Verdict, PublicKey | None]:
-    """The verdict, and the key that the minion brings where it was read."""
+    """Return (decision, the minion's public key); the key is None if it was not parsed."""
     public = None
     pem = request.pub
     verdict = handshake.decide(
@@ -95,18 +98,20 @@ def _full(context: WorkerContext, minion_id: str) -> bool:
 
 
 def _signed(options: MasterOptions, request: handshake.SignInRequest) -> bool:
-    """Whether the minion's key is to be accepted without an operator."""
+    """Return whether an option accepts the minion's key without an operator."""
     return (
         options.auto_accept
         or _listed(options.autosign_file, request.id)
         or _by_grains(options.autosign_grains_dir, request.autosign_grains)
-        # At last: it is used up.
+        # Checked last, because the check deletes the file.
         or _allowed_once(options.autosign_dir, options.autosign_timeout, request.id)
     )
 
 
 def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
-    """Whether the directory has a file of that name, which goes; files that are too old go too."""
+    """Return whether ``autosign_dir`` has a file named like the minion, and delete it. Files older than ``minutes`` are
+    deleted, too.
+    """
     if not directory:
         return False
     oldest = time.time() - 60 * minutes
@@ -124,7 +129,7 @@ def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
 
 
 def _by_grains(directory: str, grains: Mapping[str, Any]) -> bool:
-    """Whether a line of the file named as a grain is its value."""
+    """Return whether the file named like a grain contains the grain's value as a line."""
     for grain, value in grains.items() if directory else ():
         if "/" in str(grain) or str(grain).startswith("."):
             continue
@@ -141,7 +146,9 @@ def _by_grains(directory: str, grains: Mapping[str, Any]) -> bool:
 
 
 def _listed(path: str, minion_id: str) -> bool:
-    """Whether a line of the file (glob or full regular expression, ``#`` comments) names the minion."""
+    """Return whether a line of the file matches the minion id: a glob or a full regular expression; lines with ``#``
+    are comments.
+    """
     if not path:
         return False
     try:
@@ -163,5 +170,5 @@ def _line_matches(line: str, minion_id: str) -> bool:
 
 
 def unsupported(text: str) -> bytes:
-    """The unsigned answer to an algorithm that this master does not have (protocol section 4.3)."""
+    """Return the unsigned answer to an unknown algorithm. Source: docs/protocol.md#sign-in-decisions"""
     return packb({"enc": "clear", "load": {"ret": text}})

@@ -1,8 +1,10 @@
-"""Events about the states of a run that failed, made of the return of the run (protocol section 10.2). Pure.
+"""Events about failed states, made from the return of a state run. No I/O.
 
-``salt/job/<jid>/sub/<minion>/error/<fun>``, and before it ``<state>.<function>`` of the same data, as Salt has always had it. Only
-runs whose return code is not 0, of the functions that Salt looks at: ``state.apply`` is none of them. Source: salt/utils/event.py
-(fire_ret_load).
+Each failed state causes two events: first ``<state>.<function>``, Salt's old tag, then
+``salt/job/<jid>/sub/<minion>/error/<fun>``. As in Salt, only runs of ``state.highstate`` and ``state.sls`` with a
+return code other than 0 cause them; ``state.apply`` does not.
+
+Source: docs/protocol.md#event-tags. Salt: salt/utils/event.py, fire_ret_load
 """
 
 from __future__ import annotations
@@ -12,24 +14,24 @@ from typing import Any
 
 from saltwire import tags
 
-#: Functions whose failed states are told of.
-_TOLD = frozenset({"state.highstate", "state.sls"})
+#: Functions whose failed states cause events.
+_REPORTED = frozenset({"state.highstate", "state.sls"})
 
-#: Between the parts of a state's key: state, id, name, function.
+#: Separator of the parts of a state's tag: state, id, name, function.
 _PARTS = "_|-"
 
 
 def failed_states(ret: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(tag, data) of the events that a return causes beside its own, in their order. What is no run causes none."""
+    """Yield (tag, data) of the events about the failed states in a return, in order. Other returns yield nothing."""
     for fun, states, retcode in _runs(ret):
-        if fun not in _TOLD or not retcode or not isinstance(states, Mapping):
+        if fun not in _REPORTED or not retcode or not isinstance(states, Mapping):
             continue
         for key, state in states.items():
             if isinstance(state, Mapping) and state.get("result") is False:
-                yield from _told(str(key), {**state, "retcode": retcode}, ret, fun)
+                yield from _events(str(key), {**state, "retcode": retcode}, ret, fun)
 
 
-def _told(key: str, state: dict[str, Any], ret: Mapping[str, Any], fun: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(key: str, state: dict[str, Any], ret: Mapping[str, Any], fun: str) -> Iterator[tuple[str, dict[str, Any]]]:
     parts = key.split(_PARTS)
     name = f"{parts[0]}.{parts[-1]}"
     yield name, state
@@ -39,7 +41,9 @@ def _told(key: str, state: dict[str, Any], ret: Mapping[str, Any], fun: str) -> 
 
 
 def _runs(ret: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """(function, what it returned, its return code): of a job of several functions these are lists, or maps by function."""
+    """Yield (function, return value, return code) of a job. A job of several functions returns lists, or maps by
+    function.
+    """
     fun, value, code = ret.get("fun"), ret.get("return"), ret.get("retcode")
     if isinstance(fun, str):
         yield fun, value, code

@@ -1,4 +1,8 @@
-"""Which accepted minions a job waits for (protocol section 11.2). Whether it runs is decided by each minion for itself."""
+"""Resolves a target to the accepted minions from which a job expects returns. Each minion decides for itself whether it
+runs the job.
+
+Source: docs/protocol.md#target-types
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,20 @@ from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
 from statecore.targeting.match import UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out
 
-#: Target types that need nothing but ids.
+#: Target types that need only minion ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
 
-#: Target types whose expressions hold lists.
+#: Target types whose expressions can contain lists of names.
 _OF_WORDS = frozenset({"compound", "compound_pillar_exact", "nodegroup"})
 
-#: Target types that ask for pillar, and those that may, by what is in the expression.
+#: Target types that need pillar, and the parts of a compound expression that need pillar.
 _BY_PILLAR = frozenset({"pillar", "pillar_pcre", "pillar_exact", "nodegroup"})
 _ASKS_FOR_PILLAR = re.compile(r"[IJN].?@")
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """Whom a job is for."""
+    """Minions that a target matches."""
 
     minions: tuple[str, ...]
     #: Names in a list target without an accepted key.
@@ -34,21 +38,23 @@ class Resolved:
 
 
 def spelled(context: WorkerContext, tgt: Any, tgt_type: str) -> tuple[Any, str]:
-    """The target as minions can read it: without the master's node groups and ranges. Raises TargetError."""
+    """Return (target, target type) without the master's node groups and ranges, which minions do not know. Raises
+    TargetError.
+    """
     return spelled_out(tgt, tgt_type, context.options.nodegroups, _ranges(context))
 
 
 def _ranges(context: WorkerContext) -> Expand:
-    """Asks the range server, once for each expression."""
+    """Return a function that resolves a range expression by the range server, once for each expression."""
     return cache(partial(expand, context.options.range_server))
 
 
 def resolve(
     context: WorkerContext, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True
 ) -> Resolved:
-    """Accepted minions that match. Raises statecore.targeting.match.TargetError for an expression that cannot be understood.
+    """Return the accepted minions that match a target. Raises TargetError for an expression that cannot be parsed.
 
-    Without ``by_pillar`` no pillar matches: who asks may not find out what others' pillars hold.
+    Without ``by_pillar`` no pillar matches, so that the sender cannot find out the pillar of other minions.
     """
     accepted = context.store.minion_keys.accepted()
     ranges = _ranges(context)
@@ -70,7 +76,7 @@ def resolve(
 def _missing(
     context: WorkerContext, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand
 ) -> tuple[str, ...]:
-    """Names in the lists of a compound target without an accepted key."""
+    """Return the names in the lists of a compound target that have no accepted key."""
     if tgt_type not in _OF_WORDS:
         return ()
     names = dict.fromkeys(names_of(tgt, tgt_type, context.options.nodegroups, ranges))
@@ -90,24 +96,26 @@ def _listed(tgt: Any, accepted: Sequence[str]) -> Resolved:
     )
 
 
-#: Seconds that a range server has. A worker waits for it.
-_PATIENCE = 5.0
+#: Seconds to wait for the range server; the worker is blocked meanwhile.
+_RANGE_TIMEOUT = 5.0
 
-#: Names of the largest answer together, bytes.
+#: Largest answer of the range server, bytes.
 _MOST_BYTES = 4 * 1024 * 1024
 
 
 def expand(server: str, expression: str) -> list[str]:
-    """The names behind an expression, in the server's order, once each. ``server``: ``host:port``. Raises TargetError."""
+    """Return the names of a range expression in the server's order, each once. ``server``: ``host:port``. Raises
+    TargetError.
+    """
     if not server:
         raise TargetError(
             f"the range '{expression}' cannot be resolved: no range server is given (option range_server)"
         )
-    # Only here: few have a range server, and it takes a megabyte.
+    # Imported here: few masters have a range server, and the module takes a megabyte.
     import http.client
 
     try:
-        link = http.client.HTTPConnection(server, timeout=_PATIENCE)
+        link = http.client.HTTPConnection(server, timeout=_RANGE_TIMEOUT)
         try:
             link.request("GET", f"/range/list?{quote(expression)}")
             answer = link.getresponse()

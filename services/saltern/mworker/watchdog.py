@@ -1,9 +1,8 @@
-"""Looks at a worker from beside it: whether its loop is stuck in one request, and whether it has grown too large.
+"""Watchdog of a worker: ends the process if a request is over its deadline, and restarts it if it has grown too large.
 
-The pulse's thread looks once a second. A request over its deadline ends the process: what holds it (a lock, a query, a module of a
-user) cannot be stopped from outside, and a process that is started anew holds nothing. The orchestrator starts it. Before, the
-reqserver is told that it need not wait for silence, and the log where the loop is. Where Python's own lock is held, no thread of
-Python runs: then faulthandler's, which is none, ends the process.
+The pulse thread checks once a second. A request over its deadline cannot be stopped from outside, so the process ends:
+first the reqserver is told, and the stack of the main loop is logged. The orchestrator starts a new process. If the GIL
+is held, no Python thread runs; faulthandler's native watchdog thread then ends the process.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: Exit code of a worker that hung: sysexits' EX_SOFTWARE.
+#: Exit code of a worker that hung: EX_SOFTWARE of sysexits.h.
 EX_HUNG = 70
 
-#: Seconds without a turn of the pulse's thread after which the process ends. Only what holds Python's lock (a regular expression
-#: that explodes) keeps it so long; a process that was stopped for longer ends when it goes on, too.
+#: Seconds without a call of ``arm`` after which the process ends. Only code that holds the GIL (for example a regular expression
+#: with exponential backtracking) blocks the pulse thread so long. A process that was stopped for longer ends, too, when it goes on.
 _LOCKED_SECONDS = 60.0
 
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -29,63 +28,67 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 
 @dataclass
 class Watchdog:
-    """What the loop is busy with: written by the loop's thread, read by the pulse's. Times are of one monotonic clock."""
+    """The request that the main loop is handling. Written by the main thread, read by the pulse thread. Times are
+    monotonic seconds.
+    """
 
     deadlines: Mapping[str, int]
-    #: Seconds for commands that are not in ``deadlines``, and for what is not opened yet.
+    #: Deadline, seconds, of commands that are not in ``deadlines`` and of requests that are not decrypted yet.
     default: float
     cmd: str = ""
     since: float | None = None
-    #: Requests that were begun.
+    #: Number of requests so far.
     count: int = 0
     _thread: int = field(default_factory=threading.get_ident)
 
     def begin(self) -> None:
-        """A request is opened."""
+        """Record that a request has arrived."""
         self.cmd, self.since = "", time.monotonic()
         self.count += 1
 
     def end(self) -> None:
-        """It is answered."""
+        """Record that the request is answered."""
         self.since = None
 
     def overdue(self, now: float) -> str:
-        """What the loop is stuck in, empty where it is not."""
+        """Return in words which request is over its deadline; empty if none is."""
         since, cmd = self.since, self.cmd
         if since is None or now - since <= self.deadlines.get(cmd, self.default):
             return ""
         return f"{cmd or 'a request'} takes {now - since:.0f} s, more than its deadline (request_deadlines)"
 
     def where(self) -> str:
-        """Where the loop is now, as lines of files."""
+        """Return the stack of the main thread as text."""
         frame = sys._current_frames().get(self._thread)
         return "".join(traceback.format_stack(frame)) if frame is not None else ""
 
     def longest(self) -> float:
-        """The longest of all deadlines."""
+        """Return the longest of all deadlines, seconds."""
         return max(self.default, *self.deadlines.values())
 
 
 def arm() -> None:
-    """To be called each second: ends the process, with all stacks on stderr, when it is not for _LOCKED_SECONDS."""
+    """Restart faulthandler's timer. If ``arm`` is not called again within 60 s, the process ends with all stacks on
+    stderr.
+    """
     faulthandler.dump_traceback_later(_LOCKED_SECONDS, exit=True)
 
 
 def disarm() -> None:
-    """The process is about to end by itself."""
+    """Stop faulthandler's timer."""
     faulthandler.cancel_dump_traceback_later()
 
 
 @dataclass
 class Wear:
-    """Whether a worker is to begin anew: after so many requests, or once it is so large. 0: never."""
+    """Limits after which a worker restarts: number of requests, and resident memory in bytes. 0: no limit."""
 
     max_requests: int
     max_rss: int
     _looked: float = 0.0
 
     def out(self, requests: int, now: float) -> str:
-        """Why it is to begin anew, empty where it is not. Memory is looked at once a second."""
+        """Return why the worker is to restart; empty if no limit is reached. Memory is measured once a second."""
         if self.max_requests and requests >= self.max_requests:
             return f"{requests} requests (worker_max_requests)"
         if self.max_rss and now - self._looked >= 1.0:
@@ -97,6 +100,6 @@ class Wear:
 
 
 def resident_bytes() -> int:
-    """Memory of this process that is in use now."""
+    """Return the resident memory of this process, bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * _PAGE

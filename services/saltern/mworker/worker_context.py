@@ -1,4 +1,4 @@
-"""What a worker has on its desk: everything a command may use. One for a process; commands keep nothing of their own."""
+"""WorkerContext: the objects that commands of a worker use. Each process has one; commands keep no state of their own."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from saltwire.keys import PublicKey, derive_key_string
 from statecore.pillar.memory import PillarMemory
 from statecore.sources.fileserver import FileServer
 
-#: Seconds for which an epoch read from Redis is believed: how long a worker may lag behind a rotation. The previous session key
-#: is accepted too; where a lag would count, at a sign-in and for what cannot be opened, the newest epochs are asked for.
+#: Seconds for which epochs read from Redis are reused, so a worker may lag behind a key rotation for so long. That is harmless,
+#: because the previous session key is accepted, too; a sign-in and a request that cannot be decrypted read the newest epochs.
 _EPOCH_AGE = 2.0
 
 
 @dataclass
 class WorkerContext:
-    """The tools of one worker process."""
+    """Options, keys, store, event sender and file server of one worker process."""
 
     options: MasterOptions
     keys: MasterKeys
@@ -38,49 +38,53 @@ class WorkerContext:
     key_dir: Path
     store: Store
     fire: Callable[[str, Mapping[str, Any]], bool]
-    #: An event that is kept in one step with what it tells of.
+    #: Prepares an event that the store writes in the same step as the change that the event reports.
     prepare: Callable[[str, Mapping[str, Any]], Prepared]
     files: FileServer
     pillar_memory: PillarMemory = field(default_factory=PillarMemory, init=False)
     metrics: Metrics
     log: logging.Logger
-    #: Starts a runner in a process of its own; the second is told how the process ended, where it did not end well.
+    #: Runs its first argument in a child process; calls its second one with the reason if the child fails.
     start_runner: Callable[[Callable[[], None], Callable[[str], None]], None]
     tracing: Tracing = field(default_factory=lambda: Tracing({}, ""))
     _epochs: Epochs | None = None
     _epochs_read: float = 0.0
-    #: Epoch and key string of publications: everybody who signs in is told the same.
+    #: (epoch, key string) of publications; a cache, because each sign-in needs it.
     _aes: tuple[int, str] = (-1, "")
-    #: minion id -> (epoch, fingerprint, keys): key derivation is done once an epoch.
+    #: Map of minion id to (epoch, public key, session keys); a cache, so that keys are derived once an epoch.
     _sessions: dict[str, tuple[int, str, tuple[Crypticle, ...]]] = field(default_factory=dict)
-    #: minion id -> pillar, and as it was sealed: a pillar is opened once each time that it changes.
+    #: Maps of minion id to the pillar and to its encrypted form; a pillar is decrypted again only after a change.
     _pillars: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _sealed: dict[str, bytes] = field(default_factory=dict)
 
     def epochs(self) -> Epochs:
-        """The epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if never read."""
+        """Return the epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if they
+        were never read.
+        """
         if self._epochs is None or time.monotonic() - self._epochs_read > _EPOCH_AGE:
             return self.newest_epochs()
         return self._epochs
 
     def newest_epochs(self) -> Epochs:
-        """The epochs as Redis has them now. Raises StoreUnavailable."""
+        """Read the epochs from Redis and return them. Raises StoreUnavailable."""
         return self.take_epochs(self.store.epochs.current())
 
     def take_epochs(self, epochs: Epochs) -> Epochs:
-        """These were read just now."""
+        """Store epochs that were read from Redis just now, and return them."""
         self._epochs, self._epochs_read = epochs, time.monotonic()
         return epochs
 
     def aes_key_string(self) -> str:
-        """The key of publications, as told to minions that sign in."""
+        """Return the current key string of publications."""
         epoch = self.epochs().aes
         if self._aes[0] != epoch:
             self._aes = (epoch, derive_key_string(self.keys.secret, purpose="aes", epoch=epoch))
         return self._aes[1]
 
     def session_key_string(self, minion_id: str, public: PublicKey, epoch: int | None = None) -> str:
-        """The session key of a minion, bound to its id and its key."""
+        """Return the session key string of a minion in an epoch (default: the current one). It depends on the minion's
+        id and public key.
+        """
         return derive_key_string(
             self.keys.secret,
             purpose="session",
@@ -90,12 +94,12 @@ class WorkerContext:
         )
 
     def public_key_of(self, minion_id: str) -> PublicKey | None:
-        """The accepted key of a minion, None when it has none."""
+        """Return the accepted public key of a minion, or None."""
         pem = self.store.minion_keys.pem(minion_id)
         return PublicKey.from_pem(pem) if pem else None
 
     def session_keys(self, minion_id: str) -> tuple[Crypticle, ...]:
-        """The session keys that a minion may use now: this epoch's, then the last one's. Empty without an accepted key."""
+        """Return the session keys of a minion for the current and the previous epoch; empty without an accepted key."""
         pem = self.store.minion_keys.pem(minion_id)
         if not pem:
             self._sessions.pop(minion_id, None)
@@ -114,15 +118,17 @@ class WorkerContext:
         return keys
 
     def keep_pillar(self, minion_id: str, pillar: Mapping[str, Any]) -> None:
-        """Remembers a minion's pillar for targets that ask for it. Redis gets it sealed: it holds no secret in the clear."""
+        """Store a minion's pillar, encrypted, for targeting by pillar."""
         self.store.cache.set_pillar(minion_id, self._pillar_seal().dumps(pillar))
 
     def pillars(self) -> Mapping[str, Mapping[str, Any]]:
-        """{minion: pillar} of those whose pillar was compiled under this master's secret. The map is shared: read only."""
+        """Return {minion id: pillar} of all pillars that were encrypted under this master's secret. The map is shared:
+        do not change it.
+        """
         everybody = self.store.cache.all_pillars()
         for minion, sealed in everybody.items():
             known = self._sealed.get(minion)
-            # What did not change is the very same object.
+            # The store returns the same bytes object for an unchanged pillar.
             if known is not sealed:
                 self._open(minion, sealed)
         if len(self._sealed) > len(everybody):
@@ -136,11 +142,11 @@ class WorkerContext:
         try:
             self._pillars[minion] = self._pillar_seal().loads(sealed)
         except (PeerFault, AuthenticationError):
-            # Of a master with another secret; it is written anew when the minion asks next.
+            # Written by a master with another secret. It is replaced when the minion asks for pillar again.
             self._pillars.pop(minion, None)
 
     def cached_pillar(self, minion_id: str, environments: str) -> dict[str, Any] | None:
-        """Pillar that is handed out as it is (option pillar_cache); None where there is none under this master's secret."""
+        """Return the pillar from ``pillar_cache`` for these environments, or None."""
         sealed = self.store.cache.kept_pillar(minion_id).get(environments)
         try:
             return None if sealed is None else dict(self._pillar_seal().loads(sealed))
@@ -148,7 +154,7 @@ class WorkerContext:
             return None
 
     def cache_pillar(self, minion_id: str, environments: str, pillar: Mapping[str, Any]) -> None:
-        """Keeps it for ``pillar_cache_ttl`` seconds."""
+        """Store pillar in ``pillar_cache`` for ``pillar_cache_ttl`` seconds."""
         sealed = self._pillar_seal().dumps(pillar)
         self.store.cache.keep_pillar(minion_id, environments, sealed, self.options.pillar_cache_ttl)
 
@@ -156,7 +162,7 @@ class WorkerContext:
         return pillar_seal(self.keys.secret)
 
     def shared_keys(self) -> tuple[Crypticle, ...]:
-        """The publication key as minions of message version 2 use it for requests."""
+        """Return the publication key if minions of message version 2 may use it for requests; empty otherwise."""
         if self.options.minimum_auth_version >= 3:
             return ()
         return (Crypticle(self.aes_key_string()),)

@@ -1,7 +1,8 @@
-"""Every command a worker answers, one row each: which door it comes in by, who may give it, what answers it.
+"""Tables of all commands that a worker answers: for each one who may give it, and the function that answers it.
 
-A row without a policy does not exist (the field has no default), and a command without a row is not answered. Minion
-commands are bound to the sender's own id before a handler sees them; control commands come from named CurveZMQ keys.
+MINION_COMMANDS come from port 4506; a handler gets the proved id of the sender. CONTROL_COMMANDS come from port 4507; a
+handler gets the name of the operator's CurveZMQ key. Each row must name a policy. A command without a row is not
+answered.
 """
 
 from __future__ import annotations
@@ -27,38 +28,38 @@ from saltern.mworker.commands import (
 )
 from saltern.mworker.worker_context import WorkerContext
 
-#: (desk, id of the minion, its load) -> what is sealed and sent back.
+#: (context, minion id, load) -> value that is encrypted and sent back.
 MinionHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], Any]
 
-#: (desk, name of the client's key, fields) -> the value of the answer. Raises kit.control.ControlError to refuse.
+#: (context, name of the operator's key, fields) -> value of the answer. Raises ControlError to refuse.
 ControlHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], Any]
 
 
 class MinionPolicy(Enum):
-    """Who may give a minion command. All of them need an accepted key and a session."""
+    """Which data a minion command touches. Every minion command needs an accepted key and a session."""
 
-    #: About the sender alone: its own returns, grains, mine.
+    #: Data of the sender: its returns, grains, mine.
     OWN = "own"
-    #: Reads what is the same for every minion: files, options.
+    #: Data that is the same for every minion: files, options.
     SHARED = "shared"
-    #: Reads what other minions offer.
+    #: Data that other minions offer: the mine.
     OFFERED = "offered"
-    #: About others: the options peer and peer_run say who may ask for what.
+    #: Jobs on other minions and runners; the options peer and peer_run allow them.
     PEER = "peer"
 
 
 class ControlPolicy(Enum):
-    """Who may give a control command."""
+    """Which entry of the operator's access list allows a control command."""
 
-    #: The function itself is looked up in the client's list (option control_acl).
+    #: The operator's access list (control_acl, publisher_acl) must allow the function.
     FUNCTION = "function"
-    #: The client's list must hold @jobs.
+    #: The operator's access list must contain @jobs.
     JOBS = "@jobs"
-    #: The client's list must hold @runner.
+    #: The operator's access list must contain @runner.
     RUNNER = "@runner"
-    #: The client's list must hold @wheel.
+    #: The operator's access list must contain @wheel.
     WHEEL = "@wheel"
-    #: Any known key.
+    #: Every known operator key may use the command.
     ANY = "any"
 
 
@@ -68,9 +69,9 @@ class MinionCommand:
 
     policy: MinionPolicy
     handler: MinionHandler
-    #: The handler is given the message's nonce: by it, it knows what it did already and must not do twice.
+    #: The handler gets the message's nonce, so that it can recognise a repeated message and do its work only once.
     once: bool = False
-    #: Minions of message version 2 give it without a token, so that nobody knows who they are.
+    #: Accepted from minions of message version 2 without a token, whose id is not proved.
     unproved: bool = False
 
 
@@ -82,7 +83,7 @@ class ControlCommand:
     handler: ControlHandler
 
 
-#: Protocol section 7.1. ``_pillar`` has a reply of its own making (section 7.2) and is answered by ``door``.
+#: Source: docs/protocol.md#command-table. ``_pillar`` has its own form of reply and is answered by ``RequestHandler``.
 MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "_return": MinionCommand(MinionPolicy.OWN, returns.store_return, once=True, unproved=True),
     "_minion_event": MinionCommand(MinionPolicy.OWN, events.minion_event),
@@ -107,7 +108,7 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish, once=True),
     "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner, once=True),
     "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive),
-    # Our own minions', beside the protocol.
+    # Commands of Saltern's own minions.
     "_missed": MinionCommand(MinionPolicy.OWN, missed.missed),
     "_job_signs": MinionCommand(MinionPolicy.OWN, missed.job_signs),
     "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own),

@@ -1,4 +1,4 @@
-"""Commands of operators: publish a job, ask for its returns, start a runner."""
+"""Commands of operators: publish a job, resolve a target, read returns, start a runner."""
 
 from __future__ import annotations
 
@@ -24,33 +24,34 @@ from saltwire.jid import is_jid, next_jid
 from statecore.model.errors import TargetError
 from statecore.model.nearest import close_matches
 
-#: Keyword arguments of publish that travel with the job (protocol section 6).
+#: Keyword arguments of publish that become fields of the publication. Source: docs/protocol.md#publications
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
 
 Kind = TypeVar("Kind", list[Any], dict[str, Any])
 
-#: Questions of who waits for a job: a minion that comes back later has no use for them, and would have one for each wait.
+#: Functions that ask what runs now. They are not replayed: a minion that comes back later would get many useless ones.
 _OF_THE_MOMENT = frozenset(f"saltutil.{name}" for name in ("find_job", "running", "is_running"))
 
-#: How many JIDs in a row may be taken before something else is wrong: workers share a clock of microseconds.
+#: Attempts to find a free JID. JIDs are microseconds, so only a few in a row can be taken.
 _JID_TRIES = 100
 
-#: Seconds that a job may wait for minions: it is kept as long.
+#: Most seconds that a job may wait for minions; it stays in the job cache as long.
 _LONGEST_WAIT = 30 * 86400
 
 
 def ping(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What this master is."""
+    """Return {"id": the master's id}."""
     return {"id": context.options.id}
 
 
 def publish(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Records the job and appends it to the publications in one step; only then is there a JID to answer with.
+    """Record a job and append it to the publications in one step; return {"jid", "minions", "missing"}.
 
-    ``when_back``: for how long the job waits for minions that are away, seconds or as ``2h30m``; ``no_replay``: only minions that
-    hear it now run it. The answer has ``offline``, minions that are away, where there are any, and of a job that waits
-    ``when_back_until`` (milliseconds since 1970). Asked twice with one ``request_id`` it answers the same JID and publishes once.
-    Refuses with TargetError, InvocationError or JidError.
+    ``when_back``: how long the job waits for minions that are away, in seconds or as ``2h30m``. ``no_replay``: only
+    minions that receive the publication now run the job. The result also has ``offline``, the minions that are away, if
+    there are any, and for a waiting job ``when_back_until`` (milliseconds since 1970). A second request with the same
+    ``request_id`` gets the same JID and publishes nothing. Raises ControlError with the name TargetError,
+    InvocationError or JidError.
     """
     with context.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": client}) as span:
         answer = published(context, client, fields, span.marked({}))
@@ -61,16 +62,16 @@ def publish(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> d
 def published(
     context: WorkerContext, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The same, with more in the load than who asks may put there. Raises ControlError.
+    """As ``publish``, with the fields of ``more`` added to the load. Raises ControlError.
 
-    ``within``: the minions on which who asks may run it; it is sent to those by name. What the master knows of minions to decide
-    by is older than what they know of themselves.
+    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these
+    minions by name, because the grains that the master knows may be older than the minions' own.
     """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
     arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
     try:
-        # Minions know neither the master's node groups nor its range server.
+        # Minions do not know the master's node groups and its range server.
         tgt, tgt_type = spelled(context, tgt, tgt_type)
         target = resolve(context, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
     except TargetError as error:
@@ -105,9 +106,9 @@ def published(
 
 
 def targets(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Whom a job with this target would be for: ``minions``, and ``missing`` names without an accepted key.
+    """Return the accepted ``minions`` that a target matches, and ``missing``: names in it without an accepted key.
 
-    Refuses with TargetError.
+    Raises ControlError with the name TargetError.
     """
     try:
         tgt, tgt_type = spelled(context, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
@@ -157,12 +158,12 @@ def _record(
 
 
 def _of_the_moment(fun: str | list[str]) -> bool:
-    """Whether nobody wants a later answer."""
+    """Return whether a late return of the function is useless: the job only asks what runs now."""
     return fun in _OF_THE_MOMENT if isinstance(fun, str) else all(name in _OF_THE_MOMENT for name in fun)
 
 
 def _when_back(value: Any) -> int:
-    """Seconds that a job waits for minions; 0: it does not. Raises ControlError."""
+    """Return how many seconds a job waits for absent minions; 0: it does not wait. Raises ControlError."""
     if value in (None, ""):
         return 0
     try:
@@ -184,7 +185,7 @@ def _function(fun: Any) -> str | list[str]:
 
 
 def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
-    """A field that is a list or a map; empty where it is missing."""
+    """Return a field that must be a list or a map; an empty one if it is missing. Raises ControlError for another type."""
     value = fields.get(name)
     if value is None:
         return kind()
@@ -194,7 +195,7 @@ def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
 
 
 def calls_of(fields: Mapping[str, Any]) -> list[PeerCall]:
-    """The functions that a publish asks for with their arguments, for the access lists. Raises ControlError."""
+    """Return the functions of a publish request with their arguments, for the access lists. Raises ControlError."""
     fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
     if isinstance(fun, str):
         return [PeerCall(fun, *off_the_wire(arg))]
@@ -204,7 +205,7 @@ def calls_of(fields: Mapping[str, Any]) -> list[PeerCall]:
 
 
 def call_of(fields: Mapping[str, Any]) -> PeerCall:
-    """The runner or wheel function that is asked for, for the same."""
+    """Return the runner or wheel function of a request with its arguments, for the access lists."""
     kwarg = fields.get("kwarg")
     arg = fields.get("arg")
     return PeerCall(
@@ -215,14 +216,14 @@ def call_of(fields: Mapping[str, Any]) -> PeerCall:
 
 
 class Reach:
-    """Whom a publish is for, looked up once it is asked for."""
+    """The minions that a publish request targets, resolved when they are first needed."""
 
     def __init__(self, context: WorkerContext, fields: Mapping[str, Any]) -> None:
         self._context, self._fields = context, fields
 
     @cached_property
     def minions(self) -> frozenset[str]:
-        """Their ids. Raises ControlError for a target that is not understood."""
+        """Ids of the targeted minions. Raises ControlError for a target that cannot be parsed."""
         fields = self._fields
         try:
             tgt, tgt_type = spelled(self._context, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
@@ -232,7 +233,7 @@ class Reach:
             raise ControlError("TargetError", str(error)) from error
 
     def covered(self, target: str) -> bool:
-        """Whether a compound target means every one of them."""
+        """Return whether a compound target matches all targeted minions."""
         try:
             return self.minions <= set(resolve(self._context, target, "compound").minions)
         except TargetError as error:
@@ -243,15 +244,16 @@ class Reach:
 
 
 def job_returns(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """{minion: return} as far as they are in the job cache, of all or of these ``minions``."""
+    """Return {minion id: return} from the job cache, of all minions or of those in ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
     return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
 def runner(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Starts a runner in a process of its own; its result comes as an event ``<tag>/ret`` and goes into the job cache.
+    """Start a runner in a child process; return {"tag", "jid"}. The result is fired as event ``<tag>/ret`` and kept in
+    the job cache.
 
-    Asked twice with one ``request_id`` it answers the same JID and starts it once.
+    A second request with the same ``request_id`` gets the same JID and starts nothing.
     """
     arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
     call = runner_call(context, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or client))
@@ -271,8 +273,8 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> di
 def runner_call(
     context: WorkerContext, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str
 ) -> RunnerCall:
-    """A runner with a JID of its own. Raises ControlError where there is none of this name."""
-    # As on minions a user's module goes before ours of the same name.
+    """Return a runner call with a new JID. Raises ControlError if no runner has this name."""
+    # As on minions, a user's module takes precedence over a built-in one of the same name.
     function = users.find(fun, context.options, RUNNERS) or RUNNERS.get(fun)
     if function is None:
         near = close_matches(fun, RUNNERS, n=1)
@@ -284,17 +286,19 @@ def runner_call(
 
 
 def begin_runner(context: WorkerContext, request_id: str, call: RunnerCall) -> str:
-    """The JID that the request got first. Without the store a runner is started all the same: some need none."""
+    """Record the runner's job; return the JID that this ``request_id`` got first. If Redis does not answer, return the
+    call's own JID.
+    """
     try:
         ttl = context.options.keep_jobs_seconds
         return context.store.runner_jobs.begin(request_id, load_of(call, context.options), context.options.id, ttl=ttl)
     except StoreUnavailable as error:
-        context.log.warning("a runner is started though nobody can know whether it was before: %s", error)
+        context.log.warning("a runner is started without a check whether this request started it before: %s", error)
         return call.jid
 
 
 def end_lost(context: WorkerContext, jid: str, how: str) -> None:
-    """The process of a runner has ended: its job too, if it brought no result."""
+    """End the job of a runner whose child process ended without a result. ``how``: in words how the process ended."""
     try:
         lost = context.store.runner_jobs.lose(jid, f"its process {how}", ttl=context.options.keep_jobs_seconds)
         if lost is not None:

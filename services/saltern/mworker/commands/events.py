@@ -1,4 +1,4 @@
-"""Events that minions send to the master's bus (protocol sections 7.1, 7.6)."""
+"""Events that minions fire on the master's bus. Source: docs/protocol.md#event-blacklist"""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from saltern.mworker.commands.resend import heard_of
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 
-#: Kinds of Salt's own tags that a minion fires, about itself. The others (returns, sign-ins, keys, presence) are the master's word:
-#: who listens acts on them.
+#: Kinds of Salt's own tags that a minion may fire about itself. Others (returns, sign-ins, keys, presence) are the master's alone,
+#: because listeners act on them.
 _OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start", "beacon"})
 
-#: Fields of a message that are not told; when it was told is the master's word.
-_UNTOLD = frozenset({"nonce", "tok", "sig", "_stamp"})
+#: Fields of a message that do not go into the event; the master sets ``_stamp`` itself.
+_NOT_FIRED = frozenset({"nonce", "tok", "sig", "_stamp"})
 
 
 def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
-    """Fires one event (the whole load under its tag) or a batch (each with its own data). Tags of the master's own are dropped."""
+    """Fire one event (the whole load under its tag) or a batch of events (each with its own data). Forbidden tags are
+    dropped.
+    """
     heard_of(context, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")
     events = load.get("events")
@@ -29,7 +31,7 @@ def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, Any]
         return
     tag = load.get("tag")
     if isinstance(tag, str) and _allowed(context, minion_id, tag):
-        kept = {name: value for name, value in load.items() if name not in _UNTOLD}
+        kept = {name: value for name, value in load.items() if name not in _NOT_FIRED}
         context.fire(tag, {**kept, "id": minion_id})
 
 
@@ -41,12 +43,12 @@ def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: Any, preta
     )
     for one in ([f"{pretag}/{tag}"] if isinstance(pretag, str) and pretag else []) + [tag]:
         if _allowed(context, minion_id, one):
-            # An event of one beacon, of one state: who reads it believes the id that it finds there.
+            # Readers of Salt's own tags trust the id in the data, so it is set to the sender's.
             context.fire(one, body | {"id": minion_id} if "id" in body and tags.is_salts(one) else body)
 
 
 def _allowed(context: WorkerContext, minion_id: str, tag: str) -> bool:
-    """Whether the minion may fire it: nothing that only the master says, and nothing about another minion."""
+    """Return whether a minion may fire this tag: no tag that only the master fires, and none about another minion."""
     about = tags.parse(tag)
     own = about is None or (about.kind in _OF_MINIONS and about.minion == minion_id)
     if own and tags.minion_may_fire(tag):
@@ -56,5 +58,7 @@ def _allowed(context: WorkerContext, minion_id: str, tag: str) -> bool:
 
 
 def register_resources(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
-    """True: minions of Salt 3008 announce resources at their start; targeting by them is not served, so nothing is kept."""
+    """Return True and store nothing: minions of Salt 3008 announce resources at their start, but targeting by resources
+    is not supported.
+    """
     return True

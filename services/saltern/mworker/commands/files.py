@@ -1,4 +1,4 @@
-"""The file server: what is behind ``salt://`` on the master (protocol sections 7.1, 7.4, 7.5)."""
+"""Commands of the fileserver: the files behind ``salt://``. Source: docs/protocol.md#file-transfer"""
 
 from __future__ import annotations
 
@@ -11,44 +11,46 @@ from saltwire.messages import FileChunk
 
 
 def envs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
-    """Environments of the state tree."""
+    """Return the environments of the state tree."""
     return context.files.envs()
 
 
 def file_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
-    """Files, sorted, whose path starts with ``prefix``."""
+    """Return the paths of all files that start with ``prefix``, sorted."""
     return context.files.paths(_env(load), _prefix(load))
 
 
 def empty_dirs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
-    """Directories that hold nothing."""
+    """Return the paths of empty directories that start with ``prefix``."""
     return context.files.empty_dirs(_env(load), _prefix(load))
 
 
 def dir_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
-    """All directories."""
+    """Return the paths of all directories that start with ``prefix``."""
     return context.files.dirs(_env(load), _prefix(load))
 
 
 def symlink_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, str]:
-    """Path -> target of the links in the tree."""
+    """Return {path of a symlink: its target}."""
     return context.files.symlinks(_env(load), _prefix(load))
 
 
 def file_hash(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """``{"hash_type", "hsum"}``, ``""`` when there is no such file."""
+    """Return {"hash_type", "hsum"} of a file, or "" if it does not exist."""
     found = context.files.hash(_path(load), _env(load))
     return {"hash_type": found.hash_type, "hsum": found.hsum} if found else ""
 
 
 def file_hash_and_stat(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[Any]:
-    """``[hash, stat]``; ``["", None]`` when there is no such file."""
+    """Return [hash, stat] of a file, or ["", None] if it does not exist."""
     digest = file_hash(context, minion_id, load)
     return [digest, _stat(context, load) if digest else None]
 
 
 def find(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the file is; empty fields when there is no such file. Minions before 3008 ask this first, for the mode."""
+    """Return where a file is; ``path`` and ``rel`` are empty if it does not exist. Minions before 3008 read the file
+    mode from it.
+    """
     found = context.files.source(_path(load), _env(load))
     if found is None:
         return {"path": "", "rel": ""}
@@ -56,13 +58,15 @@ def find(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dic
 
 
 def serve(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> FileChunk:
-    """One chunk from ``loc`` on; empty data ends the file (protocol section 7.4)."""
+    """Return one chunk of a file from offset ``loc`` on; empty data ends the file. Source:
+    docs/protocol.md#file-transfer
+    """
     relative, loc, level = _path(load), load.get("loc", 0), load.get("gzip")
     path = context.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
     if path is None:
         return file_transfer.missing()
     with path.open("rb") as file:
-        # Behind the end there is nothing; nor does every file system have a place so far away.
+        # Not every file system can seek far behind the end of a file.
         chunk = b"" if loc >= path.stat().st_size else _read(file, loc, context.options.file_buffer_size)
     return file_transfer.chunk(chunk, relative, gzip_level=level if isinstance(level, int) else None)
 
@@ -73,7 +77,7 @@ def _read(file: BinaryIO, loc: int, size: int) -> bytes:
 
 
 def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the master that a minion's state run needs (protocol section 7.5)."""
+    """Return the master's options that a minion's state run needs. Source: docs/protocol.md#master-options"""
     options = context.options
     answer: dict[str, Any] = {
         "file_roots": {saltenv: [] for saltenv in context.files.envs()},
@@ -100,7 +104,7 @@ def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, Any])
 
 
 def _env(load: Mapping[str, Any]) -> str:
-    # Some minions send None or a number (protocol section 7.4).
+    # Some minions send None or a number. Source: docs/protocol.md#file-transfer
     return str(load.get("saltenv") or "base")
 
 
@@ -110,7 +114,7 @@ def _prefix(load: Mapping[str, Any]) -> str:
 
 
 def _path(load: Mapping[str, Any]) -> str:
-    """The path asked for, "" for one that cannot be in a tree (absolute, or with ``..``)."""
+    """Return the requested path; empty if it is absolute or contains ``..``."""
     path = load.get("path")
     return path if isinstance(path, str) and file_transfer.is_inside(path) else ""
 

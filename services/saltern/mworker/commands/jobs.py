@@ -1,4 +1,4 @@
-"""Questions about jobs that are answered at once, for commands that ask again and again: who watches a job, who exports many."""
+"""Queries about jobs for commands that repeat them often: following one job, exporting many."""
 
 from __future__ import annotations
 
@@ -14,28 +14,32 @@ from saltern.mworker.job_queries.status import not_a_jid, status_of, unknown_job
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.jid import is_jid
 
-#: Jobs of one answer: what a message between roles can carry without weight.
+#: Most jobs in one answer.
 _PAGE = 500
 
-#: Returns of one answer; each may be as large as ``max_return_bytes`` lets it.
+#: Most returns in one answer; each may have ``max_return_bytes`` bytes.
 _RETURNS = 100
 
 
 def job_status(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a job is, as ``job_status.status_of`` tells. Refuses with JidError for what is no JID, with UnknownJob."""
+    """Return the state of a job on each minion, see ``status.status_of``. Raises ControlError with the name JidError or
+    UnknownJob.
+    """
     return status_of(context.store, _job(context, fields.get("jid")), int(time.time() * 1000))
 
 
 def failed_of(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, int]:
-    """{minion: 1 when it returned a failure, else 0} of those of ``minions`` (100 at most) that returned."""
+    """Return {minion id: 1 if it returned a failure, else 0} of those in ``minions`` (at most 100) that have returned."""
     returns = context.store.jobs.returns(str(fields.get("jid", "")), _names(fields.get("minions")))
     return {minion: int(failed(ret)) for minion, ret in returns.items()}
 
 
 def find_jobs(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A page of the jobs that ``filters`` mean: {jobs: [{jid, load, meta}], cursor}; newest first, 500 at most.
+    """Return one page of the jobs that ``filters`` match, newest first, at most 500: {jobs: [{jid, load, meta}],
+    cursor}.
 
-    ``cursor`` is that of the next page, empty at the end. Refuses with FilterError.
+    Pass ``cursor`` as a filter to get the next page; it is empty on the last page. Raises ControlError with the name
+    FilterError.
     """
     filters = fields.get("filters") or {}
     if not isinstance(filters, Mapping):

@@ -1,6 +1,6 @@
-"""Minion keys as operators see them: the ``wheel`` command's ``key.*`` functions, and a minion's revocation of its own.
+"""Minion keys: the wheel functions ``key.*``, and a minion's request to revoke its own key.
 
-Names, arguments and answers are those of Salt's wheel/key.py; ``key.import`` is ours.
+Names, arguments and results are Salt's (Salt: salt/wheel/key.py); ``key.import`` is Saltern's own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.keys import PrivateKey, PublicKey, clean_pem
 
-#: State in the store -> name of the list in Salt's answers.
+#: Map of state in the store to the list name in Salt's answers.
 LISTS: Mapping[str, str] = {
     "pending": "minions_pre",
     "rejected": "minions_rejected",
@@ -27,23 +27,24 @@ LISTS: Mapping[str, str] = {
     "denied": "minions_denied",
 }
 
-#: The same the other way round.
+#: Map of list name to state.
 STATES: Mapping[str, str] = {name: state for state, name in LISTS.items()}
 
 Wheel: TypeAlias = Callable[[WorkerContext, Mapping[str, Any]], Any]
 
 
 def call(context: WorkerContext, fun: str, kwarg: Mapping[str, Any]) -> Any:
-    """Runs one of WHEELS."""
+    """Call one of WHEELS. Raises ControlError if a changing function gets no ``match``."""
     if fun in _CHANGES and "match" not in kwarg:
         raise ControlError("InvocationError", f"{fun} changes keys: name them with match ('*' for all)")
     return WHEELS[fun](context, kwarg)
 
 
 def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """A minion deletes its own key, unless the master forbids it; then the load is echoed, as Salt does.
+    """Delete the minion's own key and return True. If ``allow_minion_key_revoke`` is off, return the load unchanged, as
+    Salt does.
 
-    With ``preserve_minion_cache`` the master goes on knowing its grains, pillar and mine.
+    With ``preserve_minion_cache`` the master keeps the minion's grains, pillar and mine.
     """
     if not context.options.allow_minion_key_revoke:
         return dict(load)
@@ -52,7 +53,9 @@ def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) 
 
 
 def known(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What is known of these ``minions``: {id: {"key": its state or "", "age": seconds since it was heard of, or None}}."""
+    """Return {minion id: {"key": state of its key or "", "age": seconds since its last request or None}} of the given
+    ``minions``.
+    """
     given = fields.get("minions")
     if not isinstance(given, list):
         raise ControlError("InvocationError", "minions must be a list of ids")
@@ -69,13 +72,13 @@ def known(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dic
 
 
 def list_all(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """All ids by state."""
+    """Return all minion ids by state: {list name: ids}."""
     everything = context.store.minion_keys.all()
     return {name: sorted(everything.get(state, ()), key=str.lower) for state, name in LISTS.items()}
 
 
 def list_one(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The ids in the state that ``match`` begins: acc, pre, un, rej, den; ``all``: every state."""
+    """Return the minion ids in one state. ``match`` begins with acc, pre, un, rej or den; ``all`` returns every state."""
     word = str(kwarg.get("match", ""))
     everything = list_all(context, kwarg)
     if word.startswith("all"):
@@ -87,12 +90,16 @@ def list_one(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list
 
 
 def list_match(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Ids that match ``match`` (a glob, or several by comma, or a list of ids), by state; states without one are left out."""
+    """Return the minion ids that ``match`` matches, by state: a glob, several globs with commas, or a list of ids.
+    Empty states are left out.
+    """
     return {LISTS[state]: ids for state, ids in _matching(context, kwarg, tuple(LISTS)).items() if ids}
 
 
 def finger(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Fingerprints of the matching keys by state; the master's own under ``local`` when it matches ``master.pub``."""
+    """Return the fingerprints of matching keys by state; the master's own key is added under ``local`` if ``match``
+    matches ``master.pub``.
+    """
     hash_type = _hash_type(context, kwarg)
     answer = {
         name: {minion: _fingerprint(pem, hash_type) for minion, pem in pems.items()}
@@ -104,51 +111,56 @@ def finger(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[s
 
 
 def finger_master(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The fingerprint of the master's own key."""
+    """Return the fingerprint of the master's own key."""
     return {"local": {"master.pub": context.keys.private.public.fingerprint(_hash_type(context, kwarg))}}
 
 
 def key_str(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The keys themselves (PEM), by state."""
+    """Return the matching keys as PEM, by state."""
     found = _matching(context, kwarg, tuple(LISTS))
     return {LISTS[state]: context.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
 
 
 def master_key_str(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The master's own public key (PEM)."""
+    """Return the master's own public key as PEM."""
     return {"local": {"master.pub": context.keys.private.public.pem}}
 
 
 def accept(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Accepts pending keys (rejected and denied ones too where asked); returns the changed ids by their new state.
+    """Accept pending keys; with ``include_rejected`` and ``include_denied`` those, too. Returns the changed ids by
+    their new state.
 
-    A denied key takes the place of the one that is in force.
+    An accepted denied key replaces the key that was in force for the id.
     """
     states = ["pending"] + [s for s in ("rejected", "denied") if kwarg.get(f"include_{s}")]
     return _moved(context, _found(context, kwarg, states), "accepted", kwarg)
 
 
 def reject(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Rejects pending keys (accepted and denied ones too where asked)."""
+    """Reject pending keys; with ``include_accepted`` and ``include_denied`` those, too. Returns the changed ids by
+    their new state.
+    """
     states = ["pending"] + [s for s in ("denied", "accepted") if kwarg.get(f"include_{s}")]
     return _moved(context, _found(context, kwarg, states), "rejected", kwarg)
 
 
 def delete(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Deletes keys in whatever state; returns the deleted ids by the state they had.
+    """Delete keys of every state. Returns the deleted ids by their former state.
 
-    ``rotate_aes_key: False``: the key of publications stays though somebody lost access. ``preserve_minions: True``: grains,
-    pillar and mine of the minion are kept.
+    ``rotate_aes_key: False`` keeps the publication key although a minion lost access. ``preserve_minions: True`` keeps
+    the grains, pillar and mine of the deleted minions.
     """
     changed = _change(context, _found(context, kwarg, tuple(LISTS)), None, "delete", kwarg)
     return {LISTS[state]: ids for state, ids in changed.items() if ids}
 
 
 def bring(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
-    """Takes keys from elsewhere: ``keys`` is {list: {id: PEM}}, ``replace`` whether they count more than what is here.
+    """Import minion keys from another master: ``keys`` is {list name: {minion id: PEM}}; ``replace`` overwrites
+    different keys.
 
-    Answers ``stored`` ({list: ids}), ``same`` (ids), and with a reason each ``kept`` (another key is here) and ``refused``.
-    Importing the same twice changes nothing; a key that waits here and is accepted there is accepted.
+    Returns ``stored`` ({list name: ids}), ``same`` (ids with an equal key), and with a reason for each id ``kept``
+    (another key is stored here) and ``refused`` (invalid id or key). Importing the same keys twice changes nothing. A
+    key that is pending here and accepted in the import becomes accepted.
     """
     given = kwarg.get("keys")
     if not isinstance(given, Mapping) or not all(isinstance(pems, Mapping) for pems in given.values()):
@@ -176,7 +188,7 @@ def bring(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def generate(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
-    """A new key pair, ``pub`` and ``priv``, of which the master keeps nothing. ``keysize`` in bits."""
+    """Return a new key pair as {"priv", "pub"}; the master does not store it. ``keysize`` is in bits."""
     bits = kwarg.get("keysize", _SMALLEST)
     if not isinstance(bits, int) or not _SMALLEST <= bits <= _LARGEST:
         raise ControlError("InvocationError", f"keysize must be {_SMALLEST} to {_LARGEST} bits, not {bits!r}")
@@ -185,7 +197,7 @@ def generate(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]
 
 
 def generate_accepted(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
-    """A new key pair whose public key is accepted for ``id_``; {} where that id has a key and ``force`` is not set."""
+    """Return a new key pair and accept its public key for ``id_``; {} if the id has a key and ``force`` is not set."""
     minion = kwarg.get("id_")
     if not is_minion_id(minion):
         raise ControlError("InvocationError", f"{minion!r} is no minion id: name it with id_")
@@ -195,7 +207,7 @@ def generate_accepted(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[
 
 
 def _by_name(function: Wheel) -> Wheel:
-    """The function for keys that are named by the list they are in: ``match`` is {list: ids}."""
+    """Wrap a key function so that ``match`` must be {list name: ids}."""
 
     def run(context: WorkerContext, kwarg: Mapping[str, Any]) -> Any:
         match = kwarg.get("match")
@@ -207,7 +219,7 @@ def _by_name(function: Wheel) -> Wheel:
     return run
 
 
-#: Wheel function -> what does it.
+#: Map of wheel function to its implementation.
 WHEELS: Mapping[str, Wheel] = {
     "key.list": list_one,
     "key.list_all": list_all,
@@ -230,10 +242,10 @@ WHEELS: Mapping[str, Wheel] = {
     "key.import": bring,
 }
 
-#: Functions that change keys; none of them takes a missing ``match`` for all.
+#: Functions that change keys; they require ``match``.
 _CHANGES = frozenset(f"key.{verb}{kind}" for verb in ("accept", "reject", "delete") for kind in ("", "_dict"))
 
-#: First letters of the word that names a list -> the list.
+#: Map of the first letters of a state's word to the list name.
 _WORDS: Mapping[str, str] = {
     "acc": "minions",
     "pre": "minions_pre",
@@ -242,7 +254,7 @@ _WORDS: Mapping[str, str] = {
     "den": "minions_denied",
 }
 
-#: What was done -> act of the ``salt/key`` event.
+#: Maps of a change, and of the list of an imported key, to ``act`` of the ``salt/key`` event.
 _ACTS: Mapping[str, str] = {"accept": "accept", "reject": "reject", "delete": "delete"}
 _IMPORTED: Mapping[str, str] = {
     "minions": "accept",
@@ -251,17 +263,19 @@ _IMPORTED: Mapping[str, str] = {
     "minions_denied": "denied",
 }
 
-#: Bits of a key pair that the master makes.
+#: Smallest and largest key that ``key.gen`` makes, bits.
 _SMALLEST, _LARGEST = 2048, 16384
 
 
 def list_named(word: str) -> str:
-    """The list that a word (acc, accepted, pre, un, ...) means; empty: none."""
+    """Return the list name that a word means (acc, accepted, pre, un, ...); empty if it means none."""
     return next((name for start, name in _WORDS.items() if word.startswith(start)), "")
 
 
 def _judged(context: WorkerContext, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
-    """What becomes of a key that is brought: stored, same, kept or refused; and why, or (stored) the state it had here."""
+    """Return (what happens to an imported key: stored, same, kept or refused; the reason, or for ``stored`` its state
+    here before).
+    """
     if not is_minion_id(minion):
         return "refused", "no minion id of this master"
     try:
@@ -290,7 +304,9 @@ def _moved(
 def _change(
     context: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, Any]
 ) -> dict[str, list[str]]:
-    """Moves or (``to`` None) deletes the keys of these ids in these states; the ids that were still in them."""
+    """Move the keys of these ids to the state ``to``, or delete them if ``to`` is None; return the changed ids by their
+    former state.
+    """
     changed: dict[str, list[str]] = {}
     store = context.store
     for state, ids in found.items():
@@ -304,7 +320,7 @@ def _change(
                     store.presence.forget(minion)
             changed.setdefault(state, []).append(minion)
             context.fire(tags.KEY, {"result": True, "act": _ACTS[act], "id": minion, "pub": pem})
-    # One rotation for all keys of one command: a minion that lost its key can read no further publication.
+    # One rotation for all keys of a command, so that minions without access cannot read further publications.
     if "accepted" in changed and to != "accepted":
         _rotate(context, kwarg)
     return changed
@@ -319,7 +335,7 @@ def _rotate(context: WorkerContext, kwarg: Mapping[str, Any]) -> None:
 
 
 def _found(context: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
-    """Ids by state: those that match, or those that are named by their lists."""
+    """Return the ids that ``match`` means, by state."""
     match = kwarg.get("match")
     if isinstance(match, Mapping):
         named = {STATES[name]: list(map(str, ids)) for name, ids in match.items()}
@@ -334,20 +350,20 @@ def _matching(context: WorkerContext, kwarg: Mapping[str, Any], states: Sequence
 
 
 def _wanted(kwarg: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Whether ``match`` means an id."""
+    """Return a function that tells whether ``match`` matches an id."""
     match = kwarg.get("match", "*")
     if isinstance(match, str):
         patterns = [part.strip() for part in match.split(",") if part.strip()]
         return lambda minion: any(fnmatch.fnmatchcase(minion, pattern) for pattern in patterns)
     if isinstance(match, Sequence):
-        # Names that somebody has found already, maybe thousands: one that looks like a glob stands for itself.
+        # A list contains exact ids; one that looks like a glob is no glob.
         return frozenset(map(str, match)).__contains__
     raise ControlError("InvocationError", f"match must be a glob or a list of ids, not {type(match).__name__}")
 
 
 def _hash_type(context: WorkerContext, kwarg: Mapping[str, Any]) -> str:
     hash_type = str(kwarg.get("hash_type") or context.options.hash_type)
-    # Of a shake one says how long it is to be, which hash_type cannot.
+    # Digests of variable length (shake) cannot be used: hash_type does not give a length.
     known = sorted(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake"))
     if hash_type not in known:
         raise ControlError("InvocationError", f"there is no hash_type '{hash_type}'; there are {', '.join(known)}")

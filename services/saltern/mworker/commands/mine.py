@@ -1,4 +1,4 @@
-"""The mine: what minions offer to each other."""
+"""Commands of the mine: values of functions that minions offer to each other."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from saltern.mworker.targets import resolve
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
 
-#: Functions of one request: a mine has a handful, and a worker asks the store for each.
+#: Most functions in one request; the worker queries Redis once for each.
 _MOST_FUNCTIONS = 1000
 
-#: Marks a value that not everybody may have, and holds it (Salt: utils/mine.py).
+#: Keys of a mine value with ``allow_tgt``, and of the value inside it. Salt: salt/utils/mine.py
 _GUARD, _VALUE = "__saltmine_acl__", "__data__"
 
 
 def store(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
-    """Keeps ``data`` ({function: value}) of the sender; ``clear`` forgets the rest first."""
+    """Store the sender's mine data ({function: value}) and return whether it was stored; ``clear`` deletes its earlier
+    data first.
+    """
     data = load.get("data")
     if not isinstance(data, Mapping):
         return False
@@ -33,7 +35,9 @@ def store(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bo
 
 
 def get(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """One function: {minion: value}; several: {function: {minion: value}}, of those that anybody offers."""
+    """Return {minion id: value} of one function, or {function: {minion id: value}} of several; functions without values
+    are left out.
+    """
     fun = load.get("fun", "")
     given = fun.split(",") if isinstance(fun, str) else fun if isinstance(fun, list) else []
     functions = list(dict.fromkeys(str(name) for name in given))
@@ -54,7 +58,9 @@ def get(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict
 
 
 def _may_have(context: WorkerContext, minion_id: str, fun: str) -> bool:
-    """By the master's option ``mine_get``: regular expressions that match from the start, as in Salt."""
+    """Return whether the option ``mine_get`` allows the minion this function. Its regular expressions match from the
+    beginning, as in Salt.
+    """
     rules = context.options.mine_get
     if rules is None:
         return True
@@ -62,7 +68,7 @@ def _may_have(context: WorkerContext, minion_id: str, fun: str) -> bool:
 
 
 def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that their minions let ``minion_id`` have (``allow_tgt``)."""
+    """Return the values that their owners allow ``minion_id`` to read (``allow_tgt``)."""
     found: dict[str, Any] = {}
     asked: dict[tuple[str, str], bool] = {}
     for minion, value in offered.items():
@@ -88,11 +94,11 @@ def _is_meant(context: WorkerContext, minion_id: str, target: Any, kind: str) ->
 
 
 def delete(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
-    """Forgets one function of the sender."""
+    """Delete one function from the sender's mine; return whether it was there."""
     return context.store.cache.mine_delete(minion_id, str(load.get("fun", "")))
 
 
 def flush(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
-    """Forgets all that the sender offers."""
+    """Delete the sender's whole mine."""
     context.store.cache.mine_flush(minion_id)
     return True

@@ -1,6 +1,6 @@
-"""Commands of our own minions about their jobs: what they missed, and what becomes of those that they have.
+"""Commands of Saltern's own minions: which jobs they missed, and signs about the jobs that they have.
 
-A minion knows by the answer to its sign-in that this master understands them (``saltwire.handshake.OWN_COMMANDS``).
+A minion sends them only if the sign-in reply says that the master knows them (``saltwire.handshake.OWN_COMMANDS``).
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from saltern.mworker.worker_context import WorkerContext
 from saltwire.jid import is_jid
 from saltwire.pack import packb
 
-#: Jobs of one answer, and bytes of their loads: far below what a request may be. A minion asks for the rest.
+#: Most jobs in one answer, and most bytes of their loads. The minion asks again for the rest.
 _MOST_JOBS, _MOST_BYTES = 1000, 4 * 1024 * 1024
 
-#: Signs of one request that are looked at.
+#: Most signs of one request; further ones are ignored.
 _MOST_SIGNS = 1000
 
 
 def missed(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """``after`` (milliseconds since 1970) -> jobs of this minion since then that it has not taken and may still run, oldest first.
+    """Return the jobs since ``after`` (milliseconds since 1970) that this minion has not received and may still run,
+    oldest first.
 
-    ``next``: from where to ask for more; 0: that is all. ``now``: the time of the answer by this clock. Each load has
-    ``replay_until``. Raises StoreUnavailable.
+    Result: ``jobs``, loads with ``replay_until``; ``next``, value of ``after`` for the next request, 0 at the end;
+    ``now``, the master's time in milliseconds. Raises StoreUnavailable.
     """
     after = load.get("after")
     now_ms = int(time.time() * 1000)
@@ -48,9 +49,9 @@ def missed(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> d
 
 
 def job_signs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
-    """``signs``: [{jid, sign, ms}], what this minion says of jobs that it has. Those of no known form are passed over.
+    """Record the minion's signs about its jobs: ``signs`` is [{jid, sign, ms}]. Malformed entries are skipped.
 
-    All of them are one round trip. Raises StoreUnavailable: not acknowledged.
+    Raises StoreUnavailable; the minion then gets no acknowledgement and sends the signs again.
     """
     signs = load.get("signs")
     taken = list(_signs(signs[:_MOST_SIGNS] if isinstance(signs, list) else ()))

@@ -1,7 +1,7 @@
-"""What a minion asks for beyond itself: jobs on other minions (``peer``), runners of the master (``peer_run``).
+"""Requests of minions about other minions: jobs (option ``peer``) and runners (option ``peer_run``).
 
-A refusal is answered with an empty map, as Salt's master does; why is in the master's log. A job carries the id of the minion that
-published it: nobody else may have its returns from here.
+A refused request gets an empty map, as from Salt's master; the reason is logged. The load of a published job contains
+the id of the minion that published it, and only that minion can read its returns by ``pub_ret``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
 from statecore.model.errors import TargetError
 
-#: Without these a load asks for nothing.
+#: Fields that a publish request must have.
 _NEEDED = ("fun", "arg", "tgt", "ret")
 
-#: Seconds that a minion may wait for the returns of its job: for longer no answer is remembered (saltern/reqserver/dispatch.py).
+#: Most seconds that a minion may wait for returns; the reqserver forgets a deferred request after that (DEFERRED_SECONDS).
 _LONGEST_WAIT = 3600.0
 
-#: Target types whose expressions could be used to find out, letter by letter, what others' pillars hold -> those that cannot. What
-#: the master's own node groups say is its own affair.
+#: Map of a target type by which a minion could find out other minions' pillar step by step to the type without patterns.
+#: Node groups are defined by the master and are allowed.
 _EXACT: Mapping[str, str] = {
     "pillar": "pillar_exact",
     "pillar_pcre": "pillar_exact",
@@ -37,17 +37,19 @@ _EXACT: Mapping[str, str] = {
 
 
 def pub(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """``minion_pub``: publishes a job; its ``jid`` and ``minions``."""
+    """Answer ``minion_pub``: publish a job and return its ``jid`` and ``minions``."""
     try:
         job = _published(context, minion_id, load)
     except ControlError as error:
         return _refused(context, minion_id, load, str(error))
-    # 0 is what Salt's master says where nobody is meant.
+    # Salt's master returns 0 if no minion matches.
     return {"jid": job["jid"] or 0, "minions": job["minions"]}
 
 
 def pub_ret(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What came back so far of a job that this minion published: {minion: {"ret": value}}, with ``out`` where it says so."""
+    """Return the returns so far of a job that this minion published: {minion id: {"ret": value}}, with ``out`` if the
+    return names one.
+    """
     jid = str(load.get("jid") or "")
     known = context.store.jobs.load(jid) if jid else None
     if known is None or known.get("id") != minion_id:
@@ -59,7 +61,9 @@ def pub_ret(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
 
 
 def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """``minion_publish``: publishes a job and answers with the returns once they are there; with ``form: full`` all that came."""
+    """Answer ``minion_publish``: publish a job, wait, and return its returns; with ``form: full`` the whole returns
+    instead of their values.
+    """
     try:
         timeout = _seconds(load, context.options.timeout)
         job = _published(context, minion_id, load)
@@ -74,7 +78,9 @@ def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
 
 
 def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """``minion_runner``: runs a runner; what it returned. Sent twice with one nonce it runs once, and is answered once."""
+    """Answer ``minion_runner``: run a runner and return its value. A request repeated with the same nonce runs it only
+    once.
+    """
     fun = load.get("fun")
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
         return {}
@@ -86,7 +92,7 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
     except ControlError as error:
         return error.message
     if control.begin_runner(context, _request_id(minion_id, load), call) != call.jid:
-        # Whoever began it answers.
+        # The child process that the first message started answers.
         return DeferredReply(None, refused={})
     work = partial(run_runner, call, context.options, context.key_dir)
     return DeferredReply(work, refused={}, lost=partial(control.end_lost, context, call.jid))
@@ -96,7 +102,9 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
 
 
 def _published(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """The job that was recorded. Raises ControlError that says why the minion may not, or nothing can be made of the load."""
+    """Publish the job of a load and return its record. Raises ControlError if the minion may not publish it or the load
+    is malformed.
+    """
     if any(name not in load for name in _NEEDED) or not isinstance(load["arg"], list):
         raise ControlError("InvocationError", f"a job needs {', '.join(_NEEDED)}")
     calls = _calls(load)
@@ -122,7 +130,9 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) 
 def _authorise(
     context: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: Any, tgt_type: str
 ) -> set[str] | None:
-    """Raises ControlError. Answers the minions that the job may reach; None: whatever it is for."""
+    """Return the minion ids to which the job is restricted, or None for no restriction. Raises ControlError if it is
+    not allowed.
+    """
     try:
         meant = set(resolve(context, tgt, tgt_type).minions)
         if tgt_type in _EXACT and meant - set(resolve(context, tgt, _EXACT[tgt_type]).minions):
@@ -145,7 +155,9 @@ def _authorise(
 
 
 def _calls(load: Mapping[str, Any]) -> list[PeerCall]:
-    """The functions with their arguments: of several (with commas) an argument is a list, or words with spaces, for each."""
+    """Return the functions with their arguments. For several functions (with commas) each argument is a list, or words
+    with spaces.
+    """
     fun, no_parse = load["fun"], load.get("no_parse")
     if not isinstance(fun, str) or not fun:
         raise ControlError("InvocationError", f"fun must be the name of a function, not {fun!r}")
@@ -160,7 +172,7 @@ def _calls(load: Mapping[str, Any]) -> list[PeerCall]:
 
 
 def _parsed(given: Sequence[Any], no_parse: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Words as a command line means them; what is no text stays."""
+    """Return (positional, keyword) arguments: texts are parsed as on a command line, other values stay as they are."""
     as_text = no_parse if isinstance(no_parse, list) else []
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -185,10 +197,10 @@ def _seconds(load: Mapping[str, Any], default: float) -> float:
 
 
 def _request_id(minion_id: str, load: Mapping[str, Any]) -> str:
-    """One for each message: it may be sent again, or be handed to another worker when one dies."""
+    """Return an id that is the same for each repetition of the message. Raises PeerFault without a nonce."""
     nonce = load.get("nonce")
     if not isinstance(nonce, str) or not nonce:
-        raise PeerFault("a request without a nonce cannot be told from its repetition")
+        raise PeerFault("a request without a nonce cannot be distinguished from its repetition")
     return f"{minion_id}:{nonce}"
 
 

@@ -1,4 +1,4 @@
-"""Pillar and tops, for the minion that asks (protocol sections 7.1 and 7.2)."""
+"""Commands that compile pillar and master tops for the minion that asks. Source: docs/protocol.md#pillar-transfer"""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from statecore.runtime.runtime import Runtime
 
 
 def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
-    """The minion's pillar; faults come under ``_errors``. Keeps it, and the grains that came with the
-    request, for targeting."""
+    """Compile and return the minion's pillar; errors are under ``_errors``. Stores the pillar and the request's grains
+    for targeting.
+    """
     grains = _grains(load.get("grains"), minion_id)
     if context.options.minion_data_cache:
         context.store.cache.set_grains(minion_id, grains)
@@ -49,20 +50,20 @@ def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, Any])
 
 
 def master_tops(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, list[str]]:
-    """saltenv -> SLS references that the modules of the option ``master_tops`` assign to the minion."""
+    """Return {saltenv: SLS names} that the modules of the option ``master_tops`` assign to the minion."""
     if not context.options.master_tops:
         return {}
     given = _map(load.get("opts")) or {}
     grains = _grains(given.get("grains"), minion_id)
     runtime = _runtime(context, minion_id, grains, {})
-    # Whatever else it says about itself, it is the minion whose session this is.
+    # The id in the request is replaced by the proved id of the session.
     return tops_of(runtime.context, runtime.loader, {**given, "id": minion_id, "grains": grains})
 
 
 def _runtime(
     context: WorkerContext, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any
 ) -> Runtime:
-    """The state engine on the master's files, for one minion."""
+    """Return a state engine on the master's files for one minion."""
     own = as_opts(context.options, id=minion_id, file_client="local", **opts)
     directory = context.options.extension_modules
     return Runtime(

@@ -1,7 +1,9 @@
-"""Files that minions send (``cp.push``), each minion's in a directory of its own: ``<cachedir>/minions/<id>/files/<path>``.
+"""Files that minions send by ``cp.push``, kept in ``<cachedir>/minions/<id>/files/<path>``.
 
-Off unless the option ``file_recv`` is set. A file comes in chunks, each with its place; one that is sent again is written again
-at the same place. Source: salt/master.py (_file_recv), protocol section 7.1.
+The option ``file_recv`` switches this on. A file arrives in chunks with offsets; a repeated chunk is written again at
+the same offset.
+
+Salt: salt/master.py, _file_recv
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ _MEGABYTE = 1024 * 1024
 
 
 class FileRefused(Exception):
-    """A chunk that is not taken. str() says why."""
+    """A chunk is not accepted; str() gives the reason."""
 
 
 def receive(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
-    """Writes one chunk; False, with the reason in the log, for one that is not taken."""
+    """Write one chunk and return True; return False and log the reason if it is not accepted."""
     options = context.options
     if not options.file_recv:
         context.log.info("a file is not taken: file_recv is off", extra={"minion": minion_id})
@@ -38,21 +40,23 @@ def receive(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
 
 
 def directory_of(cachedir: str, minion_id: str) -> Path:
-    """Where the files of a minion are kept."""
+    """Return the directory for the files of a minion. Raises FileRefused for an invalid id."""
     if not is_minion_id(minion_id):
         raise FileRefused(f"{minion_id!r} is no minion id")
     return Path(cachedir) / "minions" / minion_id / "files"
 
 
 def place_of(directory: Path, path: Any) -> Path:
-    """Where in the directory a file goes whose path came as a list of names. Raises Refused for one that leaves it."""
+    """Return the path of a received file inside ``directory``; ``path`` is a list of names. Raises FileRefused if it
+    leads outside.
+    """
     if not isinstance(path, list) or not path or not all(isinstance(name, str) and name for name in path):
         raise FileRefused("a path is a list of names")
     parts = PurePosixPath(*path).parts
     if any(name in ("..", "/", ".") or "\0" in name for name in parts):
         raise FileRefused("the path leaves the minion's directory")
     place = directory.joinpath(*parts)
-    # Nothing that a minion sends is a link; what an operator put there may be one.
+    # Minions cannot send links, but an operator may have created one in the directory.
     if not place.resolve().is_relative_to(directory.resolve()):
         raise FileRefused("a link leads out of the minion's directory")
     return place
@@ -70,9 +74,9 @@ def _chunk(load: Mapping[str, Any], most: int) -> tuple[bytes, int]:
 def _write(place: Path, data: bytes, loc: int) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     if loc and (not place.is_file() or place.stat().st_size < loc):
-        raise FileRefused(f"what goes before byte {loc} did not come")
+        raise FileRefused(f"the chunk before byte {loc} is missing")
     with place.open("r+b" if loc else "wb") as file:
         file.seek(loc)
         file.write(data)
-        # What was there behind it is of an earlier, longer file.
+        # Bytes behind the chunk belong to an earlier, longer file.
         file.truncate()

@@ -1,8 +1,9 @@
-"""Jobs that wait for a minion (``salt --when-back``) are sent to it again when it is heard of.
+"""Sends waiting jobs (``salt --when-back``) again to a stock minion that is back.
 
-For stock minions: ours ask for what they missed (``_missed``), once they have a connection. What a stock minion is sent before its
-subscription has arrived is lost: at its start it signs in first, then subscribes, and fires its start event at last. So the start
-event sends again whatever the minion has not taken; any other word only what it is known not to have been sent.
+Saltern's own minions ask for such jobs themselves (``_missed``). A stock minion loses every publication before its
+subscription arrives; at its start it signs in, then subscribes, then fires its start event. So the start event sends
+again every job that the minion has not taken, and any other request only the jobs that were published while the minion
+was known to be away.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from saltern.mworker.worker_context import WorkerContext
 
 
 def heard_of(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
-    """Notes that the minion spoke, and sends it what waits for it. One round trip where nothing does."""
+    """Record that the minion sent a request, and send it its waiting jobs. Takes one round trip to Redis if there are
+    none.
+    """
     if context.store.presence.arrived(minion_id, int(time.time() * 1000)):
         send_waiting(context, minion_id, started=started)
 
 
 def send_waiting(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
-    """Publishes what waits for the minion. ``started``: it has just begun to hear."""
+    """Publish the jobs that wait for the minion. ``started``: the minion has just started and receives publications
+    from now on.
+    """
     now_ms = int(time.time() * 1000)
     for load in context.store.jobs.waiting(minion_id, now_ms, offline=not started):
         if context.store.jobs.resend(minion_id, load, now_ms, again=started):

@@ -1,6 +1,8 @@
-"""``_return``: a minion's result goes into the job cache, then onto the bus, then it is acknowledged (protocol section 7.3).
+"""The command ``_return``: store a minion's result in the job cache, fire its event, and acknowledge it, in this order.
 
-An event that somebody wants to read later is kept in the same step as the result: no result without its event, and none twice.
+An event that a reader wants later is stored in the same step as the result, so neither exists without the other.
+
+Source: docs/protocol.md#returns
 """
 
 from __future__ import annotations
@@ -17,37 +19,39 @@ from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.jid import is_jid, new_jid
 
-#: A return without these is not one.
+#: Fields that every return has.
 _NEEDED = ("jid", "fun", "return")
 
-#: Fields of the message that are not part of the result.
+#: Fields of the message that do not become part of the stored result.
 _MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "traceparent"})
 
-#: JID of a return of a job that the minion began itself (salt-call, schedule), and the field with its own id of the job: an answer
-#: that is lost makes it send the return again, which must not be another job. Stock minions send no such field: their message's
-#: nonce stands for it, so that what is handed to another worker is no other job.
+#: JID in the return of a job that the minion started itself (salt-call, schedule), and the field with the minion's own id of the
+#: job. By that id a repeated return does not become a second job. Stock minions send no such field; for them the nonce is used,
+#: which recognises a message that is given to a second worker.
 _OWN = "req"
 _OWN_ID = "own_jid"
 
-#: What the event of such a return says of its job. Source: salt/utils/job.py (store_job).
+#: Fields of the job that the event of such a return has in addition. Salt: salt/utils/job.py, store_job
 _ASKED = ("arg", "tgt", "tgt_type")
 
-#: JID of a return that the minion asks the master not to keep (``return_job: nocache`` of a schedule).
+#: JID in a return that the master must not store (``return_job: nocache`` of a schedule).
 _UNKEPT = "nocache"
 
-#: Outcome of a ``_return`` that is no return: what a stock master answers to one that it drops.
+#: Answer to a malformed ``_return``, as a stock master gives it.
 _DROPPED = False
 
 
 def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """As ``_stored``, traced where the job is."""
+    """Store a return as ``_stored`` does, inside a span of the job's trace."""
     traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
     with context.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
         return _stored(context, minion_id, load)
 
 
 def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """None once the result is in Redis, False for a load that is no return. Raises StoreUnavailable: not acknowledged."""
+    """Return None once the result is in Redis, False for a malformed load. Raises StoreUnavailable: the minion gets no
+    acknowledgement.
+    """
     if any(name not in load for name in _NEEDED):
         context.log.warning(
             "a return without %s was dropped", [n for n in _NEEDED if n not in load], extra={"minion": minion_id}
@@ -65,7 +69,7 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
     else:
         now_ms = int(time.time() * 1000)
         options = context.options
-        event = _event_of(context, minion_id, result)
+        event = _prepared_event(context, minion_id, result)
         recorded = context.store.jobs.record_return(
             result,
             ttl=options.keep_jobs_seconds,
@@ -101,19 +105,22 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
 
 
 def _store_own(context: WorkerContext, minion_id: str, result: dict[str, Any], own_id: str) -> str:
-    """Gives the result a JID, the same each time that it comes, keeps it if it is to be kept, tells of it; what became of it."""
+    """Store the return of a job that the minion started itself; return duplicate, unkept or external for the metrics.
+
+    The result gets a JID, the same one for each repetition of the return.
+    """
     kept, ttl = result["jid"] == _OWN, context.options.keep_jobs_seconds
     jid = new_jid(time.time())
     result["jid"] = context.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
     if result["jid"] != jid and (not kept or context.store.jobs.returns(result["jid"], [minion_id])):
         return "duplicate"
     if not kept:
-        # Listeners hear of it; nothing is kept.
-        context.fire(*_told(minion_id, result))
+        # The event is fired, but nothing is stored.
+        context.fire(*_event(minion_id, result))
         return "unkept"
     job = _load_of(result, minion_id)
-    # There was no event of a new job: that of the return says what was asked for.
-    event = _event_of(context, minion_id, {**result, **{name: job[name] for name in _ASKED}})
+    # Such a job has no event of its own, so the event of the return also contains the job's fields.
+    event = _prepared_event(context, minion_id, {**result, **{name: job[name] for name in _ASKED}})
     first = context.store.jobs.store_external(
         result["jid"],
         job,
@@ -129,12 +136,12 @@ def _store_own(context: WorkerContext, minion_id: str, result: dict[str, Any], o
     return "external"
 
 
-def _event_of(context: WorkerContext, minion_id: str, result: Mapping[str, Any]) -> Prepared:
-    return context.prepare(*_told(minion_id, result))
+def _prepared_event(context: WorkerContext, minion_id: str, result: Mapping[str, Any]) -> Prepared:
+    return context.prepare(*_event(minion_id, result))
 
 
-def _told(minion_id: str, result: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Tag and data of the event of a return."""
+def _event(minion_id: str, result: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return (tag, data) of the event about a return."""
     return tags.job_ret(str(result["jid"]), minion_id), {**result, "cmd": "_return"}
 
 

@@ -1,6 +1,6 @@
-"""Files of the state and pillar trees, as operators read and write them through ``wheel`` (Salt: salt/wheel/file_roots.py).
+"""Wheel functions that read and write files of file_roots and pillar_roots (Salt: salt/wheel/file_roots.py).
 
-A path never leads out of its root, whatever links are in it.
+A path never leads out of its root, even through links.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from statecore.host.content import atomic_file
 #: Environment -> directories.
 Roots: TypeAlias = Mapping[str, Sequence[str]]
 
-#: Bytes of a file that decide whether it is text.
+#: Number of bytes at the beginning of a file that decide whether the file is text.
 _HEAD = 512
 
 
 def find(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]:
-    """Where a path of an environment is: [{file: "txt" or "bin"}], one entry a root that has it."""
+    """Return where a path of an environment exists: [{file: "txt" or "bin"}], one entry for each root that has it."""
     found = []
     for root in roots.get(saltenv, ()):
         full = _inside(root, path)
@@ -31,23 +31,25 @@ def find(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]
 
 
 def list_env(roots: Roots, saltenv: str = "base") -> dict[str, Any]:
-    """{root: its tree}, directories as maps, files as "f"."""
+    """Return {root: tree} of an environment; directories are maps, files are "f"."""
     return {str(root): _tree(Path(root)) for root in roots.get(saltenv, ())}
 
 
 def list_roots(roots: Roots) -> dict[str, list[dict[str, Any]]]:
-    """{environment: [its roots as list_env shows them]}."""
+    """Return {environment: [its roots as list_env shows them]}."""
     return {saltenv: [list_env(roots, saltenv)] for saltenv in roots}
 
 
 def read(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]:
-    """What text files at a path hold: [{file: text}]."""
+    """Return the content of the text files at a path: [{file: text}]."""
     files = [name for entry in find(roots, path, saltenv) for name, kind in entry.items() if kind == "txt"]
     return [{name: Path(name).read_text("utf-8", "replace")} for name in files]
 
 
 def write(roots: Roots, data: str, path: str, saltenv: str = "base", index: int = 0) -> str:
-    """Writes a file of an environment, into its first root or the one of that index; directories are made."""
+    """Write a file into the root number ``index`` (default: the first) of an environment; missing directories are
+    created.
+    """
     directories = roots.get(saltenv)
     if directories is None:
         return f"Named environment {saltenv} is not present"
@@ -76,7 +78,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def _inside(root: str, path: str) -> Path | None:
-    """The path within a root; None where it would lead out of it."""
+    """Return the absolute path within a root; None if it leads out of the root."""
     base = Path(root)
     full = Path(os.path.normpath(base / path))
     real = full.resolve()
@@ -88,7 +90,7 @@ def _is_text(path: Path) -> bool:
         head = file.read(_HEAD)
     if b"\0" in head:
         return False
-    # A character may be cut at the end.
+    # The last character may be cut off.
     return "\ufffd" not in head.decode("utf-8", "replace").rstrip("\ufffd")
 
 

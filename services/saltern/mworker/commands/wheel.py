@@ -1,6 +1,7 @@
-"""The command ``wheel``: functions that administer the master itself. One table; users' own come before it.
+"""The control command ``wheel``: functions that administer the master. Users' wheel modules take precedence over
+built-in ones.
 
-Each call is told on the bus as ``salt/wheel/<jid>/new`` and ``/ret`` (protocol section 10.2).
+Each call fires the events ``salt/wheel/<jid>/new`` and ``salt/wheel/<jid>/ret``. Source: docs/protocol.md#event-tags
 """
 
 from __future__ import annotations
@@ -23,18 +24,20 @@ from statecore.model.errors import NotAvailable
 from statecore.model.nearest import close_matches
 from statecore.runtime.runtime import local_runtime
 
-#: A wheel function: (desk, arguments...) -> what it returns.
+#: A wheel function: (context, arguments...) -> its value.
 WheelFunction: TypeAlias = Callable[..., Any]
 
-#: Options that hold passwords, or the URLs of what holds some.
+#: Options that contain passwords, or URLs with passwords.
 _SECRET = frozenset({"redis_url", "proxy_password"})
 
-#: Functions whose results hold private keys: they go to who asked, and not onto the bus.
-_UNTOLD = frozenset({"key.gen", "key.gen_accept"})
+#: Functions whose values contain private keys; their values are left out of events.
+_SECRET_RESULTS = frozenset({"key.gen", "key.gen_accept"})
 
 
 def wheel(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> Any:
-    """Runs one wheel function. Refuses an unknown one by name; what it raises is the refusal's message."""
+    """Run one wheel function and return its value. Raises ControlError for an unknown function, or with the function's
+    own error.
+    """
     fun = str(fields.get("fun", ""))
     arg, kwarg = fields.get("arg") or [], fields.get("kwarg") or {}
     if not isinstance(arg, list) or not isinstance(kwarg, Mapping):
@@ -51,14 +54,14 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> Any
         context.fire(f"{stem}/ret", {**told, "return": error.message, "success": False})
         raise
     except StoreUnavailable:
-        # Not refused: the request is answered once the store is back.
+        # Not refused here: RequestHandler answers that Redis is unavailable.
         raise
     except Exception as error:
-        said = f"Exception occurred in wheel {fun}: {type(error).__name__}: {error}"
-        context.fire(f"{stem}/ret", {**told, "return": said, "success": False})
+        message = f"Exception occurred in wheel {fun}: {type(error).__name__}: {error}"
+        context.fire(f"{stem}/ret", {**told, "return": message, "success": False})
         context.log.info("the wheel function %s failed: %s", fun, error)
-        raise ControlError(type(error).__name__, said) from error
-    shown = "not told: it holds a private key" if fun in _UNTOLD else value
+        raise ControlError(type(error).__name__, message) from error
+    shown = "not shown: it contains a private key" if fun in _SECRET_RESULTS else value
     context.fire(f"{stem}/ret", {**told, "return": shown, "success": True})
     return value
 
@@ -76,7 +79,7 @@ def _function(context: WorkerContext, fun: str) -> WheelFunction:
 
 
 def _key_function(fun: str) -> WheelFunction:
-    """Functions about keys take their arguments by name; the first, ``match``, may stand alone."""
+    """Return a function of WHEELS as a wheel function: arguments go by name; only ``match`` may be positional."""
 
     def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
         if len(arg) > 1 or (arg and "match" in kwarg):
@@ -87,7 +90,7 @@ def _key_function(fun: str) -> WheelFunction:
 
 
 def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
-    """The user's function (``_wheel`` of the tree, synced): it runs in the worker, as under Salt, and should be short."""
+    """Return a user's wheel function (synced from ``_wheel`` of the tree), or None. It runs in the worker, as in Salt."""
     loader = Loader(Path(context.options.extension_modules), {})
     if fun.count(".") != 1 or not loader.known("wheel", fun.partition(".")[0]):
         return None
@@ -104,12 +107,12 @@ def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
 
 
 def values(context: WorkerContext) -> dict[str, Any]:
-    """Every option of the master, but those that hold passwords."""
+    """Return all options of the master except those that hold passwords."""
     return {name: value for name, value in as_opts(context.options).items() if name not in _SECRET}
 
 
 def unwritable(context: WorkerContext, *args: Any, **kwargs: Any) -> None:
-    """Refused: the configuration belongs to whoever starts the roles, and each may have its own."""
+    """Raise ControlError: the roles do not write their configuration, because each role may have its own."""
     raise ControlError(
         "NotSupported",
         "the roles do not write their configuration: change the file `master` (or a file of master.d) that they are started"
@@ -118,26 +121,26 @@ def unwritable(context: WorkerContext, *args: Any, **kwargs: Any) -> None:
 
 
 def connected(context: WorkerContext) -> list[str]:
-    """Accepted minions that the master heard of within ``presence_window``."""
+    """Return the accepted minions that the master heard of within ``presence_window`` seconds."""
     since = int((time.time() - context.options.presence_window) * 1000)
     return sorted(context.store.presence.present(since) & set(context.store.minion_keys.accepted()))
 
 
 def error(context: WorkerContext, name: str | None = None, message: str = "") -> dict[str, Any]:
-    """{}; with ``name`` it fails with that exception."""
+    """Return {}; with ``name`` raise an error of that name."""
     if name is not None:
         raise ControlError(str(name), str(message))
     return {}
 
 
 def documentation(context: WorkerContext) -> dict[str, str]:
-    """Wheel function -> its documentation."""
+    """Return {wheel function: its documentation}."""
     described: dict[str, Callable[..., Any]] = {**keys.WHEELS, **FUNCTIONS}
     return {fun: inspect.getdoc(function) or "" for fun, function in sorted(described.items())}
 
 
 def _of(trees: str, function: Callable[..., Any]) -> WheelFunction:
-    """A function about the directories of an option."""
+    """Return a function of ``roots`` as a wheel function for the directories in the option ``trees``."""
 
     def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
         found: Mapping[str, Sequence[str]] = getattr(context.options, trees)

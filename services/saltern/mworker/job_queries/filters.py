@@ -1,6 +1,7 @@
-"""Words of a command line as a filter of jobs: each is read here, and what cannot be read is refused by its name. Pure.
+"""Parses filters of jobs from the words of a command line. Errors name the filter. No I/O.
 
-Times are ISO 8601, Salt's StartTime, a JID (the time in it), or how long ago: ``2h``, ``7d``. Without a zone they are UTC.
+Times are ISO 8601, Salt's StartTime, a JID (the time in it), or an age such as ``2h`` or ``7d``. Times without a zone
+are UTC.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from saltern.kit.config.durations import seconds_of
 from saltwire.jid import is_jid, jid_time
 from statecore.model.nearest import close_matches
 
-#: Jobs that one answer may hold: more is what ``jobs.export`` streams.
+#: Most jobs in one answer; ``jobs.export`` streams more.
 MOST = 100_000
 
-#: Minions that a glob may stand for: each costs a look into its index.
+#: Most minions that globs may match; each costs a query of its index.
 MOST_MINIONS = 500
 
 #: Forms of a time besides ISO 8601; the first is that of StartTime.
@@ -33,7 +34,7 @@ _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "false": False, "no": F
 
 
 class FilterFault(Exception):
-    """A filter that cannot be read; str() names the word, what it was, and what it may be."""
+    """A filter cannot be parsed; str() names the filter, its value and the allowed values."""
 
 
 def filter_of(
@@ -43,10 +44,10 @@ def filter_of(
     others: Sequence[str] = (),
     said: Mapping[str, str] = MappingProxyType({}),
 ) -> JobFilter:
-    """The filter that the words mean; None and empty ones mean nothing. Raises FilterFault.
+    """Return the JobFilter that the words mean; None and empty values are ignored. Raises FilterFault.
 
-    ``minions_like``: the ids that globs stand for. ``others``: filters that the caller reads itself, for who mistypes one;
-    ``said``: filter -> the name that it was given by.
+    ``minions_like`` returns the minion ids that globs match. ``others``: names of filters that the caller handles
+    itself, for suggestions. ``said``: map of a filter to the name under which the user gave it, for error messages.
     """
     unknown = [name for name in words if name not in NAMES]
     if unknown:
@@ -81,13 +82,13 @@ NAMES = ("after", "before", "limit", "cursor", "function", "minion", "user", "ta
 
 
 def minions_like(store: Store, globs: Sequence[str]) -> list[str]:
-    """Accepted minions that globs stand for, sorted."""
+    """Return the accepted minions that any of the globs matches, sorted."""
     known = store.minion_keys.ids("accepted")
     return sorted({name for glob in globs for name in matching(known, glob)})
 
 
 def moment(given: Any, now_ms: int, name: str) -> int:
-    """Milliseconds since 1970 of a time, a JID, or how long ago. Raises FilterFault."""
+    """Return milliseconds since 1970 of a time, a JID or an age. Raises FilterFault, which names the filter ``name``."""
     text = str(given).strip()
     if is_jid(text):
         return int(jid_time(text).timestamp() * 1000)
@@ -99,7 +100,7 @@ def moment(given: Any, now_ms: int, name: str) -> int:
         return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
     try:
         if text.isdecimal():
-            # 2026 would be half an hour ago.
+            # A plain number such as 2026 would be read as an age in seconds.
             raise ValueError(text)
         return now_ms - int(seconds_of(text) * 1000)
     except ValueError:
@@ -109,7 +110,7 @@ def moment(given: Any, now_ms: int, name: str) -> int:
 
 
 def whole(given: Any, name: str, most: int) -> int:
-    """A number from 1 to ``most``. Raises FilterFault."""
+    """Return a whole number from 1 to ``most``. Raises FilterFault."""
     text = str(given)
     if isinstance(given, bool) or not text.isdecimal() or not text.isascii() or not 1 <= int(text[:20]) <= most:
         raise FilterFault(f"{name} must be a whole number from 1 to {most}, not {given!r}")
@@ -117,7 +118,7 @@ def whole(given: Any, name: str, most: int) -> int:
 
 
 def names_of(given: Any, name: str) -> tuple[str, ...]:
-    """Names of a list, or of text with commas. Raises FilterFault."""
+    """Return the names of a list, or of text with commas. Raises FilterFault for an empty name."""
     if given is None:
         return ()
     if isinstance(given, Mapping) or (
@@ -131,7 +132,7 @@ def names_of(given: Any, name: str) -> tuple[str, ...]:
 
 
 def _targets(given: Any) -> tuple[str, ...]:
-    # The target as it was written: one with commas is one target, as -L wrote it.
+    # A target is compared as the operator wrote it: a list with commas (-L) is one target.
     if given is None:
         return ()
     if isinstance(given, Mapping):
@@ -148,7 +149,7 @@ def _minions(names: tuple[str, ...], like: Callable[[Sequence[str]], Sequence[st
         raise FilterFault(
             f"minion: {len(found)} minions are like {', '.join(globs)}; at most {MOST_MINIONS} can be asked for"
         )
-    # A glob that means nobody finds nothing, rather than everything.
+    # A glob that matches no minion must find no jobs instead of all.
     return tuple(found or globs)
 
 

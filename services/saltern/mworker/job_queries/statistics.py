@@ -1,7 +1,7 @@
-"""How often functions and minions worked, failed, and how long they took: fed with returns one by one, in bounded memory. Pure.
+"""Statistics of returns by function and by minion: counts, failures and durations, in bounded memory. No I/O.
 
-Durations are kept as counts of steps that are 2 % apart, so a percentile is right to one part in a hundred whatever the number of
-returns, and a row of the table takes at most a few kilobytes.
+Durations are kept as counts on a logarithmic scale with steps of 2 %. A percentile is therefore exact to 1 %, and a row
+takes a few kilobytes, whatever the number of returns.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _STEP = math.log(1.02)
 
 @dataclass
 class Durations:
-    """Durations in milliseconds, as counts of steps."""
+    """Durations in milliseconds, counted by steps of a logarithmic scale."""
 
     count: int = 0
     _steps: Counter[int] = field(default_factory=Counter)
 
     def add(self, ms: float) -> None:
-        """One more; what is below a millisecond counts as one."""
+        """Add one duration; less than a millisecond counts as one millisecond."""
         self.count += 1
         self._steps[round(math.log(max(ms, 1.0)) / _STEP)] += 1
 
     def percentile(self, percent: float) -> int | None:
-        """Milliseconds that this part of the durations does not go beyond; None without any."""
+        """Return the duration in milliseconds that ``percent`` of all durations do not exceed; None if there are none."""
         if not self.count:
             return None
         wanted, passed = math.ceil(self.count * percent / 100), 0
@@ -41,31 +41,31 @@ class Durations:
 
 @dataclass
 class Row:
-    """What is known of one function, or of one minion."""
+    """Counts and durations of one function or one minion."""
 
     jobs: int = 0
     returns: int = 0
     failures: int = 0
-    #: Expected, and not returned.
+    #: Minions that were expected and did not return.
     missing: int = 0
     durations: Durations = field(default_factory=Durations)
 
     def add(self, took_ms: float | None, *, failed: bool) -> None:
-        """A return; ``took_ms`` None: nobody knows how long it took."""
+        """Count a return; ``took_ms`` None: its duration is unknown."""
         self.returns += 1
         self.failures += failed
         if took_ms is not None:
             self.durations.add(took_ms)
 
     def shown(self) -> dict[str, Any]:
-        """As jobs.stats shows it; durations in milliseconds."""
+        """Return the row as jobs.stats shows it; durations are milliseconds."""
         counts = {"jobs": self.jobs, "returns": self.returns, "failures": self.failures, "missing": self.missing}
         return {**counts, "p50_ms": self.durations.percentile(50), "p95_ms": self.durations.percentile(95)}
 
 
 @dataclass
 class Statistics:
-    """Rows by function and by minion."""
+    """Rows by function name and by minion id."""
 
     functions: dict[str, Row] = field(default_factory=dict)
     minions: dict[str, Row] = field(default_factory=dict)
@@ -73,7 +73,11 @@ class Statistics:
     def job(
         self, functions: list[str], minions: Mapping[str, float | None], failed: set[str], missing: set[str]
     ) -> None:
-        """One job: ``minions`` that returned -> milliseconds that each took; those of them that ``failed``; those ``missing``."""
+        """Count one job. ``minions`` maps each returned minion to its duration in milliseconds; ``failed`` is a part of
+        them.
+
+        ``missing``: minions that were expected and did not return.
+        """
         rows = [self.functions.setdefault(name, Row()) for name in functions]
         for row in rows:
             row.jobs += 1
@@ -88,6 +92,6 @@ class Statistics:
 
 
 def most_used(rows: Mapping[str, Row], count: int) -> dict[str, dict[str, Any]]:
-    """The rows with the most jobs, the most first."""
+    """Return the ``count`` rows with the most jobs, largest first, as jobs.stats shows them."""
     order = sorted(rows, key=lambda name: (-rows[name].jobs, name))
     return {name: rows[name].shown() for name in order[:count]}

@@ -1,6 +1,6 @@
-"""Where a job is: the state of each of its minions, since when, and when the minion was last heard of.
+"""The status of one job: the state of each of its minions, its times, and when the master last heard of the minion.
 
-Both doors show it from here: runners in words and times, the control command ``job_status`` in numbers.
+Runners show it in words and dates (``shown_states``), the control command ``job_status`` in numbers (``status_of``).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from masterstore.jobs import Job
 from masterstore.life import OPEN, Life, State
 from masterstore.store import Store
 
-#: Counters of a job that are told, beside the states of its minions.
+#: Counters of a job that ``status_of`` returns.
 _COUNTERS = ("expected", "answered", "returned", "failed", "late", "duplicates")
 
 
 def status_of(store: Store, job: Job, now_ms: int) -> dict[str, Any]:
-    """``job`` with load and meta: {jid, fun, user, tgt, now, created, ended, complete, counts, minions}.
+    """Return {jid, fun, user, tgt, now, created, ended, complete, counts, minions} of a job that has load and meta.
 
-    Times are milliseconds since 1970, ``ended`` None for a job that goes on. ``minions`` is {id: {state, since, late, times,
-    seen}}: ``times`` when it came into each state, ``seen`` when the master last heard of the minion (None: never), of those that
-    have not returned.
+    Times are milliseconds since 1970; ``ended`` is None while the job runs. ``minions`` is {id: {state, since, late,
+    times, seen}}: ``times`` maps each state to its time, ``seen`` is the time of the minion's last request (None:
+    never) and is left out for minions that have returned.
     """
     lives = store.jobs.life(job.jid)
     seen = store.presence.last_seen([minion for minion, life in lives.items() if life.state is not State.RETURNED])
@@ -41,22 +41,24 @@ def status_of(store: Store, job: Job, now_ms: int) -> dict[str, Any]:
 
 
 def is_complete(lives: Mapping[str, Life]) -> bool:
-    """Whether nobody is waited for."""
+    """Return whether the job expects no further return."""
     return all(life.state not in OPEN for life in lives.values())
 
 
 def shown_states(lives: Mapping[str, Life], seen: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """{minion: {State, then the time of each step by its name; Late; Last seen}}, times as StartTime is shown."""
+    """Return {minion id: {State, time of each state by its name, Late, Last seen}}, with times written as StartTime."""
     return {minion: _words(life, seen.get(minion)) for minion, life in lives.items()}
 
 
 def shown_time(ms: int) -> str:
-    """A time as StartTime is shown, to the millisecond."""
+    """Return a time (milliseconds since 1970) written as StartTime."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y, %b %d %H:%M:%S.%f")
 
 
 def silence(state: State) -> str:
-    """What stands in the place of the return of a minion that has not returned: Salt's words where they are true."""
+    """Return the text that is shown instead of the return of a minion that has not returned; Salt's own text where it
+    is true.
+    """
     return _SILENCE.get(state, "Minion did not return")
 
 
@@ -71,12 +73,12 @@ _SILENCE: Mapping[State, str] = {
 
 
 def not_a_jid(text: str) -> str:
-    """What is said of a malformed JID."""
+    """Return the error message for a malformed JID."""
     return f"'{text}' is not a JID: 20 digits, the UTC time of the job to the microsecond"
 
 
 def unknown_job(jid: str, kept: int) -> str:
-    """What is said of a JID that the job cache does not hold."""
+    """Return the error message for a JID that is not in the job cache. ``kept``: seconds for which jobs are kept."""
     return (
         f"no job with the JID {jid} is in the job cache; jobs are kept for {kept} s "
         "(keep_jobs_seconds), and jobs.list_jobs lists them"
@@ -85,8 +87,8 @@ def unknown_job(jid: str, kept: int) -> str:
 
 def _numbers(life: Life, seen: int | None) -> dict[str, Any]:
     times = {state.value: ms for state, ms in life.times.items()}
-    told = {"state": life.state.value, "since": life.times[life.state], "late": life.late, "times": times}
-    return told if life.state is State.RETURNED else {**told, "seen": seen}
+    shown = {"state": life.state.value, "since": life.times[life.state], "late": life.late, "times": times}
+    return shown if life.state is State.RETURNED else {**shown, "seen": seen}
 
 
 def _words(life: Life, seen: int | None) -> dict[str, Any]:

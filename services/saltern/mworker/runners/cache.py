@@ -71,7 +71,8 @@ def store(tools: RunnerTools, bank: str, key: str, data: Any, cachedir: str | No
 def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[str]:
     """Keys of a bank, and banks in it: ``a/b`` lies in ``a``.
 
-    The banks ``grains``, ``pillar`` and ``mine`` have a key for each minion; ``minions``, as before Salt 3008, a bank for each.
+    The banks ``grains``, ``pillar`` and ``mine`` have a key for each minion; ``minions``, as before Salt 3008, a bank
+    for each.
     """
     words = _words(bank).split("/")
     if words[0] in _TOLD and len(words) == 1:
@@ -115,7 +116,9 @@ def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str |
 def clear_git_lock(
     tools: RunnerTools, role: str, remote: str | None = None, type: Any = None
 ) -> dict[str, list[str]] | str:
-    """Lets updates of Git remotes go on that were held up; ``role``: gitfs or git_pillar, ``remote``: a glob of their URLs."""
+    """Lets updates of Git remotes go on that were held up; ``role``: gitfs or git_pillar, ``remote``: a glob of their
+    URLs.
+    """
     if role not in (GITFS, PILLAR):
         raise RunnerFault(f"Invalid role '{role}'; there are {GITFS} and {PILLAR}")
     return unlocked(tools.options, role, remote)

@@ -12,7 +12,9 @@ from statecore.loader.arguments import Parameters, misfit, unknown
 def misuse(
     fun: str, function: Callable[..., Any], arg: Sequence[Any], kwarg: Mapping[str, Any], *, given: int = 0
 ) -> str | None:
-    """What to answer where the arguments do not fit, None where they do. ``given``: so many parameters are not the caller's."""
+    """What to answer where the arguments do not fit, None where they do. ``given``: so many parameters are not the
+    caller's.
+    """
     signature = _signature(function, given)
     name = fun.rpartition(".")[2]
     wrong = unknown(Parameters.of(signature), kwarg)

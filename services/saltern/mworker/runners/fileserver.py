@@ -77,7 +77,9 @@ def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool
 
 
 def clear_cache(tools: RunnerTools, backend: Any = None) -> dict[str, list[str]] | str:
-    """Forgets what was fetched of Git remotes: they give nothing until they are fetched again. Users' backends clear their own."""
+    """Forgets what was fetched of Git remotes: they give nothing until they are fetched again. Users' backends clear
+    their own.
+    """
     server = _server(tools, backend)
     told = _of_users(server.users, UserFiles.clear_cache, "cleared")
     if "gitfs" in server.backends:

@@ -34,9 +34,9 @@ REPEATS = "repeats"
 def stats(tools: RunnerTools, window: Any = None, rows: Any = _ROWS, **filters: Any) -> dict[str, Any]:
     """How often functions and minions worked and failed, and how long it took, over the newest jobs that match.
 
-    {jobs, Since, Until, functions: {name: row}, minions: {id: row}}; a row is {jobs, returns, failures, missing, p50_ms, p95_ms}.
-    A duration lasts from the time when the minion said that it began (else from the publication) to its return, is right to one
-    part in a hundred, and None where nobody knows it.
+    {jobs, Since, Until, functions: {name: row}, minions: {id: row}}; a row is {jobs, returns, failures, missing,
+    p50_ms, p95_ms}. A duration lasts from the time when the minion said that it began (else from the publication) to
+    its return, is right to one part in a hundred, and None where nobody knows it.
 
     window
         only jobs of the last so long: ``2h``, ``7d``; the same as ``after``
@@ -82,8 +82,8 @@ def stats(tools: RunnerTools, window: Any = None, rows: Any = _ROWS, **filters: 
 def rerun(tools: RunnerTools, jid: Any, failed: bool = False, lost: bool = False, all: bool = False) -> dict[str, Any]:
     """Publishes a job once more, with its function, arguments and options, to those of its minions that are named.
 
-    {jid of the new job, repeats, minions, missing}; it is not waited for: ``salt-run jobs.watch`` does that. The new job's
-    metadata names the old one (``repeats``).
+    {jid of the new job, repeats, minions, missing}; it is not waited for: ``salt-run jobs.watch`` does that. The new
+    job's metadata names the old one (``repeats``).
 
     failed
         to minions that returned a failure

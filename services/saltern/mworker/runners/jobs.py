@@ -68,8 +68,8 @@ def lookup_jid(
     missing: bool = False,
     display_progress: bool = False,
 ) -> dict[str, Any]:
-    """What the minions returned: {minion: return}, or {"outputter": ..., "data": that} where returns name an outputter. Of an
-    orchestration its own report: {"outputter": "highstate", "data": {the master's id: its states}}.
+    """What the minions returned: {minion: return}, or {"outputter": ..., "data": that} where returns name an outputter.
+    Of an orchestration its own report: {"outputter": "highstate", "data": {the master's id: its states}}.
 
     returned, missing
         ``False``: without the returns; ``True``: who did not return, too
@@ -105,8 +105,8 @@ def _report(job: Job) -> dict[str, Any] | None:
 def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
     """One job with its load, its minions, every return, and where the job is on each minion since when (States).
 
-    States are expected, delivered, started, returned, offline, lost, cancelled, expired; a returner (``ext_source``) knows none.
-    Raises RunnerFault for an unknown JID.
+    States are expected, delivered, started, returned, offline, lost, cancelled, expired; a returner (``ext_source``)
+    knows none. Raises RunnerFault for an unknown JID.
     """
     if display_progress:
         _progress(tools, f"Querying returner: {ext_source or 'redis'}")
@@ -139,8 +139,8 @@ def list_jobs(
 ) -> dict[str, Any]:
     """Newest jobs that match: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
 
-    All that is given must hold. Times are UTC: ``2026-11-21T14:00:00``, ``2026-11-21``, a JID, as StartTime is shown, or how long
-    ago: ``2h``, ``7d``.
+    All that is given must hold. Times are UTC: ``2026-11-21T14:00:00``, ``2026-11-21``, a JID, as StartTime is shown,
+    or how long ago: ``2h``, ``7d``.
 
     after, before
         only jobs made since then, and earlier than then
@@ -191,7 +191,8 @@ def list_jobs_filter(
     display_progress: bool = False,
     **filters: Any,
 ) -> list[dict[str, Any]] | dict[str, Any]:
-    """A list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of list_jobs.
+    """A list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of
+    list_jobs.
 
     filter_find_job
         without jobs by which the master asks what became of others

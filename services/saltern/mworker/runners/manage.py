@@ -17,7 +17,8 @@ def status(
     timeout: Any = None,
     gather_job_timeout: Any = None,
 ) -> dict[str, list[str]]:
-    """Who answers a ping: {"up": minions that do, "down": accepted minions that do not}. It fails where a target means nobody.
+    """Who answers a ping: {"up": minions that do, "down": accepted minions that do not}. It fails where a target means
+    nobody.
 
     timeout, gather_job_timeout
         seconds; without them those of the master's configuration

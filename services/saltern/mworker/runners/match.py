@@ -9,8 +9,8 @@ from saltern.mworker.runners.runner import RunnerTools
 def compound_matches(tools: RunnerTools, expr: str, minion_id: str) -> dict[str, str | bool]:
     """``{"res": MINION}`` where a compound target means an accepted minion, else ``{"res": False}``.
 
-    Minions are let to ask this by the option ``peer_run``: so words about pillar name values exactly, and what cannot be understood
-    means nobody.
+    Minions are let to ask this by the option ``peer_run``: so words about pillar name values exactly, and what cannot
+    be understood means nobody.
     """
     try:
         meant = minion_id in tools.minions(expr, "compound_pillar_exact")

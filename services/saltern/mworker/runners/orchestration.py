@@ -1,4 +1,6 @@
-"""The master as the states of an orchestration see it (``statecore.model.ports.Master``): jobs, runners, wheels, events."""
+"""The master as the states of an orchestration see it (``statecore.model.ports.Master``): jobs, runners, wheels,
+events.
+"""
 
 from __future__ import annotations
 

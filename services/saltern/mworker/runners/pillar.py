@@ -16,7 +16,8 @@ from statecore.runtime.runtime import Runtime, local_runtime
 
 
 def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping[str, Any]:
-    """The pillar of a minion, compiled now with the grains that it told last; what cannot be compiled is under ``_errors``.
+    """The pillar of a minion, compiled now with the grains that it told last; what cannot be compiled is under
+    ``_errors``.
 
     saltenv, pillarenv
         environments

@@ -1,4 +1,5 @@
-"""Reactions as they stand in the running reactors: shown, added, taken away; and what became of the events that call for them.
+"""Reactions as they stand in the running reactors: shown, added, taken away; and what became of the events that call
+for them.
 
 What is added or taken away counts for all reactors of this master, until their option ``reactor`` changes.
 """
@@ -44,7 +45,8 @@ def list_(tools: RunnerTools, saltenv: str = "base", test: Any = None) -> list[d
 def add(
     tools: RunnerTools, event: str, reactors: str | Sequence[str], saltenv: str = "base", test: Any = None
 ) -> dict[str, Any]:
-    """Adds reactor SLS for a tag glob: {"status": whether it was added, "comment": ...}. A glob that has some is left alone.
+    """Adds reactor SLS for a tag glob: {"status": whether it was added, "comment": ...}. A glob that has some is left
+    alone.
 
     CLI Example:
 
@@ -81,7 +83,8 @@ def set_leader(tools: RunnerTools, value: bool = True) -> bool:
 
 
 def backlog(tools: RunnerTools) -> dict[str, int]:
-    """Events that wait for a reactor, that one has in hand, that left the stream before one had them, that were given up.
+    """Events that wait for a reactor, that one has in hand, that left the stream before one had them, that were given
+    up.
 
     CLI Example:
 

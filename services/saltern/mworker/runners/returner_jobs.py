@@ -1,7 +1,8 @@
 """Jobs as a returner of the site's has them: what ``ext_source`` of the runners ``jobs.*`` names.
 
-The returner is a user's (``returner_dirs``, ``salt://_returners`` once synced) with Salt's functions: ``get_load(jid)``,
-``get_jid(jid)``, ``get_jids()``. Source: salt/runners/jobs.py, salt/utils/jid.py (the form in which jobs are listed).
+The returner is a user's (``returner_dirs``, ``salt://_returners`` once synced) with Salt's functions:
+``get_load(jid)``, ``get_jid(jid)``, ``get_jids()``. Source: salt/runners/jobs.py, salt/utils/jid.py (the form in which
+jobs are listed).
 """
 
 from __future__ import annotations

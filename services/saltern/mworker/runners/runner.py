@@ -1,4 +1,6 @@
-"""One runner's life: in a process of its own, with connections of its own; its result goes onto the bus and into the job cache."""
+"""One runner's life: in a process of its own, with connections of its own; its result goes onto the bus and into the
+job cache.
+"""
 
 from __future__ import annotations
 
@@ -115,10 +117,12 @@ class RunnerTools:
         ret: str = "",
         jid: str = "",
     ) -> Asked:
-        """Publishes a job and waits for its returns as `salt` does: who works on it is waited for, who is silent is not.
+        """Publishes a job and waits for its returns as `salt` does: who works on it is waited for, who is silent is
+        not.
 
-        ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). ``jid``: the job's id;
-        empty: the master's choice. Raises ControlError, ControlTimeout, and RunnerFault for wrong times, before it publishes.
+        ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). ``jid``:
+        the job's id; empty: the master's choice. Raises ControlError, ControlTimeout, and RunnerFault for wrong times,
+        before it publishes.
         """
         for name, value in (("timeout", timeout), ("gather_job_timeout", gather_timeout)):
             if value is not None:

@@ -1,7 +1,8 @@
-"""Keys that are accepted because the minion's machine, asked over SSH, says the same fingerprint (Salt's manage.safe_accept).
+"""Keys that are accepted because the minion's machine, asked over SSH, says the same fingerprint (Salt's
+manage.safe_accept).
 
-Which machine a minion is says the roster, as of salt-ssh: YAML, id -> host, or a map with host, user, port, priv, sudo. SSH itself
-proves the machine: its key must be in known_hosts of who runs the worker; no password is asked for.
+Which machine a minion is says the roster, as of salt-ssh: YAML, id -> host, or a map with host, user, port, priv, sudo.
+SSH itself proves the machine: its key must be in known_hosts of who runs the worker; no password is asked for.
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
 
 
 def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:
-    """(exit code, or None of what was ended after so many seconds; what it wrote, of which no more is read than is of use)."""
+    """(exit code, or None of what was ended after so many seconds; what it wrote, of which no more is read than is of
+    use).
+    """
     late = threading.Event()
     with (
         subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,

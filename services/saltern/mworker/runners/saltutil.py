@@ -1,6 +1,7 @@
 """Users' modules of the master, from the master's own tree: ``salt-run saltutil.sync_all``.
 
-They lie in ``extension_modules`` of the worker that ran it; workers on several machines share that directory, or are told each.
+They lie in ``extension_modules`` of the worker that ran it; workers on several machines share that directory, or are
+told each.
 """
 
 from __future__ import annotations

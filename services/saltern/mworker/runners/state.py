@@ -31,7 +31,8 @@ def orchestrate(
     pillar_enc: str | None = None,
     orchestration_jid: str | None = None,
 ) -> dict[str, Any]:
-    """Applies SLS of the master's state tree on the master: ``salt.state``, ``salt.function``, ``salt.runner`` and their kin.
+    """Applies SLS of the master's state tree on the master: ``salt.state``, ``salt.function``, ``salt.runner`` and
+    their kin.
 
     mods
         SLS names, separated by commas or as a list
@@ -103,7 +104,8 @@ def orchestrate_show_sls(
 
 
 def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: float | None = None) -> None:
-    """Lets an orchestration wait before a state, or before the next one without an ID, until it is resumed or for some seconds.
+    """Lets an orchestration wait before a state, or before the next one without an ID, until it is resumed or for some
+    seconds.
 
     CLI Example:
 
@@ -115,7 +117,9 @@ def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: f
 
 
 def soft_kill(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
-    """Ends an orchestration before a state, or before the next one without an ID. The state that runs is left to finish."""
+    """Ends an orchestration before a state, or before the next one without an ID. The state that runs is left to
+    finish.
+    """
     _tell(tools, jid, state_id, {"kill": True})
 
 

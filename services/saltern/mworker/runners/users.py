@@ -1,6 +1,7 @@
 """Users' runners: files in ``runner_dirs``, and those that ``saltutil.sync_runners`` brought from ``salt://_runners``.
 
-They run as under Salt: ``__salt__`` are the runners, ``__opts__`` the master's options, ``salt.client.LocalClient`` publishes jobs.
+They run as under Salt: ``__salt__`` are the runners, ``__opts__`` the master's options, ``salt.client.LocalClient``
+publishes jobs.
 """
 
 from __future__ import annotations
