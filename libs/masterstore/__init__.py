@@ -1,1 +1,1 @@
-"""Everything the master remembers, in Redis, behind typed verbs. ``keys`` names every key; ``store.Store`` has the verbs."""
+"""The master's data in Redis. ``keys`` names every Redis key; ``store.Store`` groups all operations."""

@@ -1,13 +1,15 @@
-"""Where the master's memory is: one URL for one Redis, for a Unix socket, or for the Sentinels that know where it is now.
+"""The option ``redis_url``: one URL for a Redis server, for a Unix socket, or for Sentinels that know the current
+server.
 
-    redis://user:password@host:6379/0             one Redis, or whatever a name or an address of a managed one leads to
+    redis://user:password@host:6379/0             one Redis server
     rediss://user:password@host:6379/0?ssl_ca_certs=/run/secrets/ca.pem
     unix:///run/redis.sock?db=0
     redis+sentinel://user:password@host1:26379,host2,[::1]:26380/service/0?sentinel_username=u&sentinel_password=p
     rediss+sentinel://...                         TLS to the Sentinels and to Redis
 
-User and password are those of Redis (ACL users, Redis 6); those of the Sentinels are named apart, and nobody is signed in there
-without. Everything after ``?`` is redis-py's: ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``, ``ssl_check_hostname``, ...
+User and password are those of Redis (ACL users, Redis 6). The Sentinels get only ``sentinel_username`` and
+``sentinel_password``. All options after ``?`` are redis-py's: ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``,
+``ssl_check_hostname``, ...
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _REACHED_BY = ("ssl", "socket_")
 
 @dataclass(frozen=True)
 class Sentinels:
-    """Who knows where the Redis of a name is, and how to speak to both."""
+    """Addresses of Sentinels, the name of the service, and the connection options for Sentinels and Redis."""
 
     hosts: tuple[tuple[str, int], ...]
     service: str
@@ -47,12 +49,12 @@ class Sentinels:
 
 
 def without_passwords(url: str) -> str:
-    """The URL as it may be shown."""
+    """Return the URL with ``***`` in place of passwords."""
     return _PASSWORDS.sub(r"\1***", url)
 
 
 def sentinels_of(url: str) -> Sentinels | None:
-    """What a ``redis+sentinel://`` URL says; None for another kind. Raises ValueError with what is wrong with it."""
+    """Parse a ``redis+sentinel://`` URL; return None for another kind of URL. Raises ValueError with the reason."""
     if "+sentinel:" not in url.partition("//")[0]:
         return None
     found = _SENTINEL.fullmatch(url)

@@ -1,4 +1,4 @@
-"""Data that runners keep by name: banks of keys, as Salt's cache has them (salt/cache)."""
+"""Data that runners store by name, in banks of keys, as in Salt's cache. Salt: salt/cache"""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from masterstore.errors import StoreCorrupt
 
 
 class Banks:
-    """Verbs on banks. A bank's name may have slashes: ``a/b`` lies in ``a``. All raise StoreUnavailable when Redis is away."""
+    """Operations on banks. The bank ``a/b`` is inside the bank ``a``. All raise StoreUnavailable if Redis does not
+    answer.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def store(self, bank: str, key: str, data: Any) -> None:
-        """Keeps data under a key."""
+        """Store data under a key of a bank."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             pipe.hset(keys.bank(bank), key, msgpack.packb(data, default=str, unicode_errors="surrogatepass"))
@@ -26,7 +28,7 @@ class Banks:
             pipe.execute()
 
     def fetch(self, bank: str, key: str) -> Any:
-        """The data under a key, {} where there is none. Raises StoreCorrupt."""
+        """Return the data under a key; {} if there is none. Raises StoreCorrupt."""
         packed = self._client.call("hget", keys.bank(bank), key)
         if packed is None:
             return {}
@@ -36,12 +38,12 @@ class Banks:
             raise StoreCorrupt(keys.bank(bank), f"not msgpack: {error}") from error
 
     def names(self, bank: str) -> list[str]:
-        """Keys of a bank, and banks in it, sorted."""
+        """Return the keys of a bank and the names of banks inside it, sorted."""
         found = {text(key) for key in self._client.call("hkeys", keys.bank(bank))}
         return sorted(found | {name.split("/")[0] for name in self._inside(bank)})
 
     def flush(self, bank: str, key: str | None = None) -> bool:
-        """Forgets a key; without one the bank, and all that lie in it. False where there was nothing."""
+        """Delete a key, or without one the bank with all banks inside it. Return False if there was nothing."""
         if key is not None:
             return bool(self._client.call("hdel", keys.bank(bank), key))
         with self._client.calling() as server:

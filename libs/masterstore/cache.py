@@ -1,4 +1,4 @@
-"""What is known about minions: grains and pillar, for targeting, and the mine."""
+"""Data about minions: grains and pillar for targeting, ``pillar_cache``, and the mine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[3]) en
 
 
 class Cache:
-    """Verbs on grains, pillar and mine. All raise StoreUnavailable when Redis is away."""
+    """Operations on grains, pillar and mine. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -42,49 +42,49 @@ class Cache:
         self._keep_pillar = client.redis.register_script(_KEEP_PILLAR)
 
     def set_grains(self, minion: str, grains: Mapping[str, Any]) -> None:
-        """Keeps a minion's grains."""
+        """Store a minion's grains."""
         self._grains.set(minion, _pack(dict(grains)))
 
     def grains(self, minion: str) -> dict[str, Any] | None:
-        """A minion's grains, None when it never told any."""
+        """Return a minion's grains, or None."""
         return self.grains_of([minion]).get(minion)
 
     def grains_of(self, minions: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """{minion: grains} of those that told theirs."""
+        """Return {minion id: grains} of the given minions that have sent grains."""
         return {name: _grains_of(name, data) for name, data in self._grains.some(minions).items()}
 
     def all_grains(self) -> Mapping[str, dict[str, Any]]:
-        """{minion: grains} of everybody that ever told some. The maps are shared: read only."""
+        """Return {minion id: grains} of all minions. The maps are shared: do not change them."""
         return self._grains.all()
 
     def set_pillar(self, minion: str, sealed: bytes) -> None:
-        """Keeps a minion's pillar, as sealed by its writer: what is in Redis tells nothing without the master's secret."""
+        """Store a minion's pillar, encrypted by the caller."""
         self._pillars.set(minion, sealed)
 
     def pillars_of(self, minions: Sequence[str]) -> dict[str, bytes]:
-        """{minion: sealed pillar} of those whose pillar was compiled."""
+        """Return {minion id: encrypted pillar} of the given minions."""
         return self._pillars.some(minions)
 
     def all_pillars(self) -> Mapping[str, bytes]:
-        """{minion: sealed pillar} of everybody whose pillar was compiled. The map is shared: read only."""
+        """Return {minion id: encrypted pillar} of all minions. The map is shared: do not change it."""
         return self._pillars.all()
 
     def keep_pillar(self, minion: str, environments: str, sealed: bytes, seconds: int) -> None:
-        """Keeps pillar that is handed out as it is for so many seconds; those of other environments end with it."""
+        """Store encrypted pillar in ``pillar_cache``. All entries of a minion expire ``seconds`` after the first one."""
         with self._client.calling():
             self._keep_pillar(keys=[keys.pillar_cache(minion)], args=[environments, sealed, seconds])
 
     def kept_pillar(self, minion: str) -> dict[str, bytes]:
-        """{environments: sealed pillar} of what is kept."""
+        """Return {environments: encrypted pillar} of a minion's entries in ``pillar_cache``."""
         kept = self._client.call("hgetall", keys.pillar_cache(minion))
         return {text(environments): sealed for environments, sealed in kept.items()}
 
     def drop_pillar(self, minion: str) -> None:
-        """Forgets pillar that is handed out as it is."""
+        """Delete a minion's entries in ``pillar_cache``."""
         self._client.call("delete", keys.pillar_cache(minion))
 
     def mine_set(self, minion: str, data: Mapping[str, Any]) -> None:
-        """Keeps what a minion offers: {function: value}."""
+        """Store mine values of a minion: {function: value}."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             for fun, value in data.items():
@@ -93,7 +93,7 @@ class Cache:
             pipe.execute()
 
     def mine_get(self, minions: Iterable[str], fun: str) -> dict[str, Any]:
-        """{minion: value} of those that offer the function."""
+        """Return {minion id: value} of the given minions that offer the function."""
         names = list(minions)
         packed = self._client.call("hmget", keys.mine(fun), names) if names else []
         return {
@@ -101,31 +101,31 @@ class Cache:
         }
 
     def mine_delete(self, minion: str, fun: str) -> bool:
-        """Forgets one function of a minion; whether there was any."""
+        """Delete one function from a minion's mine; return whether it was there."""
         return bool(self._take_back(minion, [fun]))
 
     def mine_flush(self, minion: str) -> None:
-        """Forgets all that a minion offers."""
+        """Delete a minion's whole mine."""
         self._take_back(minion, [text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS)])
 
     def mine_of(self, minion: str) -> dict[str, Any]:
-        """{function: value} of what a minion offers."""
+        """Return {function: value} of a minion's mine."""
         offered = sorted(text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS))
         found = {fun: self.mine_get([minion], fun) for fun in offered}
         return {fun: values[minion] for fun, values in found.items() if minion in values}
 
     def forget(self, minion: str) -> None:
-        """Forgets a minion: its grains, its pillar, what it offers."""
+        """Delete a minion's grains, pillar and mine."""
         self.forget_grains(minion)
         self.forget_pillar(minion)
         self.mine_flush(minion)
 
     def forget_grains(self, minion: str) -> None:
-        """Forgets the grains of a minion."""
+        """Delete a minion's grains."""
         self._grains.forget(minion)
 
     def forget_pillar(self, minion: str) -> None:
-        """Forgets the pillar of a minion, what is handed out as it is too."""
+        """Delete a minion's pillar, also in ``pillar_cache``."""
         self._pillars.forget(minion)
         self.drop_pillar(minion)
 
@@ -148,7 +148,7 @@ def _pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes, key: str) -> Any:
-    """The value of msgpack. Raises StoreCorrupt, which names ``key``."""
+    """Return the value of msgpack bytes. Raises StoreCorrupt, which names ``key``."""
     try:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:

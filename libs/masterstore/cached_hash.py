@@ -1,7 +1,8 @@
-"""A hash of minions that a worker keeps a copy of: it reads what changed since it looked last, and nothing else.
+"""A Redis hash of minions with a local copy in each worker; a worker reads only the fields that changed since its last
+read.
 
-Every change has a number. ``<hash>:changed`` says which number each minion had last; a reader that was away for longer than that
-list goes back (or for a Redis that knows fewer numbers than it) reads the whole hash anew.
+Every change has a number; ``<hash>:changed`` maps each minion to the number of its last change. A worker whose copy is
+older than that list, or newer than Redis (after a failover), reads the whole hash again.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ return {tonumber(known[1] or 0), tonumber(known[2] or 0), redis.call('ZRANGEBYSC
 
 
 class CachedHash(Generic[Value]):
-    """One hash. All verbs raise StoreUnavailable when Redis is away."""
+    """One hash with its local copy. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, name: str, read: Callable[[str, bytes], Value]) -> None:
-        """``read``: (minion, data) -> what the copy holds of it; may raise StoreCorrupt."""
+        """``read`` turns (minion id, data) into the value in the copy; it may raise StoreCorrupt."""
         self._client = client
         self._name = name
         self._read = read
@@ -59,22 +60,22 @@ class CachedHash(Generic[Value]):
         self._number = -1
 
     def set(self, minion: str, data: bytes) -> None:
-        """Keeps a minion's data. The same again is no change."""
+        """Store a minion's data. Equal data is not a change."""
         self._changed([minion, _SPARE, data])
 
     def forget(self, minion: str) -> None:
-        """Forgets a minion's data."""
+        """Delete a minion's data."""
         self._changed([minion, _SPARE])
 
     def some(self, minions: Sequence[str]) -> dict[str, bytes]:
-        """{minion: data} of these, from Redis."""
+        """Return {minion id: data} of the given minions, read from Redis."""
         if not minions:
             return {}
         found = self._client.call("hmget", self._name, list(minions))
         return {name: data for name, data in zip(minions, found, strict=True) if data is not None}
 
     def all(self) -> Mapping[str, Value]:
-        """{minion: data} of all, as of now. The map is this object's own: read only."""
+        """Return {minion id: value} of all minions, up to date. The map is shared: do not change it."""
         with self._client.calling():
             now, base, changed = self._news(
                 keys=[keys.changed(self._name), keys.version(self._name)], args=[max(self._number, 0)]

@@ -1,7 +1,7 @@
-"""Looking through every key of the store, mending what can be mended, and bringing older jobs to the schema of now.
+"""Checks every key of the store, repairs faults, and migrates jobs of an older schema.
 
-``SCAN`` and its kin only: each step is short, so roles work on meanwhile. What is found is a ``Finding`` that names its key and
-what would mend it; mending does that and nothing else, and can be done again.
+It reads by ``SCAN`` in short steps, so the roles work on meanwhile. Each fault is a Finding that names its key and its
+repair. A repair may be repeated without harm.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _JID = re.compile(r"\d{20}(_\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong."""
+    """A fault in one key."""
 
     key: str
     why: str
@@ -54,7 +54,7 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """A line for people; bytes of a name that are no text as ``redis-cli`` shows them."""
+        """The fault as one line of text; bytes of a key that are not UTF-8 are escaped as ``redis-cli`` shows them."""
         key = self.key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         return f"{key}: {self.why}"
 
@@ -77,12 +77,12 @@ _FORMS = sorted(
 
 
 def row_of(name: str) -> KeySpec | None:
-    """The row that a key belongs to; None for one that is not of this store."""
+    """Return the row of KEYS that a Redis key belongs to; None for a key of another program."""
     return next((spec for form, spec in _FORMS if form.fullmatch(name)), None)
 
 
 class Check:
-    """Verbs on the store as a whole. All raise StoreUnavailable when Redis is away."""
+    """Operations on the whole store. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -104,18 +104,19 @@ class Check:
         }
 
     def findings(self, keep_seconds: int, looked_at: Callable[[], object] = lambda: None) -> Iterator[Finding]:
-        """What is wrong, as it is found; ``looked_at`` is told of each key.
+        """Yield the faults as they are found; call ``looked_at`` once for each key.
 
-        ``keep_seconds``: what is left to a key that would never end.
+        ``keep_seconds``: time to live that a repair sets on a key without one.
         """
         for name in self._names():
             looked_at()
             yield from self._of(name, keep_seconds)
 
     def migrate(self, done: Callable[[str], object]) -> int:
-        """Brings every job of the first schema to this one, and says so; how many. ``done`` is told of each JID.
+        """Migrate every job of schema 1 and store the new version; return the number of jobs. ``done`` is called with
+        each JID.
 
-        Stopped in between it is begun again: what was brought over is passed by.
+        After an interruption it can be run again; migrated jobs are skipped.
         """
         count = 0
         for name in self._names("salt:job:*"):
@@ -127,7 +128,7 @@ class Check:
         return count
 
     def _names(self, match: str | None = None) -> Iterator[str]:
-        """Every key, in steps; each once as long as nobody writes, seldom twice."""
+        """Yield all keys in steps. A key may come twice if others write meanwhile."""
         cursor = 0
         while True:
             cursor, names = self._client.call("scan", cursor, match=match, count=_STEP)
@@ -316,7 +317,7 @@ def _nothing(name: str) -> Iterator[Finding]:
 
 
 def _no_map(data: bytes, name: str) -> str:
-    """Why it is no JSON of a map; empty where it is."""
+    """Return why the data is not JSON of a map; empty if it is."""
     try:
         values.loads_map(data, name)
     except StoreCorrupt as error:

@@ -1,6 +1,6 @@
-"""Scripts that look through one job, mend it, and bring one of an older schema to the new one.
+"""Lua scripts that check one job, repair its counters, and migrate a job of an older schema.
 
-One job at a time and each as a whole: roles may work on while they run.
+Each script handles one job as a whole, so the roles may work on meanwhile.
 """
 
 from __future__ import annotations

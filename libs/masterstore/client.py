@@ -1,7 +1,8 @@
-"""The connection to Redis: lazily made, safe after a fork, with one kind of error for "not there".
+"""Connection to Redis: made when first used, safe after a fork, with StoreUnavailable as the error for an absent Redis.
 
-Behind Sentinels every new connection asks them where Redis is now; a Redis that has become a replica loses its connections, so
-that the next command finds its successor. Nothing is done again in secret: who asked decides about waiting and trying again.
+With Sentinels, every new connection asks them for the current master. A Redis that has become a replica loses its
+connections, so that the next command finds the new master. Commands are not retried in secret: the caller decides about
+waiting and repeating.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Client:
     """One Redis behind a URL."""
 
     def __init__(self, url: str, *, timeout: float, client_name: str) -> None:
-        """``timeout``: seconds for connecting and for each answer. Raises StoreError for a URL that cannot be read."""
+        """``timeout``: seconds for connecting and for each answer. Raises StoreError for a malformed URL."""
         self.timeout = timeout
         self.faults = Faults()
         #: The URL without its passwords.
@@ -58,7 +59,7 @@ class Client:
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[redis.Redis]:
-        """Redis for one call; its failures come out as StoreUnavailable."""
+        """Context that yields redis-py's client and turns its errors into StoreUnavailable and StoreError."""
         try:
             yield self.redis
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
@@ -76,13 +77,13 @@ class Client:
             raise StoreError(f"redis at {self.shown} does not speak as Redis does: {error}") from error
 
     def call(self, verb: str, *arguments: Any, **options: Any) -> Any:
-        """One command. Raises StoreUnavailable, StoreError."""
+        """Send one command and return its answer. Raises StoreUnavailable, StoreError."""
         with self.calling() as server:
             return getattr(server, verb)(*arguments, **options)
 
 
 def _code_of(error: redis.ResponseError) -> str:
-    """The word that Redis' answer began with: redis-py cuts the ones that it knows off the text."""
+    """Return the error code of Redis' answer; redis-py removes the codes that it knows from the text."""
     codes = _CODE.findall(str(error))
     cut: str | None = getattr(error, "status_code", None)
     return next((code for code in codes if code in _PASSING), cut or (codes[0] if codes else ""))
@@ -93,10 +94,12 @@ def _said(error: redis.ResponseError, code: str) -> str:
 
 
 class _Sentinels(redis.Sentinel):
-    """Asks one Sentinel after the other, the one that knew last time first, and says of each why it did not help."""
+    """Asks the Sentinels one after the other, first the one that answered last time, and collects why each did not
+    help.
+    """
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Where the master is now. Raises redis.ConnectionError."""
+        """Return (address, port) of the current master. Raises redis.ConnectionError."""
         faults = []
         for number, sentinel in enumerate(self.sentinels):
             there = sentinel.connection_pool.connection_kwargs
@@ -115,19 +118,21 @@ class _Sentinels(redis.Sentinel):
 
 
 class _Managed(redis.SentinelManagedConnection):
-    """A connection to where the Sentinels say. One that was not answered in time is closed, as others are: what comes late on it
-    would be taken for the answer to the next command (redis-py leaves these open)."""
+    """A connection to the master that the Sentinels name. It is closed after a timeout; redis-py would leave it open.
+
+    A late answer on an open connection would be taken for the answer to the next command.
+    """
 
     def read_response(self, *arguments: Any, disconnect_on_error: bool | None = True, **options: Any) -> Any:
         return super().read_response(*arguments, disconnect_on_error=disconnect_on_error, **options)
 
 
 class _ManagedTls(_Managed, redis.SSLConnection):
-    """The same with TLS."""
+    """The same connection with TLS."""
 
 
 def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
-    """What speaks to the Redis of a URL; it does so when it is asked to. Raises ValueError."""
+    """Return a client for a URL; it connects when it is used. Raises ValueError."""
     found = sentinels_of(url)
     if found is None:
         plain: PinnedRedis = PinnedRedis.from_url(url, **options)  # type: ignore[assignment]
@@ -151,7 +156,7 @@ def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
 
 
 def text(value: Any) -> str:
-    """A text that Redis gave as bytes."""
+    """Return bytes from Redis as text."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
@@ -160,7 +165,7 @@ _REMEMBERED = 1000
 
 
 class Faults:
-    """Counts what was stepped over, and tells of each key once."""
+    """Counts malformed data that was skipped, and reports each key once."""
 
     def __init__(self) -> None:
         #: How often something was stepped over.
@@ -173,7 +178,7 @@ class Faults:
         self.count: Callable[[], None] = _nothing
 
     def report(self, key: str, why: str) -> None:
-        """Something at this key was stepped over."""
+        """Report that malformed data at a key was skipped."""
         self.total += 1
         self.count()
         if key not in self.known:
@@ -183,7 +188,7 @@ class Faults:
             self.tell(key, why)
 
     def of_script(self, names: Iterable[bytes]) -> None:
-        """Keys that a script stepped over."""
+        """Report the keys that a Lua script skipped."""
         for name in names:
             self.report(
                 name.decode("utf-8", "surrogateescape"), "another type than the store writes there, or no number in it"
@@ -191,8 +196,8 @@ class Faults:
 
 
 def _nobody(key: str, why: str) -> None:
-    """Nobody listens."""
+    """Default of ``Faults.tell``: ignore the fault."""
 
 
 def _nothing() -> None:
-    """Nobody counts."""
+    """Default of ``Faults.count``: do nothing."""

@@ -1,8 +1,8 @@
-"""What must have happened to a write before it is acknowledged: nothing more, replicas that have it, or disks.
+"""Durability of writes: a write is acknowledged at once, or after replicas or disks have it.
 
-Without it Redis acknowledges what it has in memory and has given to its append-only file: a failover may lose what no replica had,
-a loss of power what was not synced. ``WAIT`` and ``WAITAOF`` (Redis 7.2) speak of all that their connection has written, so they go
-with the script in one request: no round trip more, but the time that replicas and disks take.
+By default Redis acknowledges what is in its memory and was written to its append-only file. A failover may lose writes
+that no replica had, a power failure those that were not synced. ``WAIT`` and ``WAITAOF`` (Redis 7.2) wait for all
+writes of their connection; they are sent in one request with the script, so they cost no extra round trip.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WAITAOF_SINCE = (7, 2)
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """What is waited for."""
+    """What a write waits for before it is acknowledged."""
 
     #: Replicas that must have it.
     replicas: int = 0
@@ -34,14 +34,14 @@ class Durability:
 
     @property
     def command(self) -> tuple[str | int, ...]:
-        """What asks Redis to wait; empty where nothing is waited for."""
+        """The Redis command that waits; empty if there is nothing to wait for."""
         if self.disk:
             return ("WAITAOF", 1, self.replicas, self.patience)
         return ("WAIT", self.replicas, self.patience) if self.replicas else ()
 
 
 class ConfirmedScript:
-    """A script whose writes are waited for, called as redis-py's are. Raises redis' errors, StoreUnavailable, StoreError."""
+    """A Lua script whose writes are confirmed. Raises redis-py's errors, StoreUnavailable, StoreError."""
 
     def __init__(self, client: Client, script: str, durability: Durability) -> None:
         self._client = client
@@ -49,7 +49,7 @@ class ConfirmedScript:
         self._durability = durability
 
     def __call__(self, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """What the script answers, once it is as durable as asked for."""
+        """Run the script; return its answer once its writes are as durable as required."""
         if not self._durability.command:
             return self._script(keys=keys, args=args)
         answer, confirmed = self._both("EVALSHA", self._script.sha, keys, args)
@@ -62,7 +62,7 @@ class ConfirmedScript:
         return answer
 
     def _both(self, verb: str, script: Any, keys: Sequence[str], args: Sequence[Any]) -> list[Any]:
-        """The script and the wait, on one connection."""
+        """Send the script and the wait on one connection; return both answers."""
         request = self._client.redis.pipeline(transaction=False)
         request.execute_command(verb, script, len(keys), *keys, *args)  # type: ignore[no-untyped-call]
         request.execute_command(*self._durability.command)  # type: ignore[no-untyped-call]
@@ -81,7 +81,7 @@ class ConfirmedScript:
 
 
 def trouble_with(client: Client, durability: Durability) -> str | None:
-    """Why this Redis can never be as durable as asked for; None where it can. Raises StoreUnavailable, StoreError."""
+    """Return why this Redis can never give the durability; None if it can. Raises StoreUnavailable, StoreError."""
     if not durability.disk:
         return None
     with client.calling() as server:

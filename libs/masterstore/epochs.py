@@ -1,4 +1,7 @@
-"""Epochs of the keys that all workers derive from the master's secret: Redis holds the numbers and never a key."""
+"""Epochs of the keys that all workers derive from the master's secret. Redis stores the numbers, never a key.
+
+Source: docs/protocol.md#key-rotation
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ Fence: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """Numbers of the epochs in force, and when they began (seconds since 1970)."""
+    """Current epochs of publication keys and session keys, and their beginnings in seconds since 1970."""
 
     aes: int
     aes_since: float
@@ -50,7 +53,7 @@ class Epochs:
 
 
 def epochs_of(answer: Sequence[bytes]) -> Epochs:
-    """Reads what CURRENT answers. Raises StoreCorrupt."""
+    """Parse the answer of the script CURRENT. Raises StoreCorrupt."""
     try:
         aes, aes_since, session, session_since = answer
         return Epochs(int(aes), float(aes_since), int(session), float(session_since))
@@ -59,7 +62,7 @@ def epochs_of(answer: Sequence[bytes]) -> Epochs:
 
 
 class EpochStore:
-    """Verbs on epochs. All raise StoreUnavailable when Redis is away."""
+    """Operations on epochs. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -67,20 +70,20 @@ class EpochStore:
         self._rotate = client.redis.register_script(_ROTATE)
 
     def current(self) -> Epochs:
-        """The epochs in force; the first call of all begins them. Raises StoreCorrupt."""
+        """Return the current epochs; the first call ever creates them. Raises StoreCorrupt."""
         with self._client.calling():
             answer = self._current(keys=[keys.EPOCHS])
         return epochs_of(answer)
 
     def rotate_aes(self, fence: Fence | None = None) -> int:
-        """Begins a new epoch of the publication key; returns its number.
+        """Start a new epoch of the publication key and return its number.
 
-        With a fence only while it is the newest: who lost the lock meanwhile changes nothing.
+        With ``fence`` nothing changes if the caller has lost the lock; then the current number is returned.
         """
         return self._rotated("aes", fence)
 
     def rotate_session(self, fence: Fence | None = None) -> int:
-        """Begins a new epoch of session keys; returns its number. ``fence`` as above."""
+        """Start a new epoch of session keys and return its number. ``fence`` as for ``rotate_aes``."""
         return self._rotated("session", fence)
 
     def _rotated(self, name: str, fence: Fence | None) -> int:

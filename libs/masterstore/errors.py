@@ -1,18 +1,18 @@
-"""What can go wrong with the master's memory."""
+"""Errors of the store."""
 
 from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Base of all errors of the store."""
+    """Base class of all errors of the store."""
 
 
 class StoreUnavailable(StoreError):
-    """Redis does not answer, or cannot write. The call may be tried again; nothing was half done."""
+    """Redis does not answer or cannot write. The call may be repeated; it was not done in part."""
 
 
 class StoreCorrupt(StoreError):
-    """A key holds what this version did not write."""
+    """A key contains data that this version of the program did not write."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"the key {key} in Redis cannot be read: {why}")
@@ -21,4 +21,4 @@ class StoreCorrupt(StoreError):
 
 
 class JidTaken(StoreError):
-    """Another job has this JID."""
+    """Another job already has this JID."""

@@ -1,7 +1,8 @@
-"""Groups of readers that share the events of ``salt:events``: each event goes to one of a group, and stays its own until it says
-that it is done; who dies leaves its events to the others. At least once, then, and never silently none.
+"""Groups of readers that share the events of the stream ``salt:events``.
 
-What a group cannot do is buried: the list of its dead, from where an operator gives it back or drops it.
+Each event goes to one reader of a group and stays assigned to it until the reader acknowledges it. If a reader dies,
+the others take its events over. An event is therefore handled at least once. Events that a group cannot handle go to
+its list of dead events; an operator may return them to the group or delete them.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one look brought."""
+    """Result of one read."""
 
     events: list[KeptEvent]
     #: Version of the group's shared state.
@@ -124,7 +125,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How far behind a group is."""
+    """How far a group is behind."""
 
     #: Events that nobody of the group has had.
     waiting: int
@@ -138,7 +139,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class DeadEvent:
-    """An event that was tried in vain. Its id tells when it was buried (milliseconds)."""
+    """An event that could not be handled. Its id contains the time when it became dead, milliseconds since 1970."""
 
     id: str
     frame: bytes
@@ -147,7 +148,7 @@ class DeadEvent:
 
 
 class EventGroups:
-    """Verbs of groups and their consumers. All raise StoreUnavailable when Redis is away."""
+    """Operations on groups and their readers. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -156,13 +157,15 @@ class EventGroups:
         self._bury, self._revive, self._save = script(_BURY), script(_REVIVE), script(_SAVE)
 
     def create(self, group: str, since_ms: int) -> bool:
-        """Makes the group where there is none; its first event is not older than ``since_ms``. Whether it is new."""
+        """Create the group if it does not exist, starting with events since ``since_ms``; return whether it is new."""
         with self._client.calling():
             names = [keys.EVENTS, keys.event_group(group), keys.EVENTS_COUNT]
             return bool(self._create(keys=names, args=[group, f"{max(0, since_ms - 1)}-0"]))
 
     def read(self, group: str, consumer: str, block_ms: int, count: int) -> Batch | None:
-        """The next events for this consumer; waits up to ``block_ms``. None where there is no such group (any more)."""
+        """Return the next events for this reader; wait up to ``block_ms`` for the first. None if the group does not
+        exist.
+        """
         batch, newest = self._taken(group, consumer, count)
         if batch is None or batch.events or block_ms <= 0:
             return batch
@@ -186,14 +189,15 @@ class EventGroups:
         )
 
     def done(self, group: str, ids: list[str]) -> None:
-        """These need not be handed out again."""
+        """Acknowledge events, so that they are not delivered again."""
         if ids:
             self._client.call("xack", keys.EVENTS, group, *ids)
 
     def claim(self, group: str, consumer: str, silence_ms: int, count: int) -> list[tuple[KeptEvent, int]]:
-        """Says that this consumer lives, and takes over what silent ones have in hand: events, and how often each was handed out.
+        """Record that this reader lives, and take over the events of silent readers: (event, number of earlier
+        deliveries).
 
-        To be called several times within ``silence_ms`` by every consumer of the group, which must be there.
+        Every reader of the group must call it several times within ``silence_ms``. The group must exist.
         """
         names = [keys.EVENTS, keys.event_group(group), keys.event_readers(group)]
         with self._client.calling():
@@ -201,7 +205,7 @@ class EventGroups:
         return [(_event(entry), values.number(times, keys.event_group(group))) for times, entry in found]
 
     def mine(self, group: str, consumer: str) -> list[KeptEvent]:
-        """What this consumer was handed and has not said to be done, whether it knows of it or not."""
+        """Return the events that are assigned to this reader and not acknowledged."""
         with self._client.calling() as server:
             try:
                 answer: Any = server.xreadgroup(group, consumer, {keys.EVENTS: "0"})
@@ -212,17 +216,17 @@ class EventGroups:
         return [event_of(name, fields or {}) for _, entries in answer or () for name, fields in entries]
 
     def leave(self, group: str, consumer: str) -> None:
-        """What this consumer has in hand is for the others, at once."""
+        """Let the other readers take over this reader's events at once."""
         self._client.call("zadd", keys.event_readers(group), {consumer: 0})
 
     def bury(self, group: str, event: KeptEvent, why: str, tries: int) -> None:
-        """Puts an event on the list of the dead: it is not handed out again by itself."""
+        """Move an event to the list of dead events."""
         arguments: list[str | bytes | int] = [group, event.id, event.frame, event.number, why, tries, DEAD_KEPT]
         with self._client.calling():
             self._bury(keys=[keys.EVENTS, keys.dead_events(group)], args=arguments)
 
     def dead(self, group: str, count: int) -> list[DeadEvent]:
-        """Buried events, newest first."""
+        """Return the group's dead events, newest first, at most ``count``."""
         found = self._client.call("xrevrange", keys.dead_events(group), count=count)
         return [
             DeadEvent(
@@ -235,17 +239,19 @@ class EventGroups:
         ]
 
     def revive(self, group: str, dead_id: str, most: int) -> bool:
-        """Gives a buried event back to its group, and to no other reader; False where there is none of this id."""
+        """Return a dead event to its group only; False if there is none with this id. ``most``: events that the stream
+        keeps.
+        """
         with self._client.calling():
             names = [keys.dead_events(group), keys.EVENTS, keys.EVENTS_COUNT]
             return bool(self._revive(keys=names, args=[dead_id, group, most]))
 
     def drop(self, group: str, dead_id: str) -> bool:
-        """Forgets a buried event; False where there is none of this id."""
+        """Delete a dead event; return False if there is none with this id."""
         return bool(self._client.call("xdel", keys.dead_events(group), dead_id))
 
     def backlog(self, group: str) -> Backlog:
-        """How far behind the group is; all zero where it never was."""
+        """Return how far the group is behind; all zero if the group does not exist."""
         with self._client.calling() as server:
             ask = server.pipeline(transaction=False)
             ask.get(keys.EVENTS_COUNT)
@@ -265,12 +271,12 @@ class EventGroups:
         return Backlog(max(0, behind), in_hand, values.number(missed, shared_key), int(dead))
 
     def state(self, group: str) -> tuple[int, str]:
-        """What the consumers of a group share: its version (0: nothing yet) and its text."""
+        """Return (version, text) of the state that the group's readers share; version 0 if there is none."""
         version, state = self._client.call("hmget", keys.event_group(group), "version", "state")
         return values.number(version, keys.event_group(group)), text(state or b"")
 
     def save_state(self, group: str, state: str, version: int) -> bool:
-        """Writes it, unless it changed since ``version``. Whether it did not."""
+        """Store the shared state unless it changed since ``version``; return whether it was stored."""
         with self._client.calling():
             return bool(self._save(keys=[keys.event_group(group)], args=[state, version]))
 

@@ -1,9 +1,9 @@
-"""Events that somebody must not miss: a capped stream beside the bus, written by whoever fires an event, read by id.
+"""Events that readers must not miss: a bounded Redis stream beside the ZeroMQ event bus.
 
-The bus (ZeroMQ) is a copy for whoever listens at the moment. The stream ``salt:events`` holds the events whose tags somebody wants
-to read later, too: each with a number that rises by one, so that a reader that was slow or away knows how many it missed.
-Workers keep an event only if its tag is wanted: the option ``events_kept``, the master's own table of reactions, and what readers
-wrote into ``salt:events:wanted``. An event that nobody wants costs one look at its tag.
+The bus delivers events to current listeners. The stream ``salt:events`` keeps the events whose tags a reader wants
+later. Each has a number that rises by one, so that a slow reader knows how many events it missed. A worker keeps an
+event only if its tag is wanted by the option ``events_kept``, by the table of reactions, or by a reader that registered
+in ``salt:events:wanted``.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ class KeptEvent:
 
     @property
     def cursor(self) -> str:
-        """Where a reader goes on that has had this one."""
+        """Position behind this event, for a reader to go on from."""
         return f"{self.id}/{self.number}"
 
 
 class Events:
-    """Verbs on the stream. All raise StoreUnavailable when Redis is away."""
+    """Operations on the stream. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._keep = client.redis.register_script(_KEEP)
 
     def keep(self, frame: bytes, most: int) -> str:
-        """Appends an event; about ``most`` are kept. Its stream id."""
+        """Append an event and return its stream id. The stream keeps about ``most`` events."""
         with self._client.calling():
             return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[frame, most]))
 
     def want(self, reader: str, globs: Iterable[str]) -> None:
-        """From now on events whose tags match are kept, for a day after the last time that this was said."""
+        """Register the tag globs that a reader wants. The registration is valid for a day after the last call."""
         wanted_entry = json.dumps({"tags": sorted(set(globs)), "at": int(time.time())})
         self._client.call("hset", keys.EVENTS_WANTED, reader, wanted_entry)
 
     def wanted(self) -> dict[str, list[str]]:
-        """Reader -> tag globs that it wants, of those that said so within a day. What cannot be read is left out."""
+        """Return {reader: tag globs} of the valid registrations; malformed ones are left out."""
         found = {}
         for reader, wanted_entry in self._client.call("hgetall", keys.EVENTS_WANTED).items():
             globs = _globs(wanted_entry)
@@ -85,9 +85,9 @@ class Events:
         return found
 
     def read(self, cursor: str, block_ms: int, count: int = 100) -> tuple[list[KeptEvent], int]:
-        """Events after a cursor (``KeptEvent.cursor``, ``BEGINNING``), oldest first, and how many were missed before the first.
+        """Return (events after a cursor, oldest first; number of events missed before the first one).
 
-        Waits up to ``block_ms`` for one. Raises StoreError for what is no cursor.
+        Waits up to ``block_ms`` for an event. Raises StoreError for a malformed cursor.
         """
         after, _, number = cursor.partition("/")
         if re.fullmatch(r"\d+-\d+", after) is None or not number.isdigit():
@@ -100,22 +100,22 @@ class Events:
         return [event for event in found if not event.to], missed
 
     def newest(self) -> str:
-        """The cursor of a reader that wants only what comes from now on."""
+        """Return the cursor of a reader that wants only future events."""
         newest = self._client.call("xrevrange", keys.EVENTS, count=1)
         return event_of(*newest[0]).cursor if newest else BEGINNING
 
     def count(self) -> int:
-        """How many events were ever kept."""
+        """Return how many events were kept so far."""
         return values.number(self._client.call("get", keys.EVENTS_COUNT), keys.EVENTS_COUNT)
 
 
 class EventKeeper:
-    """Keeps the events that somebody wants; for one process, that fires them."""
+    """Keeps the wanted events among those that a process fires."""
 
     def __init__(
         self, events: Events, globs: Sequence[str], most: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``globs``: tags that are wanted in any case. ``most``: about how many events are kept."""
+        """``globs``: tags that are always wanted. ``most``: about how many events the stream keeps."""
         self._events = events
         self._own = list(globs)
         self._most = most
@@ -125,12 +125,12 @@ class EventKeeper:
         self._away = False
 
     def keep(self, tag: str, frame: bytes) -> None:
-        """Keeps it if it is wanted. Raises StoreError."""
+        """Append an event to the stream if its tag is wanted. Raises StoreError."""
         if self.wants(tag):
             self._events.keep(frame, self._most)
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
-        """The same where an event is not worth a failure: False, and a line in the log, when it is wanted and not kept."""
+        """As ``keep``, but log an error of the store and return False instead of raising it."""
         try:
             self.keep(tag, frame)
         except StoreError as error:
@@ -142,7 +142,7 @@ class EventKeeper:
         return True
 
     def wants(self, tag: str) -> bool:
-        """Whether somebody wants events of this tag. Raises StoreError where that was to be asked."""
+        """Return whether a reader wants events of this tag. Raises StoreError if the registrations cannot be read."""
         if self._clock() - self._asked >= WANTED_BELIEVED:
             # Also when it fails: a dead Redis is not asked once an event.
             self._asked = self._clock()
@@ -151,7 +151,7 @@ class EventKeeper:
 
 
 def _pattern(globs: Iterable[str]) -> re.Pattern[str] | None:
-    """One expression for all globs: a tag is looked at once, however many there are."""
+    """Return one regular expression for all globs; None without globs."""
     unique = sorted(set(globs))
     return re.compile("|".join(translate(glob) for glob in unique)) if unique else None
 
@@ -167,7 +167,7 @@ def _globs(wanted_entry: bytes) -> list[str]:
 
 
 def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[KeptEvent]:
-    """Events after a stream id; waits up to ``block_ms`` for the first one."""
+    """Return events after a stream id; wait up to ``block_ms`` for the first one."""
     deadline = time.monotonic() + block_ms / 1000
     # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
     longest = max(1, int(client.timeout * 500))
@@ -179,7 +179,7 @@ def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[K
 
 
 def event_of(stream_id: Any, fields: Any) -> KeptEvent:
-    """An entry as Redis gives it. One that another hand wrote has no number or no frame: 0 and nothing."""
+    """Return an entry of the stream as a KeptEvent. Missing fields, in entries of other programs, become 0 and empty."""
     number = fields.get(b"n", b"0")
     return KeptEvent(
         text(stream_id),

@@ -1,4 +1,6 @@
-"""The bytes of the job cache: counted by the hour in which a job was made, and held below a budget, oldest jobs first."""
+"""Size of the job cache in bytes, counted by the hour of a job's creation, and eviction of the oldest jobs above a
+budget.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +20,33 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """What was dropped."""
+    """Number and bytes of the jobs that were deleted."""
 
     jobs: int
     bytes: int
 
 
 class JobBudget:
-    """Verbs on the bytes of jobs: loads and returns as they are kept. All raise StoreUnavailable when Redis is away."""
+    """Operations on the size of loads and returns. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._evict = client.redis.register_script(life_scripts.EVICT)
 
     def bytes(self) -> int:
-        """Bytes of all jobs in the cache."""
+        """Return the bytes of all jobs in the cache."""
         return sum(self._hours().values())
 
     def forget(self, now_ms: int, keep_seconds: int) -> int:
-        """Takes hours off the count whose jobs Redis has dropped; how many."""
+        """Remove the hours whose jobs have expired from the count; return how many."""
         oldest = (now_ms - keep_seconds * 1000) // _HOUR_MS
         over = [hour for hour in self._hours() if hour < oldest]
         return int(self._client.call("hdel", keys.JOB_BYTES, *map(str, over))) if over else 0
 
     def evict(self, budget: int) -> Evicted:
-        """Drops the oldest jobs until the cache is within the budget (bytes); bounded steps, the rest next time.
+        """Delete the oldest jobs until the cache is within ``budget`` bytes. One call does a bounded amount of work.
 
-        Jobs that somebody is still waited for, or that wait for minions, stay: theirs is a promise.
+        Jobs that still expect returns or wait for minions are kept.
         """
         above = self.bytes() - budget
         jobs = freed = kept = 0
@@ -68,7 +70,9 @@ class JobBudget:
         return Evicted(jobs, freed)
 
     def drop_ended(self, before_ms: int) -> Evicted:
-        """Drops jobs that ended before then, and those made before then that nobody was waited for; bounded steps."""
+        """Delete the jobs that ended, or without expected minions were created, before ``before_ms``. One call does a
+        bounded amount of work.
+        """
         jobs = freed = kept = 0
         for _ in range(_GOES):
             names = self._client.call(
@@ -91,7 +95,7 @@ class JobBudget:
         return Evicted(jobs, freed)
 
     def drop(self, jid: str, created_ms: int = 0) -> int:
-        """Drops one job with all that belongs to it; its bytes."""
+        """Delete a job with all its keys; return its bytes."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             pipe.hmget(keys.job(jid), "fun", "user", "tgt")
@@ -122,13 +126,13 @@ class JobBudget:
 
 
 def _whole(value: object) -> int:
-    """A number of Redis; 0 for what is none."""
+    """Return a number read from Redis; 0 if it is malformed."""
     said = text(value) if isinstance(value, bytes | str) else ""
     return int(said) if said.isdecimal() else 0
 
 
 def _indexes(fun: str, user: str, tgt: str) -> Sequence[str]:
-    """Indexes that a job may be in, besides those of its minions."""
+    """Return the keys of all indexes that may contain a job, except those of its minions."""
     states = ("running", "late", *(state.value for state in INDEXED))
     return [
         *(keys.JOBS, keys.WIDE_JOBS, keys.DUE, keys.WAITING, keys.index("user", user), keys.index("tgt", tgt)),

@@ -1,4 +1,4 @@
-"""Which jobs are asked for, and in which pages: a value, made by whoever asks and read by ``job_find``. Pure."""
+"""JobFilter: which jobs a query wants, and which page of them. ``job_find`` evaluates it. No I/O."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ DEFAULT_LIMIT = 200
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """All that is given must hold; of several values of one field, one is enough. Nothing given: every job.
+    """All given fields must match; of several values of one field, one must match. An empty filter matches every job.
 
-    Names and globs are compared as Salt compares them: case counts, the whole name must match.
+    Names and globs are compared as in Salt: case-sensitive, and for the whole name.
     """
 
     #: Milliseconds since 1970 of the job's creation: not before, and earlier than.
@@ -47,12 +47,12 @@ class JobFilter:
 
 
 def is_glob(name: str) -> bool:
-    """Whether the name means more than itself."""
+    """Return whether the name contains wildcard characters."""
     return not _GLOB.isdisjoint(name)
 
 
 def load_matches(load: Mapping[str, Any], wanted: JobFilter) -> bool:
-    """Whether a load has the user and the target of globs; what indexes answer is not asked here."""
+    """Return whether a load matches the globs of users and targets; other fields are checked by indexes."""
     return _matches(load.get("user"), wanted.users) and _matches(load.get("tgt"), wanted.targets)
 
 

@@ -1,8 +1,9 @@
-"""Finding jobs, newest first and page by page: the smallest index that a filter names leads, the others say yes or no.
+"""Finds jobs by a JobFilter, newest first, in pages. The smallest matching index is read; the other indexes confirm its
+jobs.
 
-An index is a zset of JIDs by milliseconds. Several values of one field are the union of their indexes: they are walked together
-like one, so a page costs what it holds and not what the job cache holds. Globs of users and targets have no index; jobs that an
-index leads to are compared with them.
+An index is a sorted set of JIDs by milliseconds. The indexes of several values of one field are merged while they are
+read, so the cost of a page depends on the page and not on the job cache. Globs of users and targets have no index; they
+are compared with the loads.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FEWEST, _GROWS, _MOST = 8, 4, 2000
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """Jobs with their loads, no returns, newest first."""
+    """One page of jobs with their loads and without returns, newest first."""
 
     jobs: list[Job]
     #: ``JobFilter.cursor`` of the page behind this one; empty when this is the last.
@@ -36,14 +37,14 @@ class JobPage:
 
 
 class JobFinder:
-    """Pages of jobs. All verbs raise StoreUnavailable when Redis is away."""
+    """Queries of jobs. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, jobs: Jobs) -> None:
         self._client = client
         self._jobs = jobs
 
     def page(self, wanted: JobFilter, *, meta: bool = False) -> JobPage:
-        """The newest jobs behind the cursor that the filter means, at most ``limit``. ``meta``: with their counters."""
+        """Return the newest matching jobs behind the cursor, at most ``limit``. ``meta``: read their counters, too."""
         found: list[Job] = []
         with self._client.calling() as server:
             for jids in self._candidates(server, wanted):
@@ -56,7 +57,7 @@ class JobFinder:
         return JobPage(found, "")
 
     def pages(self, wanted: JobFilter, *, meta: bool = False) -> Iterator[JobPage]:
-        """Every page from here on; ``limit`` is the size of each."""
+        """Yield all pages from the cursor on; ``limit`` is the size of a page."""
         cursor = wanted.cursor
         while True:
             page = self.page(replace(wanted, cursor=cursor), meta=meta)
@@ -66,7 +67,7 @@ class JobFinder:
             cursor = page.cursor
 
     def lives(self, jobs: Sequence[Job]) -> dict[str, dict[str, Life]]:
-        """{JID: {minion: its life}} of jobs with meta, in one round trip."""
+        """Return {JID: {minion id: life}} of jobs that were read with meta, in one round trip."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for job in jobs:
@@ -81,7 +82,7 @@ class JobFinder:
         return found
 
     def _candidates(self, server: redis.Redis, wanted: JobFilter) -> Iterator[list[str]]:
-        """JIDs that every index holds, newest first, in pieces."""
+        """Yield JIDs that are in an index of every field, newest first, in lists."""
         fields = self._indexes(server, wanted)
         if any(not names for names in fields):
             return
@@ -95,7 +96,7 @@ class JobFinder:
             yield _of_minions(server, _held_by_all(server, jids, others), wanted.minions)
 
     def _indexes(self, server: redis.Redis, wanted: JobFilter) -> list[tuple[str, ...]]:
-        """The indexes of each field that has any; an empty row: a field that nothing can match."""
+        """Return for each field of the filter the keys of its indexes. An empty tuple means that no job can match."""
         rows: list[tuple[str, ...]] = [
             (*(keys.index("minion", name) for name in wanted.minions), keys.WIDE_JOBS) if wanted.minions else (),
             () if wanted.success is None else (keys.index("result", "ok" if wanted.success else "failed"),),
@@ -128,7 +129,7 @@ class JobFinder:
         return fields[lead], [names for place, names in enumerate(fields) if place != lead]
 
     def _place(self, server: redis.Redis, cursor: str) -> tuple[int, str] | None:
-        """Where in time the cursor's job stands, though it may have expired since."""
+        """Return (time, JID) of the cursor, even if its job has expired."""
         if not cursor:
             return None
         score = server.zscore(keys.JOBS, cursor)
@@ -138,7 +139,7 @@ class JobFinder:
 def _walk(
     server: redis.Redis, names: Sequence[str], low: str, high: str, start: tuple[int, str] | None, size: int
 ) -> Iterator[list[str]]:
-    """JIDs of the union of these indexes, newest first, each once, behind ``start``, in pieces of at most ``size``."""
+    """Yield the JIDs of all these indexes behind ``start``, newest first, each once, in lists of at most ``size``."""
     # Of many indexes little is read at first: most of their entries are older than the page.
     first = size if len(names) == 1 else max(2 * size // len(names), _FEWEST)
     begin = [_Reading(server, name, low, high, start, first) for name in names]
@@ -164,7 +165,7 @@ def _walk(
 
 @dataclass
 class _Reading:
-    """One index, read from its newest entry behind ``place`` on."""
+    """Reads one index from its newest entry behind ``place`` on."""
 
     server: redis.Redis
     name: str
@@ -177,14 +178,14 @@ class _Reading:
     _skip: int = 0
 
     def ask(self, server: redis.Redis) -> Any:
-        """The next rows."""
+        """Return the next rows, or queue the query if ``server`` is a pipeline."""
         # The place itself is read again: other jobs may have been made within its millisecond.
         inside = self.place is not None and (self.high == "+inf" or self.place[0] < int(self.high[1:]))
         top = str(self.place[0]) if self.place is not None and inside else self.high
         return server.zrevrangebyscore(self.name, top, self.low, start=self._skip, num=self.size, withscores=True)
 
     def entries(self) -> Iterator[tuple[int, str]]:
-        """(milliseconds, JID), newest first."""
+        """Yield (milliseconds, JID), newest first."""
         while self.rows:
             entries = [(int(score), text(jid)) for jid, score in self.rows]
             fresh = [entry for entry in entries if self.place is None or entry < self.place]
@@ -199,7 +200,7 @@ class _Reading:
 
 
 def _held_by_all(server: redis.Redis, jids: list[str], fields: Sequence[Sequence[str]]) -> list[str]:
-    """Those of the JIDs that each field has in one of its indexes, in their order."""
+    """Return the JIDs that are in one index of every field, in the same order."""
     names = [name for field in fields for name in field]
     if not names or not jids:
         return jids
@@ -215,7 +216,7 @@ def _held_by_all(server: redis.Redis, jids: list[str], fields: Sequence[Sequence
 
 
 def _of_minions(server: redis.Redis, jids: list[str], minions: Sequence[str]) -> list[str]:
-    """Those of the JIDs that are for one of the minions: wide jobs are for many, not for all."""
+    """Return the JIDs of jobs for one of the minions. The index of wide jobs also contains jobs for other minions."""
     if not minions or not jids:
         return jids
     pipe = server.pipeline(transaction=False)

@@ -1,12 +1,11 @@
-"""Scripts that Redis runs on jobs: each is one step that happens as a whole or not at all.
+"""Lua scripts on jobs. Redis runs each as one step that happens as a whole or not at all.
 
-What leads from one state of a life to the next is ``life.MOVES``, written into the scripts. Counts of a job lie in its hash, one
-for each state but ``expected`` and ``returned`` (``answered``); who is still waited for is what is left of ``expected``.
+The transitions of a life come from ``life.MOVES``. A job's hash has a counter for each state except ``expected`` and
+``returned`` (counted as ``answered``); the number of minions still waited for is computed from them. Other scripts are
+in ``return_scripts`` and ``life_scripts``.
 
-What a minion's return does is in ``return_scripts``, what else happens to lives in ``life_scripts``.
-
-A key that another hand made something else of must not cost a result: what is done beside the one thing that a script is for goes
-through ``try``, which steps over such a key and names it among the faults that the script answers with.
+A malformed key must not cost a result. Everything besides a script's main purpose therefore goes through ``try``, which
+skips a key of the wrong type and reports it among the faults in the script's answer.
 """
 
 from __future__ import annotations

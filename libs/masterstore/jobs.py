@@ -1,4 +1,4 @@
-"""The job cache: what was asked, of whom, and what came back. One round trip for a publish, one for a return."""
+"""The job cache: loads, expected minions, and returns of jobs. A publish and a return take one round trip each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What became of a return."""
+    """Result of storing a return."""
 
     #: False for a duplicate, which changed nothing.
     first: bool
@@ -53,7 +53,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job with all that the cache holds of it."""
+    """A job with its data from the cache."""
 
     jid: str
     load: dict[str, Any]
@@ -63,10 +63,10 @@ class Job:
 
 
 class Jobs(Lives):
-    """Verbs on jobs. All raise StoreUnavailable when Redis is away."""
+    """Operations on jobs. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, durability: Durability = Durability()) -> None:  # noqa: B008 - it is frozen
-        """``durability``: of what is acknowledged: publications and returns."""
+        """``durability``: what must confirm publications and returns."""
         super().__init__(client)
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
         self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
@@ -86,14 +86,14 @@ class Jobs(Lives):
         when_back_until_ms: int = 0,
         pinned: bool = False,
     ) -> Published:
-        """Reserves the JID, records the job and appends it to the publications: all of it or nothing, in one round trip.
+        """Reserve the JID, record the job and append it to the publications: all or nothing, in one round trip.
 
-        ``offline``: minions that are known to be away; those not heard of since ``away_since_ms`` are, too, as far as silence says
-        something: minions that sign, and any where the job waits. ``replay_until_ms``: until then a minion that was away may take
-        the job (0: only who hears it now); the publication carries it as ``replay_until``. ``when_back_until_ms``: until then the
-        job waits for those that are away, and is kept as long. ``pinned``: the publication names those who are expected instead of
-        the target, of which each minion would judge by itself. The same ``request_id`` again gives the first answer. Raises
-        JidTaken when another job has ``load["jid"]``.
+        ``offline``: minions known to be away. A minion not heard of since ``away_since_ms`` counts as away, too, if it
+        sends signs or the job waits. ``replay_until_ms``: until then a minion that was away may take the job; 0: only
+        minions that receive it now. The publication carries it as ``replay_until``. ``when_back_until_ms``: until then
+        the job waits for absent minions, and it is kept as long. ``pinned``: publish to the expected minions by name
+        instead of the target. ``ttl``: seconds to keep the job. A repeated ``request_id`` returns the first result.
+        Raises JidTaken if another job has ``load["jid"]``.
         """
         jid, functions = str(load["jid"]), _functions(load.get("fun"))
         user, fun, tgt = str(load.get("user", "")), _shown(load.get("fun")), _shown(load.get("tgt"))
@@ -130,11 +130,12 @@ class Jobs(Lives):
         event: bytes = b"",
         events_kept: int = 0,
     ) -> Recorded:
-        """Stores a minion's return in one round trip, unless it has returned before. ``now_ms`` 0: the time of the JID.
+        """Store a minion's return, unless it has returned already. ``now_ms`` 0: the time of the JID.
 
-        ``compress_above``: bytes; a larger one is kept compressed, and Salt's key holds a small one that says so. 0: none is.
-        ``heard``: the minion itself speaks, which is a sign of its presence, too. ``event``: what tells of the return, kept in the
-        same step for who reads it later, where this is the first one; about ``events_kept`` are.
+        ``compress_above``: JSON with more bytes is stored compressed, with a small return in Salt's key; 0: never.
+        ``heard``: the return comes from the minion itself and is a sign of its presence. ``event``: frame of the event
+        to keep in the same step if this is the first return; the stream keeps about ``events_kept`` events. ``ttl``:
+        seconds.
         """
         jid, minion = str(ret["jid"]), str(ret["id"])
         base, (data, whole) = jid_ms(jid), packed(ret, compress_above)
@@ -148,7 +149,9 @@ class Jobs(Lives):
         return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32)))
 
     def own_jid(self, minion: str, own_id: str, jid: str, *, ttl: int) -> str:
-        """The JID of a job that a minion began itself and calls ``own_id``: this one, or the one that it got before."""
+        """Return the JID of a job that a minion started itself: ``jid``, or the JID that ``own_id`` got before.
+        ``ttl``: seconds.
+        """
         name = keys.own_job(minion, own_id)
         while not self._client.call("set", name, jid, ex=ttl, nx=True):
             known = self._client.call("get", name)
@@ -167,7 +170,8 @@ class Jobs(Lives):
         event: bytes = b"",
         events_kept: int = 0,
     ) -> bool:
-        """A job that was not published and has ended: of a minion itself, of a runner. False when it had a result: that stays.
+        """Store a job that was not published and has ended (of a minion or a runner); return False if it has a result,
+        which stays.
 
         ``event`` and ``events_kept`` as for ``record_return``.
         """
@@ -185,12 +189,14 @@ class Jobs(Lives):
         return bool(first)
 
     def load(self, jid: str) -> dict[str, Any] | None:
-        """The load of a job."""
+        """Return the load of a job, or None."""
         data = self._client.call("get", keys.load(jid))
         return values.loads_map(data, keys.load(jid)) if data else None
 
     def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """{minion: return}, of all or of these minions; without what cannot be read, which is a fault (``Store.faults``)."""
+        """Return {minion id: return} of all or of the given minions. Malformed returns are left out and reported as
+        faults.
+        """
         key = keys.ret(jid)
         if minions is None:
             found = {text(name): data for name, data in self._client.call("hgetall", key).items()}
@@ -201,22 +207,22 @@ class Jobs(Lives):
         return self._whole(jid, {name: data for name, data in found.items() if data is not None})
 
     def expected(self, jid: str) -> list[str]:
-        """Minions that the job waits for, sorted."""
+        """Return the minions that the job expects, sorted."""
         return sorted(text(name) for name in self._client.call("smembers", keys.job_minions(jid)))
 
     def meta(self, jid: str) -> dict[str, str]:
-        """Counters and times of a job."""
+        """Return the counters and times of a job, as text."""
         return _texts(self._client.call("hgetall", keys.job(jid)))
 
     def missing(self, jid: str) -> list[str]:
-        """Minions that the job still waits for, sorted."""
+        """Return the expected minions that have not returned, sorted."""
         job = self.job(jid)
         return [] if job is None else [name for name in job.expected if name not in job.returns]
 
     def job(self, jid: str) -> Job | None:
-        """All that is known of a job, None when it is not in the cache. Returns that cannot be read are left out, a fault each.
+        """Return a job with all its data, or None. Malformed returns are left out and reported as faults.
 
-        Raises StoreCorrupt for a load that cannot be read.
+        Raises StoreCorrupt for a malformed load.
         """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
@@ -236,9 +242,10 @@ class Jobs(Lives):
         )
 
     def recent(self, limit: int, before_ms: int | None = None, *, skip: int = 0) -> list[Job]:
-        """The newest jobs (older than ``before_ms``, without the first ``skip``), newest first: load and meta, no returns.
+        """Return the newest jobs before ``before_ms``, without the first ``skip``, newest first: load and meta, no
+        returns.
 
-        Fewer than ``limit`` where the time of some is just over.
+        There may be fewer than ``limit`` if some have just expired.
         """
         top = "+inf" if before_ms is None else f"({before_ms}"
         with self._client.calling() as server:
@@ -246,9 +253,9 @@ class Jobs(Lives):
             return self._jobs(server, jids)
 
     def described(self, jids: Sequence[str], *, meta: bool = False) -> list[Job]:
-        """These jobs as far as they are in the cache, in their order: with load, on demand with meta, without returns.
+        """Return these jobs, as far as they are in the cache, in the same order: load, optionally meta, no returns.
 
-        A load that cannot be read is told of, and passed over.
+        A malformed load is reported as a fault and skipped.
         """
         if not jids:
             return []
@@ -268,24 +275,26 @@ class Jobs(Lives):
         return found
 
     def count(self) -> int:
-        """How many jobs there are."""
+        """Return the number of jobs."""
         return int(self._client.call("zcard", keys.JOBS))
 
     def active(self, since_ms: int, limit: int = 1000) -> list[Job]:
-        """Jobs younger than ``since_ms`` that still wait for returns, newest first."""
+        """Return the jobs created since ``since_ms`` that still expect returns, newest first."""
         with self._client.calling() as server:
             jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, "+inf", since_ms, start=0, num=limit)]
             jobs = self._jobs(server, jids)
         return [job for job in jobs if self._waits(job)]
 
     def expire(self, now_ms: int, keep_seconds: int = 86400) -> int:
-        """Drops jobs from the time index that are older than ``keep_seconds``; Redis dropped the rest. Returns how many."""
+        """Remove jobs older than ``keep_seconds`` from the index by time; Redis deletes their keys itself. Return how
+        many.
+        """
         with self._client.calling() as server:
             old = server.zrangebyscore(keys.JOBS, "-inf", now_ms - keep_seconds * 1000, start=0, num=_EXPIRE_BATCH)
             return int(server.zrem(keys.JOBS, *old)) if old else 0
 
     def _jobs(self, server: redis.Redis, jids: Sequence[str]) -> list[Job]:
-        """Load and meta of these jobs; what another hand spoiled is left out, a fault each."""
+        """Return load and meta of these jobs. Malformed ones are left out and reported as faults."""
         pipe = server.pipeline(transaction=False)
         for jid in jids:
             pipe.get(keys.load(jid))
@@ -320,7 +329,7 @@ class Jobs(Lives):
             return None
 
     def _whole(self, jid: str, found: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
-        """{minion: return} of what Salt's key holds; large ones from where they are kept."""
+        """Return {minion id: return} of data in Salt's key, with large returns read from their own key."""
         read = {minion: self._read(data, keys.ret(jid)) for minion, data in found.items()}
         returns = {minion: ret for minion, ret in read.items() if ret is not None}
         large = [minion for minion, ret in returns.items() if is_large(ret)]
@@ -336,7 +345,7 @@ class Jobs(Lives):
 
 
 def failed(ret: Mapping[str, Any]) -> bool:
-    """Whether a return says that something failed."""
+    """Return whether a return reports a failure: ``success`` is False, or a return code is not 0."""
     retcode = ret.get("retcode", 0)
     codes: Iterable[Any] = retcode.values() if isinstance(retcode, Mapping) else [retcode]
     return ret.get("success") is False or any(code not in (0, None) for code in codes)
@@ -347,7 +356,7 @@ def _shown(value: Any) -> str:
 
 
 def _functions(fun: Any) -> list[str]:
-    """Names that a job is found by."""
+    """Return the function names under which a job is indexed."""
     names = fun if isinstance(fun, list | tuple) else [fun]
     return list(
         dict.fromkeys(keys.short(name) for name in names[:_INDEXED_FUNCTIONS] if name and isinstance(name, str))

@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a row of the table is read as a row
-"""Every key in Redis: the one place that spells them. docs/redis.md is written from this table.
+"""Names of all Redis keys. No other module spells a key; docs/redis.md is generated from this table.
 
-``load:``, ``ret:``, ``<minion>:<fun>`` and ``minions`` are those of Salt's Redis returner, so that tools which read them go
-on working; everything else is ours and begins with ``salt:``.
+``load:``, ``ret:``, ``<minion>:<fun>`` and ``minions`` are the keys of Salt's Redis returner, so that tools for it go
+on working. All other keys begin with ``salt:``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A row: what a key is, who writes and reads it, and why it does not grow for ever."""
+    """A row of KEYS: type, content, writers and readers of a key, and what limits its size."""
 
     name: str
     pattern: str
@@ -128,24 +128,24 @@ _LONGEST_VALUE = 128
 
 
 def load(jid: str) -> str:
-    """A job's load."""
+    """Key of a job's load."""
     return LOAD + jid
 
 
 def ret(jid: str) -> str:
-    """A job's returns."""
+    """Key of a job's returns."""
     return RET + jid
 
 
 def large(jid: str) -> str:
-    """Large returns of a job."""
+    """Key of a job's large returns."""
     return LARGE + jid
 
 
 def last_jid(minion: str, fun: str) -> tuple[str, ...]:
-    """The last JID of a function on a minion; empty where the key could be one of the others.
+    """Key of the last JID of a function on a minion, as a tuple of one; empty if the name could be another key's.
 
-    The minion chooses both parts: ``salt`` may return a function ``keys:accepted``.
+    The minion chooses both parts: a minion named ``salt`` could return a function named ``keys:accepted``.
     """
     if _FUNCTIONS.fullmatch(fun) is None or minion in ("load", "ret") or minion.startswith("salt:"):
         return ()
@@ -153,103 +153,105 @@ def last_jid(minion: str, fun: str) -> tuple[str, ...]:
 
 
 def job(jid: str) -> str:
-    """What is known of a job as a whole."""
+    """Key of a job's counters and times."""
     return JOB + jid
 
 
 def orders(jid: str) -> str:
-    """What an orchestration is told."""
+    """Key of operators' orders to a running orchestration (pause, kill)."""
     return f"salt:orders:{jid}"
 
 
 def job_minions(jid: str) -> str:
-    """Whom a job waits for."""
+    """Key of the minions that a job expects."""
     return f"{JOB}{jid}:minions"
 
 
 def life(jid: str) -> str:
-    """What became of a job on each minion."""
+    """Key of a job's state on each minion."""
     return f"{JOB}{jid}:life"
 
 
 def waiting_of(minion: str) -> str:
-    """Jobs that wait for a minion."""
+    """Key of the jobs that wait for a minion."""
     return WAITING_OF + minion
 
 
 def index(kind: str, value: str) -> str:
-    """Jobs that have this in common. Values of any length come from outside: a long one is named by its hash."""
+    """Key of the index of jobs with this value. ``kind``: minion, fun, user, tgt, result or state. Long values are
+    replaced by their hash.
+    """
     return f"{INDEX}{kind}:{short(value)}"
 
 
 def short(value: str) -> str:
-    """A value as it stands in the key of an index."""
+    """Return a value as index keys contain it: the value, or its SHA-256 hash above 128 bytes."""
     data = value.encode("utf-8", "surrogateescape")
     return value if len(data) <= _LONGEST_VALUE else f"sha256={hashlib.sha256(data).hexdigest()}"
 
 
 def request(request_id: str) -> str:
-    """What a publish was answered."""
+    """Key of the answer to a publish request."""
     return f"salt:request:{request_id}"
 
 
 def own_job(minion: str, own_id: str) -> str:
-    """The JID of a job that a minion began itself."""
+    """Key of the JID of a job that a minion started itself; ``own_id`` is the minion's id of the job."""
     return f"salt:own:{minion}:{own_id}"
 
 
 def event_group(group: str) -> str:
-    """Where a group of readers of events is, and what they share."""
+    """Key of the state of a group of event readers."""
     return f"salt:events:group:{group}"
 
 
 def event_readers(group: str) -> str:
-    """Readers of a group that live."""
+    """Key of the readers in a group, with their last signs of life."""
     return f"salt:events:readers:{group}"
 
 
 def dead_events(group: str) -> str:
-    """Events that a group tried in vain."""
+    """Key of the events that a group could not handle."""
     return f"salt:events:dead:{group}"
 
 
 def minion_keys(state: str) -> str:
-    """Minion keys in one state."""
+    """Key of the minions' public keys in one state."""
     return f"salt:keys:{state}"
 
 
 def changed(cache: str) -> str:
-    """Which minions of a cache (GRAINS, PILLAR) changed when."""
+    """Key of the change numbers of the minions in a cache (GRAINS or PILLAR)."""
     return f"{cache}:changed"
 
 
 def version(cache: str) -> str:
-    """How often a cache changed."""
+    """Key of the last change number of a cache (GRAINS or PILLAR)."""
     return f"{cache}:version"
 
 
 def mine(fun: str) -> str:
-    """What minions offer under a function."""
+    """Key of the mine values of a function."""
     return f"salt:mine:{fun}"
 
 
 def bank(name: str) -> str:
-    """A bank of what runners keep."""
+    """Key of a bank of data that runners store."""
     return f"salt:bank:{name}"
 
 
 def pillar_cache(minion: str) -> str:
-    """Pillar of a minion that is handed out as it is."""
+    """Key of a minion's entries in ``pillar_cache``."""
     return f"salt:pillar_cache:{minion}"
 
 
 def lock(name: str) -> str:
-    """A lock."""
+    """Key of a lock."""
     return f"salt:lock:{name}"
 
 
 def markdown() -> str:
-    """docs/redis.md."""
+    """Return the text of docs/redis.md."""
     return "\n".join(_markdown())
 
 

@@ -1,4 +1,4 @@
-"""Returns that are too large for a value that every listing reads: kept compressed, beside a small one that says so. Pure."""
+"""Large returns: stored compressed in a key of their own, with a small return in Salt's key that says so. No I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _MOST = 1 << 30
 
 
 def packed(ret: Mapping[str, Any], above: int) -> tuple[bytes, bytes]:
-    """(the JSON for Salt's key, the compressed whole): empty where the JSON is the whole. ``above``: bytes, 0: never compressed."""
+    """Return (JSON for Salt's key, compressed whole return or empty). ``above``: bytes of JSON above which it is
+    compressed; 0: never.
+    """
     data = values.dumps(ret).encode()
     if not 0 < above < len(data):
         return data, b""
@@ -29,12 +31,12 @@ def packed(ret: Mapping[str, Any], above: int) -> tuple[bytes, bytes]:
 
 
 def is_large(ret: Mapping[str, Any]) -> bool:
-    """Whether the whole is elsewhere."""
+    """Return whether the whole return is in the key of large returns."""
     return isinstance(ret.get(MARK), int)
 
 
 def unpacked(data: bytes, key: str) -> dict[str, Any]:
-    """The whole return. Raises StoreCorrupt, which names ``key``."""
+    """Return the whole return. Raises StoreCorrupt, which names ``key``."""
     try:
         inflate = zlib.decompressobj()
         text = inflate.decompress(data, _MOST)

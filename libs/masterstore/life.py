@@ -1,12 +1,13 @@
-"""The life of a job on one minion: its states, what leads from one to the next, and how it is written down. Pure.
+"""The life of a job on one minion: its states, the allowed transitions, and its stored form. No I/O.
 
-A sign of life is named by the state that it leads to. ``MOVES`` is the one table of what leads where; the Lua scripts of
-``job_scripts`` decide by the same table, which ``lua`` writes out for them.
+A sign is named by the state that it leads to. MOVES is the only table of transitions; ``lua`` writes it into the Lua
+scripts.
 
-Of ``expected`` nothing is written: it is what every minion of ``salt:job:<jid>:minions`` is from the job's creation on, and a
-publish to ten thousand minions writes ten thousand names and no more. Each later step is a letter and the milliseconds since
-the time in the JID: ``d12s30r5012`` is delivered after 12 ms, started after 30, returned after 5012. The last one is the state.
-A state that is entered again counts from its last time on, so a life has at most eight steps.
+Stored form: one letter and a number of milliseconds since the JID's time for each state, in order. ``d12s30r5012``
+means delivered after 12 ms, started after 30 ms, returned after 5012 ms; the last one is the current state. Nothing is
+stored for ``expected``, the state of every minion in ``salt:job:<jid>:minions`` from the start, so a publish to ten
+thousand minions writes only their names. If a state is entered again, its earlier entry is removed; a life therefore
+has at most eight entries.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a job is on one minion."""
+    """State of a job on one minion."""
 
     #: Published; nothing was heard of it.
     EXPECTED = "expected"
@@ -91,7 +92,7 @@ _STEP = re.compile(r"([a-z])(-?[0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A job on one minion."""
+    """The states of a job on one minion, with their times."""
 
     state: State
     #: When it came into each state that it was in, in this order; milliseconds since 1970 by the master's clock.
@@ -99,18 +100,20 @@ class Life:
 
     @property
     def late(self) -> bool:
-        """Whether the return came after the job had been given up, or had waited for the minion."""
+        """Whether the return came after the job was given up on this minion, or after the minion was offline."""
         steps = list(self.times)
         return self.state is State.RETURNED and len(steps) > 1 and steps[-2] in LATE
 
 
 def born(created_ms: int) -> Life:
-    """A life of which nothing was heard yet."""
+    """Return a life in the state expected. ``created_ms``: milliseconds since 1970."""
     return Life(State.EXPECTED, {State.EXPECTED: created_ms})
 
 
 def moved(life: Life, to: State, ms: int) -> Life | None:
-    """The life after a sign; None where the table does not let it. A time never lies before that of the step before."""
+    """Return the life after a sign, or None if MOVES does not allow it. The time is not set before that of the previous
+    state.
+    """
     if to not in MOVES[life.state]:
         return None
     at = max(ms, life.times[life.state])
@@ -118,7 +121,9 @@ def moved(life: Life, to: State, ms: int) -> Life | None:
 
 
 def read(text: str, base_ms: int, created_ms: int) -> Life:
-    """What was written. Raises ValueError for anything else."""
+    """Parse the stored form. ``base_ms``: time in the JID, milliseconds since 1970. Raises ValueError if it is
+    malformed.
+    """
     if not text:
         return born(created_ms)
     if _WRITTEN.fullmatch(text) is None:
@@ -129,7 +134,9 @@ def read(text: str, base_ms: int, created_ms: int) -> Life:
 
 
 def lua(moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
-    """The tables for scripts: ``MAY`` letter -> letters, ``LATE`` by letter, ``NAME`` and ``INDEXED`` letter -> its count."""
+    """Return Lua tables for scripts: MAY (letter to allowed letters), LATE, and NAME and INDEXED (letter to the name of
+    its counter).
+    """
     may = ",".join(f"{LETTERS[state]}='{''.join(LETTERS[to] for to in into)}'" for state, into in moves.items())
     late = ",".join(f"{LETTERS[state]}=1" for state in State if state in LATE)
     return "\n".join(
@@ -143,7 +150,9 @@ def lua(moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
 
 
 def lua_into(to: State, moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
-    """The same for a script that leads to one state only, as letters: ``INTO`` (from where it may), the others what they say."""
+    """Return Lua texts for a script that leads to one state: INTO (letters of the states before), LATE, INDEXED,
+    GIVEN_UP, UNDELIVERED.
+    """
     return "\n".join(
         [
             f"local LETTERS = '{_letters(State)}'",
@@ -157,7 +166,7 @@ def lua_into(to: State, moves: Mapping[State, tuple[State, ...]] = MOVES) -> str
 
 
 def lua_names(states: Iterable[State] = (State.DELIVERED, State.STARTED, *INDEXED)) -> str:
-    """A table for scripts: letter -> the field of a job's hash that counts the state."""
+    """Return a Lua table of letter to the field of a job's hash that counts the state."""
     return f"{{{','.join(f'{LETTERS[state]}={state.value!r}' for state in states)}}}"
 
 

@@ -1,4 +1,4 @@
-"""Scripts that lead lives of jobs from state to state, and what is asked of them; they begin as those of ``job_scripts``."""
+"""Lua scripts that change and query the lives of jobs. They begin with ``job_scripts.COMMON``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs on the life of jobs: what minions sign, what is called off, what a minion missed or comes back for."""
+"""Operations on the lives of jobs: signs of minions, cancelling, missed jobs, jobs that wait for minions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Sign = tuple[str, State | str, int]
 
 @dataclass(frozen=True, slots=True)
 class SignResult:
-    """What became of a sign."""
+    """Result of a sign."""
 
     jid: str
     #: Whether it led to its state.
@@ -37,14 +37,14 @@ class SignResult:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What looking after jobs came to: how many lives were given up."""
+    """Number of lives that were given up."""
 
     expired: int
     lost: int
 
 
 class Lives:
-    """Verbs on lives. All raise StoreUnavailable when Redis is away."""
+    """Operations on lives. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -54,7 +54,7 @@ class Lives:
         self._missed, self._resend = register(life_scripts.MISSED), register(life_scripts.RESEND)
 
     def life(self, jid: str) -> dict[str, Life]:
-        """{minion: its life} of every minion that the job expects; empty for an unknown job."""
+        """Return {minion id: life} of every minion that the job expects; empty for an unknown job."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             pipe.smembers(keys.job_minions(jid))
@@ -70,7 +70,7 @@ class Lives:
     def read_lives(
         self, jid: str, expected: Iterable[bytes], written: Mapping[bytes, bytes], created_ms: int
     ) -> dict[str, Life]:
-        """{minion: its life} of what Redis gave. One that cannot be read is a fault, and as if nothing had been heard."""
+        """Return {minion id: life} of stored lives. A malformed one is reported as a fault and read as expected."""
         base, found = jid_ms(jid), {}
         for minion in sorted(expected):
             try:
@@ -81,11 +81,12 @@ class Lives:
         return found
 
     def sign(self, minion: str, signs: Sequence[Sign], now_ms: int) -> list[SignResult]:
-        """What a minion says of its jobs, in this order; the answers too. One round trip, and a sign of presence.
+        """Record a minion's signs in order, and its presence, in one round trip; return the results in the same order.
 
-        A sign that the table does not allow changes nothing, and the answer says which state the job is in: a minion that gets
-        ``cancelled`` or ``expired`` for ``delivered`` does not start. A time in the future, or before the step before, is moved to
-        there. Who signs a state from outside lets through those of ``life.MINION_SIGNS`` only. Raises ValueError for no state.
+        A sign that MOVES does not allow changes nothing; its result contains the current state. A minion that gets
+        ``cancelled`` or ``expired`` for ``delivered`` must not start the job. Times in the future, or before the
+        previous state, are corrected. The caller checks that signs of minions are in ``life.MINION_SIGNS``. Raises
+        ValueError for an unknown state.
         """
         names: list[str] = []
         arguments: list[str | int] = [minion, now_ms]
@@ -101,13 +102,13 @@ class Lives:
         ]
 
     def cancel(self, jid: str, minions: Iterable[str] | None, now_ms: int) -> list[str]:
-        """Calls a job off on these minions, or on all; those on which that was done, sorted: they had not begun."""
+        """Cancel a job on these minions, or on all; return the minions that had not started it, sorted."""
         if minions is None:
             minions = [text(name) for name in self._client.call("smembers", keys.job_minions(jid))]
         return sorted(self.move(jid, State.CANCELLED, list(minions), now_ms))
 
     def not_again(self, jids: Sequence[str]) -> set[str]:
-        """Those of the jobs that were called off on any minion, or that every minion has answered."""
+        """Return the JIDs of jobs that must not be published again: cancelled on any minion, or answered by all."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for jid in jids:
@@ -124,7 +125,7 @@ class Lives:
         return found
 
     def move(self, jid: str, to: State, minions: Sequence[str], now_ms: int) -> list[str]:
-        """Leads a job on these minions to a state; those that the table let."""
+        """Move a job to a state on these minions; return those for which MOVES allows it."""
         done: list[str] = []
         for at in range(0, len(minions), _BATCH):
             names = [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
@@ -137,24 +138,28 @@ class Lives:
         return done
 
     def missed(self, minion: str, after_ms: int, now_ms: int, limit: int = 100) -> list[dict[str, Any]]:
-        """Loads of jobs for a minion, published after that time, that it did not take and may still: the newest, oldest first.
+        """Return the loads of jobs published after ``after_ms`` that the minion has not taken and may still run: the
+        newest, oldest first.
 
-        Each has ``replay_until`` (milliseconds since 1970). Who asks is known to sign from now on (``salt:signers``).
+        Each load has ``replay_until`` (milliseconds since 1970). The minion is recorded as one that sends signs
+        (``salt:signers``).
         """
         return self._loads(minion, after_ms, now_ms, max(1, limit))[-limit:]
 
     def waiting(self, minion: str, now_ms: int, *, offline: bool = False) -> list[dict[str, Any]]:
-        """Loads of jobs that wait for this minion (published with ``when_back``), oldest first, each with ``replay_until``.
+        """Return the loads of jobs published with ``when_back`` that wait for this minion, oldest first, each with
+        ``replay_until``.
 
-        ``offline``: only those of which it is known that they were not sent to it.
+        ``offline``: only jobs that were published while the minion was known to be away.
         """
         return self._loads(minion, 0, now_ms, 0, LETTERS[State.OFFLINE] if offline else _UNDELIVERED)
 
     def resend(self, minion: str, load: dict[str, Any], now_ms: int, *, again: bool = False) -> bool:
-        """Publishes a job that waits for a minion again, to it alone; False when another worker did, or it no longer waits.
+        """Publish a waiting job again to one minion; return False if another worker did so, or if it waits no longer.
 
-        For minions that cannot ask for what they missed. The job is ``expected`` of it from then on. ``again``: also where that is
-        so already. The minion has just started: whatever was sent before, it has not heard, or does not know any more.
+        This serves minions that cannot ask for missed jobs. The job is ``expected`` of the minion from then on.
+        ``again``: publish even if it is expected already, because the minion has just started and may have lost an
+        earlier publication.
         """
         also = LETTERS[State.EXPECTED] if again else ""
         jid = str(load["jid"])
@@ -168,16 +173,16 @@ class Lives:
         return bool(done)
 
     def waiting_jobs(self, now_ms: int, limit: int = 1000) -> dict[str, int]:
-        """{JID: its deadline, milliseconds since 1970} of jobs that wait for somebody, those that end first first."""
+        """Return {JID: deadline in milliseconds since 1970} of jobs that wait for minions, earliest deadline first."""
         found = self._client.call("zrangebyscore", keys.WAITING, now_ms, "+inf", start=0, num=limit, withscores=True)
         return {text(jid): values.number(deadline, keys.WAITING) for jid, deadline in found}
 
     def settle(self, now_ms: int, silent_since_ms: int, *, limit: int = 500) -> Settled:
-        """Gives up lives whose time is over, of at most ``limit`` jobs that are due: bounded steps, the rest next time.
+        """Give up lives whose time is over, for at most ``limit`` due jobs; the rest is left to the next call.
 
-        ``expired``: a minion that was away and did not come back in time, or one that signs and said nothing of a job that it may
-        no longer take. ``lost``: one that had the job, and was not heard of since ``silent_since_ms``. A minion that never signs
-        stays expected: nobody knows whether it works.
+        A life becomes ``expired`` if an absent minion did not return in time, or if a minion that sends signs sent none
+        and may no longer take the job. It becomes ``lost`` if the minion had the job and sent nothing since
+        ``silent_since_ms``. A minion that never sends signs stays expected, because its silence means nothing.
         """
         expired = lost = 0
         due = self._client.call("zrangebyscore", keys.DUE, "-inf", now_ms, start=0, num=limit)
@@ -216,7 +221,7 @@ _BATCH = 1000
 
 
 def jid_ms(jid: str) -> int:
-    """When the job was made, milliseconds since 1970; 0 for a JID whose digits are no time."""
+    """Return the time in a JID, milliseconds since 1970; 0 if its digits are not a time."""
     digits = jid[:20]
     if len(digits) < 20 or not (digits.isascii() and digits.isdecimal()):
         return 0

@@ -1,4 +1,4 @@
-"""Locks with a time to live and a fencing token, so that one of several replicas does a thing."""
+"""Locks with a time to live and a fencing token, for work that only one of several replicas may do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ return 0
 
 
 class Locks:
-    """Verbs on locks. All raise StoreUnavailable when Redis is away."""
+    """Operations on locks. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -36,16 +36,18 @@ class Locks:
         self._release = client.redis.register_script(_RELEASE)
 
     def acquire(self, name: str, owner: str, ttl_ms: int) -> int | None:
-        """A fencing token (rising with every new owner), None while another owner holds the lock. Asking again renews."""
+        """Acquire or renew a lock; return its fencing token, which rises with each new owner. None while another owner
+        holds the lock.
+        """
         with self._client.calling():
             token = self._acquire(keys=[keys.lock(name), keys.FENCES], args=[owner, ttl_ms, name])
         return None if token is None else values.number(token, keys.FENCES)
 
     def newest(self, name: str) -> int:
-        """The token of the newest owner; who has another one is its owner no more."""
+        """Return the token of the newest owner; an owner with another token has lost the lock."""
         return values.number(self._client.call("hget", keys.FENCES, name), keys.FENCES)
 
     def release(self, name: str, owner: str) -> bool:
-        """Gives the lock back; whether it was this owner's."""
+        """Release the lock; return whether this owner held it."""
         with self._client.calling():
             return bool(self._release(keys=[keys.lock(name)], args=[owner]))

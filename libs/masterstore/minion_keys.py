@@ -1,4 +1,4 @@
-"""Minion keys, each in one state (protocol section 4.3)."""
+"""Public keys of minions, each in one state. Source: docs/protocol.md#sign-in-decisions"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ return redis.call('INCR', KEYS[1])
 
 
 class MinionKeys:
-    """Verbs on keys. All raise StoreUnavailable when Redis is away."""
+    """Operations on minion keys. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class MinionKeys:
         self._ids: tuple[bytes | None, tuple[str, ...]] | None = None
 
     def state_of(self, minion: str) -> tuple[str, str] | None:
-        """State and PEM of a minion's key. An accepted or pending key stands before a denied one of the same id."""
+        """Return (state, PEM) of a minion's key, or None. A denied key is returned only if the id has no other key."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for state in STATES:
@@ -50,8 +50,10 @@ class MinionKeys:
         return None
 
     def store(self, minion: str, pem: str, state: str) -> None:
-        """Puts the key into a state, out of every other. A denied key stands beside the one that is in force, until it is
-        itself put into another state."""
+        """Store a key in a state and remove it from every other state.
+
+        A denied key is kept beside the key that is in force, until it is moved to another state.
+        """
         if state == "denied":
             with self._client.calling() as server:
                 server.hset(keys.minion_keys(state), minion, pem)
@@ -60,7 +62,7 @@ class MinionKeys:
         self._moved(minion, pem, 2 + STATES.index(state))
 
     def delete(self, minion: str, state: str = "") -> None:
-        """Forgets the minion's key in one state, or (without one) in all."""
+        """Delete the minion's key in one state, or in all states."""
         with self._client.calling() as server:
             pipe = server.pipeline()
             for name in [state] if state else STATES:
@@ -70,23 +72,23 @@ class MinionKeys:
         self._forget(minion)
 
     def pems(self, state: str, minions: Sequence[str]) -> dict[str, str]:
-        """{minion: PEM} of those that have a key in this state."""
+        """Return {minion id: PEM} of the given minions that have a key in this state."""
         found = self._client.call("hmget", keys.minion_keys(state), list(minions)) if minions else []
         return {minion: text(pem) for minion, pem in zip(minions, found, strict=True) if pem is not None}
 
     def ids(self, state: str) -> list[str]:
-        """Ids in a state, sorted."""
+        """Return the ids with a key in this state, sorted."""
         return sorted(text(name) for name in self._client.call("hkeys", keys.minion_keys(state)))
 
     def accepted(self) -> tuple[str, ...]:
-        """Ids of accepted keys, sorted. Read anew when some key changed."""
+        """Return the ids with an accepted key, sorted. They are read from Redis again only after a change of any key."""
         version = self._client.call("get", keys.KEYS_VERSION)
         if self._ids is None or version is None or self._ids[0] != version:
             self._ids = (version, tuple(self.ids("accepted")))
         return self._ids[1]
 
     def all(self) -> dict[str, list[str]]:
-        """Ids by state, sorted."""
+        """Return {state: ids}, sorted."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for state in STATES:
@@ -95,7 +97,7 @@ class MinionKeys:
         return {state: sorted(text(name) for name in names) for state, names in zip(STATES, found, strict=True)}
 
     def pem(self, minion: str) -> str | None:
-        """The accepted key of a minion. What another worker took back is seen within half a second."""
+        """Return the accepted key of a minion, or None. A change by another worker is noticed within half a second."""
         now = time.monotonic()
         if now - self._looked > _BELIEVED:
             version = self._client.call("get", keys.KEYS_VERSION)

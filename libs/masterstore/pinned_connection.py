@@ -1,9 +1,10 @@
-"""A Redis whose commands go over one connection that is kept, instead of one borrowed from the pool for each.
+"""A Redis client that sends its commands over one pinned connection, instead of borrowing one from the pool for each
+command.
 
-Borrowing costs more than the command does: redis-py locks, counts and looks whether a byte is there that ought not to be. A worker
-sends its commands one after the other and nobody else has its connection, so it need not. What is kept here is only who uses it
-when, and how texts and numbers are packed, which redis-py does for any kind of value and in pieces: connecting, retrying, timeouts
-and reading are redis-py's, and so is everything that is no plain command.
+Borrowing costs more than the command itself: redis-py locks, counts, and checks the socket for unexpected bytes. A
+worker sends its commands one after the other on a connection of its own, so none of that is needed. This module only
+adds who uses the connection when, and a fast encoding of text and numbers. Connecting, retries, timeouts, parsing, and
+everything but plain commands are redis-py's.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _COPIED = 6000
 
 
 def packed(arguments: Sequence[Any]) -> bytes | None:
-    """A command as Redis reads it; None for what redis-py is to pack: large values, other kinds, names of two words."""
+    """Return a command in Redis' protocol; None if redis-py has to encode it: large values, other types, command names
+    of two words.
+    """
     parts = [b"*%d\r\n" % len(arguments)]
     for value in arguments:
         kind = type(value)
@@ -39,7 +42,9 @@ def packed(arguments: Sequence[Any]) -> bytes | None:
 
 
 class PinnedRedis(redis.Redis):
-    """For the thread that comes first; who comes while it is in use borrows from the pool, as ever. Safe after a fork."""
+    """Redis client with a pinned connection for one thread at a time; other threads borrow from the pool meanwhile.
+    Safe after a fork.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -48,7 +53,7 @@ class PinnedRedis(redis.Redis):
         self._kept: tuple[int, Any] | None = None
 
     def execute_command(self, *arguments: Any, **options: Any) -> Any:
-        """The answer to a command. Raises what redis-py raises."""
+        """Send a command and return its answer. Raises redis-py's errors."""
         if not self._one_at_a_time.acquire(blocking=False):
             # Also in a child that was forked while another thread of its parent had it.
             return super().execute_command(*arguments, **options)  # type: ignore[no-untyped-call]
@@ -58,11 +63,11 @@ class PinnedRedis(redis.Redis):
             self._one_at_a_time.release()
 
     def register_script(self, script: str) -> PinnedScript:  # type: ignore[override]
-        """The script, to be called; Redis is not asked yet."""
+        """Return a callable for a Lua script; nothing is sent to Redis yet."""
         return PinnedScript(self, script)
 
     def disconnect_idle(self) -> None:
-        """Connections that nobody uses now are made anew when they are needed."""
+        """Close the connections that are not in use; they are opened again when needed."""
         self.connection_pool.disconnect(inuse_connections=False)
         if not self._one_at_a_time.acquire(blocking=False):
             return
@@ -102,7 +107,7 @@ class PinnedRedis(redis.Redis):
 
 
 class PinnedScript:
-    """A script that is called by its digest, and by its text where Redis does not know it (any more)."""
+    """A Lua script, called by its digest, or by its text if Redis does not know the digest."""
 
     def __init__(self, server: PinnedRedis, script: str) -> None:
         self._server = server
@@ -110,7 +115,7 @@ class PinnedScript:
         self.sha = hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, keys: Sequence[str] = (), args: Iterable[Any] = ()) -> Any:
-        """What it answers. Raises what redis-py raises."""
+        """Run the script and return its answer. Raises redis-py's errors."""
         given = (len(keys), *keys, *args)
         try:
             return self._server.execute_command("EVALSHA", self.sha, *given)

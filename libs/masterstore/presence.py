@@ -1,4 +1,4 @@
-"""When the master last heard of each minion."""
+"""When the master last got a message from each minion."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('SISMEMBER', KEYS[3], A
 
 
 class Presence:
-    """Verbs on presence. All raise StoreUnavailable when Redis is away."""
+    """Operations on presence. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._arrived = client.redis.register_script(_ARRIVED)
 
     def seen(self, minion: str, now_ms: int) -> None:
-        """A minion spoke."""
+        """Record that a minion sent a message. ``now_ms``: milliseconds since 1970."""
         self._client.call("zadd", keys.SEEN, {minion: now_ms}, gt=True)
 
     def arrived(self, minion: str, now_ms: int) -> bool:
-        """A minion spoke; in the same round trip whether jobs wait for it, and it is one that cannot ask for them."""
+        """Record that a minion sent a message; return whether jobs wait for it that it cannot ask for itself (a stock
+        minion).
+        """
         with self._client.calling():
             return bool(self._arrived(keys=[keys.SEEN, keys.waiting_of(minion), keys.SIGNERS], args=[minion, now_ms]))
 
     def forget(self, minion: str) -> None:
-        """There is no such minion any more."""
+        """Delete a minion that no longer exists."""
         self._client.call("zrem", keys.SEEN, minion)
 
     def last_seen(self, minions: Sequence[str]) -> dict[str, int]:
-        """{minion: milliseconds since 1970} of those that ever spoke."""
+        """Return {minion id: milliseconds since 1970} of the given minions that ever sent a message."""
         scores = self._client.call("zmscore", keys.SEEN, list(minions)) if minions else []
         seen = zip(minions, scores, strict=True)
         return {name: values.number(score, keys.SEEN) for name, score in seen if score is not None}
 
     def present(self, since_ms: int) -> set[str]:
-        """Minions that spoke since then."""
+        """Return the ids of minions that sent a message since ``since_ms``."""
         return {text(name) for name in self._client.call("zrangebyscore", keys.SEEN, since_ms, "+inf")}

@@ -1,4 +1,4 @@
-"""The stream of publications: every publisher reads it, each at its own pace."""
+"""The Redis stream of publications; each publisher reads it independently."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ _CURSOR = re.compile(r"(?P<ms>\d{1,18})-\d{1,18}")
 
 
 class Publications:
-    """Verbs on the stream. All raise StoreUnavailable when Redis is away."""
+    """Operations on the stream. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, Any] | StoreCorrupt]]:
-        """Entries after a stream id, oldest first; waits up to ``block_ms`` for the first one.
+        """Return (stream id, load) of entries after a stream id, oldest first; wait up to ``block_ms`` for the first
+        one.
 
-        One that cannot be read comes as the error that says why: who follows must be able to go on behind it.
+        An entry that cannot be parsed has its StoreCorrupt error in place of the load, so that the reader can skip it.
         """
         deadline = time.monotonic() + block_ms / 1000
         # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
@@ -39,30 +40,32 @@ class Publications:
         return [_entry_or_fault(entry) for _, entries in answer or () for entry in entries]
 
     def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, Any]]]:
-        """Entries that are not older than ``ms`` (milliseconds since 1970). Raises StoreCorrupt."""
+        """Return (stream id, load) of entries since ``ms`` (milliseconds since 1970). Raises StoreCorrupt."""
         return [_entry(entry) for entry in self._client.call("xrange", keys.PUBLICATIONS, min=f"{ms}-0", count=count)]
 
     def last_id(self) -> str:
-        """Id of the newest entry."""
+        """Return the id of the newest entry; BEGINNING if there is none."""
         newest = self._client.call("xrevrange", keys.PUBLICATIONS, count=1)
         return text(newest[0][0]) if newest else BEGINNING
 
     def cursor(self, publisher: str) -> str | None:
-        """What this publisher sent last; None when it never sent anything, or another hand wrote something else there."""
+        """Return the stream id that this publisher sent last; None if there is none or it is malformed."""
         saved = self._client.call("hget", keys.CURSORS, publisher)
         cursor = text(saved or b"")
         return cursor if _CURSOR.fullmatch(cursor) else None
 
     def save_cursors(self, publishers: Sequence[str], stream_id: str) -> None:
-        """Remembers what was sent last under these names."""
+        """Store the stream id that was sent last under these publishers' names."""
         self._client.call("hset", keys.CURSORS, mapping=dict.fromkeys(publishers, stream_id))
 
     def give_sign(self, publisher: str, now_ms: int) -> None:
-        """This publisher lives."""
+        """Record that this publisher lives. ``now_ms``: milliseconds since 1970."""
         self._client.call("hset", keys.PUBLISHER_SIGNS, publisher, now_ms)
 
     def forget_cursors(self, before_ms: int, but: str) -> list[str]:
-        """Drops what is known of publishers (except ``but``) of whom nothing was heard since then; their names, sorted."""
+        """Delete the cursors of publishers that gave no sign of life since ``before_ms``, except ``but``; return their
+        names, sorted.
+        """
         saved = {text(name): text(value) for name, value in self._client.call("hgetall", keys.CURSORS).items()}
         signs = {text(name): text(value) for name, value in self._client.call("hgetall", keys.PUBLISHER_SIGNS).items()}
         last = {name: max(_sent_at(saved.get(name, "")), _number(signs.get(name, ""))) for name in saved | signs}
@@ -74,7 +77,7 @@ class Publications:
 
 
 def _sent_at(cursor: str) -> int:
-    """Milliseconds since 1970 of what was sent last; 0 for what is no cursor."""
+    """Return the time in a cursor, milliseconds since 1970; 0 if it is malformed."""
     found = _CURSOR.fullmatch(cursor)
     return int(found["ms"]) if found else 0
 

@@ -1,13 +1,14 @@
-"""redis-py, as far as a master needs it: import its names from here.
+"""The parts of redis-py that a master needs. Import redis-py's names from here.
 
-``import redis`` loads two clients (of threads and of asyncio), clusters, notifications and, where they are installed, asyncio and
-OpenTelemetry's SDK: 14 MB in each role, a third of a second at each start. A master speaks to one Redis by one client. So the
-packages ``redis`` and ``redis.asyncio`` are put up without what their ``__init__`` imports, and what only those other parts use
-is stood in for while ``redis.client`` and ``redis.sentinel`` are imported: 5 MB.
+``import redis`` loads two clients (threads and asyncio), clusters, notifications and, if installed, OpenTelemetry's
+SDK: 14 MB in each role and a third of a second at each start. A master uses one client. So this module registers the
+packages ``redis`` and ``redis.asyncio`` without running their ``__init__``, and puts stand-ins in place of modules that
+only the other parts use, while ``redis.client`` and ``redis.sentinel`` are imported. That takes 5 MB.
 
-Nothing is lost by that. Whoever asks ``redis`` for a name that is not there yet (a user's runner: ``redis.RedisCluster``) makes
-it whole first, the same modules with all their names. What was stood in for is imported when something in it is used. Where
-redis-py cannot be imported in this way (a version that does more at import), or is imported already, it is imported as always.
+Nothing is missing afterwards: the first access to another name of ``redis`` (for example ``redis.RedisCluster`` in a
+user's runner) imports everything into the same module objects. A stand-in imports its module when it is used. If
+redis-py is imported already, or a version cannot be imported in this way, it is imported normally. Source:
+docs/decisions/0012-redis-py-in-part.md
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _SHARED = threading.RLock()
 
 
 class _Package(ModuleType):
-    """A package whose ``__init__`` runs when a name is asked for that is not there."""
+    """A package whose ``__init__`` runs at the first access to a name that is missing."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__version__", "__all__"):
@@ -58,11 +59,11 @@ class _Package(ModuleType):
 
 
 class _Name(Exception):
-    """Stands for something that is imported by name; an exception, for that may be meant to be caught."""
+    """Placeholder for an imported name; an exception class, because the name may be used in an ``except`` clause."""
 
 
 class _StandIn(ModuleType):
-    """Gives a name for a name while redis-py is imported; afterwards it is the module that it stands for."""
+    """Module that creates placeholder names while redis-py is imported; afterwards it forwards to the real module."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -78,7 +79,7 @@ class _StandIn(ModuleType):
 
 
 def _complete() -> None:
-    """Makes redis-py whole, in the modules that are there."""
+    """Run the ``__init__`` of redis-py's packages and replace the placeholders in their modules."""
     packages = [sys.modules[name] for name in _PACKAGES]
     for package in packages:
         vars(package)["_runs"] = True
@@ -99,7 +100,7 @@ def _complete() -> None:
 
 
 def _spared() -> None:
-    """Imports what a master uses of redis-py, and no more."""
+    """Import only the modules of redis-py that a master uses."""
     found = importlib.util.find_spec("redis")
     if found is None or found.origin is None:
         return
@@ -130,7 +131,7 @@ def _put_up(name: str) -> None:
 
 @contextlib.contextmanager
 def _stand_ins(origin: str) -> Iterator[None]:
-    """Other modules are as they were when this ends."""
+    """Put stand-ins into ``sys.modules`` for the duration of the context."""
     there = {name for name in _STOOD_IN if importlib.util.find_spec(name.partition(".")[0]) is not None}
     made = {name: _StandIn(name) for name in _STOOD_IN if name in there and name not in sys.modules}
     for name, module in made.items():
@@ -158,7 +159,7 @@ class _Version:
         self._beside = origin.parent.parent
 
     def __call__(self, name: str) -> str:
-        """Raises LookupError where the package was not installed as packages are."""
+        """Return the version in the name of the package's dist-info directory. Raises LookupError if there is none."""
         for path in self._beside.glob(f"{name}-*.dist-info"):
             return path.name.removesuffix(".dist-info").partition("-")[2]
         raise LookupError(name)

@@ -1,11 +1,11 @@
-"""Scripts that take in results: the return of a minion, and a job that was not published and has ended.
+"""Lua scripts that store results: a minion's return, and a job that was not published and has ended.
 
-A fleet asks for RETURN more often than for all others. Most of what it costs are its calls of Redis, 0.5 to 2.5 microseconds
-each: it leaves out what an earlier step has done, reads the fields that it needs and no others, and makes its names itself, which
-is cheaper than sending them. docs/jobs.md says how it compares with plain Redis.
+RETURN runs more often than all other scripts together. Most of its cost are its Redis calls, 0.5 to 2.5 microseconds
+each. So it skips what an earlier step has done, reads only the fields that it needs, and builds key names itself, which
+is cheaper than sending them. docs/jobs.md compares it with plain Redis commands.
 
-An event that somebody wants to read later is kept in the same step as the result that it tells of. Whatever ends in the middle, a
-result has its event, and one only: the return that comes first has it.
+The event of a result is stored in the same step as the result, and only by the first return, so each result has exactly
+one event.
 """
 
 from __future__ import annotations

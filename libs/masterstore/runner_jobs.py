@@ -1,7 +1,7 @@
-"""Jobs of runners: recorded when they begin, ended once, and missed when their process is gone without a word.
+"""Jobs of runners: recorded at their start, ended once, and given up if the runner's process dies.
 
-A runner gives a sign of life while it works. Who looks after them (its worker, maintenance) ends those that died, so that nobody
-waits for a result that nobody makes. Times are Redis's own: workers may be on machines with other clocks.
+A runner sends signs of life while it works. Its worker and the role maintenance end jobs without signs, so that nobody
+waits for them. Times are Redis' own, because workers may run on machines with different clocks.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ return found
 
 
 class RunnerJobs:
-    """Verbs on runners' jobs. All raise StoreUnavailable when Redis is away."""
+    """Operations on runners' jobs. All raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, jobs: Jobs) -> None:
         self._client = client
@@ -72,9 +72,9 @@ class RunnerJobs:
         self._begin, self._alive, self._silent = map(register, (_BEGIN, _ALIVE, _SILENT))
 
     def begin(self, request_id: str, load: Mapping[str, Any], master: str, *, ttl: int) -> str:
-        """Records a runner's job; the JID of the request: the load's own, or the one that it got when it was sent before.
+        """Record a runner's job; return its JID, or the JID that an earlier request with this ``request_id`` got.
 
-        It is not among the newest jobs before it ends: it would find itself when it asks for them.
+        The job is added to the list of recent jobs only at its end, so that it does not find itself. ``ttl``: seconds.
         """
         jid = str(load["jid"])
         names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.RUNNERS]
@@ -83,7 +83,7 @@ class RunnerJobs:
             return text(self._begin(keys=names, args=[*arguments, str(load.get("fun", "")), jid_ms(jid)]))
 
     def drop(self, request_id: str, jid: str) -> None:
-        """Forgets a job that came to nothing under this JID, so that the request may be sent again."""
+        """Delete a job that could not be started, so that the request may be sent again."""
         known = self._client.call("get", keys.request(request_id))
         names = [keys.load(jid), keys.job(jid), keys.job_minions(jid)]
         if known is not None and text(known) == jid:
@@ -95,12 +95,16 @@ class RunnerJobs:
             pipe.execute()
 
     def alive(self, jid: str, where: str) -> bool:
-        """A sign of life; False when the job has ended, or was given up. ``where``: the process, for those who miss it."""
+        """Record a sign of life; return False if the job has ended or was given up. ``where``: host and process, for
+        operators.
+        """
         with self._client.calling():
             return bool(self._alive(keys=[keys.RUNNERS, keys.job(jid)], args=[jid, where]))
 
     def silent(self, for_ms: int) -> dict[str, int]:
-        """{JID: milliseconds since 1970 of its last sign} of runners that gave none for so many milliseconds."""
+        """Return {JID: last sign of life, milliseconds since 1970} of runners that sent no sign for ``for_ms``
+        milliseconds.
+        """
         with self._client.calling():
             found = self._silent(keys=[keys.RUNNERS], args=[for_ms])
         return {text(jid): int(float(text(sign))) for jid, sign in zip(found[::2], found[1::2], strict=True)}
@@ -108,26 +112,26 @@ class RunnerJobs:
     def end(
         self, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int, event: bytes = b"", events_kept: int = 0
     ) -> bool:
-        """Keeps the result, ``ret`` with id, return, success, retcode; False when the job had one already, which stays.
+        """Store the result of a runner; return False if the job has a result already, which stays.
 
-        ``event`` and ``events_kept`` as for ``Jobs.record_return``.
+        ``ret`` has id, return, success and retcode. ``event`` and ``events_kept`` as for ``Jobs.record_return``.
         """
         return self._jobs.store_external(str(load["jid"]), load, ret, ttl=ttl, event=event, events_kept=events_kept)
 
     def running(self) -> dict[str, dict[str, Any]]:
-        """{JID: load, and ``where`` of the process} of runners that work."""
+        """Return {JID: load with ``where``} of the running runners."""
         jids = [text(jid) for jid in self._client.call("zrange", keys.RUNNERS, 0, _SHOWN)]
         return {jid: (self._jobs.load(jid) or {}) | {"where": self._jobs.meta(jid).get("where", "")} for jid in jids}
 
     def orders(self, jid: str) -> dict[str, dict[str, Any]]:
-        """What an orchestration is told: {ID of a state: order}."""
+        """Return {state ID: order} of the operators' orders to an orchestration."""
         name = keys.orders(jid)
         return {
             text(state): values.loads_map(order, name) for state, order in self._client.call("hgetall", name).items()
         }
 
     def tell(self, jid: str, state: str, order: Mapping[str, Any], *, ttl: int) -> None:
-        """Tells an orchestration something about a state, beside what it was told before."""
+        """Add an order to an orchestration about a state, merged with an earlier order about the same state."""
         name = keys.orders(jid)
         told = self.orders(jid).get(state, {})
         with self._client.calling() as server:
@@ -137,14 +141,16 @@ class RunnerJobs:
             pipe.execute()
 
     def take_back(self, jid: str, state: str | None = None) -> None:
-        """Takes back what an orchestration was told about a state, or everything."""
+        """Delete the order about a state, or all orders."""
         if state is None:
             self._client.call("delete", keys.orders(jid))
         else:
             self._client.call("hdel", keys.orders(jid), state)
 
     def lose(self, jid: str, why: str, *, ttl: int) -> dict[str, Any] | None:
-        """Ends the job of a runner that died; ``why`` is what it returned. What listeners are to hear; None: it had a result."""
+        """End the job of a runner that died, with ``why`` in its return; return the data of its event, or None if it
+        has a result.
+        """
         load = self._jobs.load(jid) or {"jid": jid}
         fun, where = str(load.get("fun", "runner.unknown")), self._jobs.meta(jid).get("where", "")
         said = (

@@ -1,4 +1,4 @@
-"""Which version of the table of keys Redis is of."""
+"""Version of the table of Redis keys."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from masterstore.errors import StoreCorrupt
 
 
 class Schema:
-    """Verbs on the version. All raise StoreUnavailable when Redis is away, StoreCorrupt for a version that is no number."""
+    """Operations on the version. All raise StoreUnavailable if Redis does not answer, StoreCorrupt if the version is
+    not a number.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def version(self) -> int | None:
-        """The version that Redis says it is of; None where nobody said."""
+        """Return the version that is stored in Redis; None if there is none."""
         said = self._client.call("get", keys.SCHEMA)
         if said is None:
             return None
@@ -24,9 +26,8 @@ class Schema:
             raise StoreCorrupt(keys.SCHEMA, f"{text(said)!r} is no number") from error
 
     def begin(self) -> int:
-        """The version that Redis is of.
-
-        A new Redis says from now on that it is of this version; one that has jobs and says nothing is of the first.
+        """Return the version of the data; store the current version in an empty Redis. Data without a version has
+        version 1.
         """
         said = self.version()
         if said is not None:
@@ -37,5 +38,5 @@ class Schema:
         return keys.SCHEMA_VERSION
 
     def say(self) -> None:
-        """Everything is of this version now."""
+        """Store the current version."""
         self._client.call("set", keys.SCHEMA, keys.SCHEMA_VERSION)

@@ -1,4 +1,4 @@
-"""All that a sign-in asks of the store, in one round trip: a storm of them is bounded by it."""
+"""Everything that a sign-in reads from the store, in one round trip, so that many sign-ins at once stay cheap."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ return '0 0 0 ' .. known
 
 @dataclass(frozen=True, slots=True)
 class SignInFacts:
-    """What the store knows of a minion that signs in."""
+    """What the store knows about a minion that signs in."""
 
     #: State and PEM of its key, None for a minion that was never heard of. As ``MinionKeys.state_of``.
     stored: tuple[str, str] | None
@@ -64,14 +64,16 @@ class SignInFacts:
 
 
 class SignIns:
-    """Raises StoreUnavailable when Redis is away, StoreCorrupt."""
+    """Operations for sign-ins. All raise StoreUnavailable if Redis does not answer, StoreCorrupt for malformed data."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._begin = client.redis.register_script(_BEGIN)
 
     def begin(self, minion: str, pem: str, now_ms: int) -> SignInFacts:
-        """Looks the minion up that brings this key (cleaned PEM)."""
+        """Return what is known about a minion that offers this key. ``pem``: in the form of ``keys.clean_pem``;
+        ``now_ms``: since 1970.
+        """
         names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS]
         names += map(keys.minion_keys, STATES)
         with self._client.calling():
@@ -83,9 +85,10 @@ class SignIns:
         return SignInFacts(known, epochs_of(epochs), same and state == 1, waited_for == b"1")
 
     def of_stock(self) -> dict[str, int]:
-        """Stock minions that signed in within the last minute -> when, milliseconds of Redis' clock, as ids of streams.
+        """Return {stock minion id: time of its last sign-in} of the last minute, milliseconds of Redis' clock as in
+        stream ids.
 
-        None where another hand wrote under that name, which is reported. Raises StoreUnavailable.
+        Empty if the key in Redis is malformed, which is reported as a fault. Raises StoreUnavailable.
         """
         try:
             found = self._client.call("zrange", keys.STOCK_SIGN_INS, 0, -1, withscores=True)

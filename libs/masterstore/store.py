@@ -1,4 +1,4 @@
-"""The master's memory: one object, one verb for each thing the master remembers."""
+"""Store: all operations on the master's data in Redis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from masterstore.sign_ins import SignIns
 
 
 class Store:
-    """All verbs over one Redis. Opening it does not connect; every verb raises StoreUnavailable while Redis is away."""
+    """Groups of operations over one Redis. Creating it does not connect; every operation raises StoreUnavailable if
+    Redis does not answer.
+    """
 
     def __init__(self, client: Client, durability: Durability = Durability()) -> None:  # noqa: B008 - it is frozen
         self._client = client
@@ -56,18 +58,21 @@ class Store:
         client_name: str,
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
     ) -> Store:
-        """A store behind any URL of ``masterstore.address``. ``timeout``: seconds for connecting and each answer.
+        """Return a store for a URL, see ``masterstore.address``. ``timeout``: seconds for connecting and for each
+        answer.
 
-        ``durability``: what publications and returns must have reached before they are acknowledged.
+        ``durability``: what must confirm publications and returns before they are acknowledged.
         """
         return cls(Client(url, timeout=timeout, client_name=client_name), durability)
 
     def ping(self) -> None:
-        """Raises StoreUnavailable unless Redis answers."""
+        """Raise StoreUnavailable unless Redis answers."""
         self._client.call("ping")
 
     def trouble(self) -> str | None:
-        """None while Redis answers, and can be as durable as asked for, else why not: what a role waits for at its start."""
+        """Return why a role cannot start: Redis does not answer, or cannot give the required durability; None if it can
+        start.
+        """
         try:
             self.ping()
             return trouble_with(self._client, self._durability)
@@ -75,7 +80,9 @@ class Store:
             return str(error)
 
     def unready(self) -> str | None:
-        """The same, and None only while Redis takes writes, too: what a probe says. A full one, or a replica, answers a ping."""
+        """As ``trouble``, and also return a reason if Redis refuses writes (full, or a replica). Used by readiness
+        probes.
+        """
         if why := self.trouble():
             return why
         try:

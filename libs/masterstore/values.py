@@ -1,7 +1,7 @@
-"""JSON as Salt's Redis returner writes it, with a way for what JSON does not know.
+"""JSON as Salt's Redis returner writes it, extended for values that JSON does not have.
 
-bytes that are UTF-8 become text; other bytes ``{"__bytes__": base64}``, and bytes again when they are read; sets lists; times
-their ISO form; anything else its text.
+Bytes that are UTF-8 become text; other bytes become ``{"__bytes__": base64}`` and are bytes again after reading. Sets
+become lists, times their ISO form, other objects their ``str()``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _MARK = "__bytes__"
 
 
 def dumps(value: Any) -> str:
-    """JSON text, always encodable. Raises StoreError for what nests too deeply (or contains itself)."""
+    """Return JSON text that can be encoded as UTF-8. Raises StoreError for a value that is nested too deeply or
+    contains itself.
+    """
     try:
         try:
             packed = _ENCODE(value)
@@ -31,7 +33,7 @@ def dumps(value: Any) -> str:
 
 
 def loads(data: bytes | str, key: str) -> Any:
-    """The value of JSON text; StoreCorrupt names ``key``."""
+    """Parse JSON. Raises StoreCorrupt, which names ``key``."""
     try:
         # A look at the text is cheaper than one at each of its maps.
         marked = (_MARK.encode() if isinstance(data, bytes) else _MARK) in data  # type: ignore[operator]
@@ -41,7 +43,7 @@ def loads(data: bytes | str, key: str) -> Any:
 
 
 def loads_map(data: bytes | str, key: str) -> dict[str, Any]:
-    """The value of JSON text that must be a map; StoreCorrupt names ``key``."""
+    """Parse JSON that must be a map. Raises StoreCorrupt, which names ``key``."""
     value = loads(data, key)
     if not isinstance(value, dict):
         raise StoreCorrupt(key, f"a {type(value).__name__}, not a map")
@@ -49,7 +51,7 @@ def loads_map(data: bytes | str, key: str) -> dict[str, Any]:
 
 
 def number(data: bytes | str | float | None, key: str) -> int:
-    """A whole number that Redis holds, 0 for what is missing; StoreCorrupt names ``key``."""
+    """Return a whole number read from Redis; 0 for a missing one. Raises StoreCorrupt, which names ``key``."""
     try:
         return int(data or 0)
     except (ValueError, OverflowError) as error:
@@ -57,7 +59,7 @@ def number(data: bytes | str | float | None, key: str) -> int:
 
 
 def _revived(found: dict[str, Any]) -> Any:
-    """The bytes that a map stands for; any other map as it is."""
+    """Return the bytes that a map encodes, or the map itself."""
     if found.keys() != {_MARK}:
         return found
     try:
@@ -67,7 +69,7 @@ def _revived(found: dict[str, Any]) -> Any:
 
 
 def _encodable(packed: str) -> bool:
-    """False for a text with lone surrogates, which are then kept as escapes."""
+    """Return whether the text can be encoded: it contains no lone surrogates."""
     try:
         packed.encode()
     except UnicodeEncodeError:
@@ -89,7 +91,7 @@ def _fallback(value: Any) -> Any:
 
 
 def _portable(value: Any) -> Any:
-    """A copy whose map keys are text: JSON has no others."""
+    """Return a copy whose map keys are all text, as JSON requires."""
     if isinstance(value, Mapping):
         return {key if isinstance(key, str) else str(_fallback(key)): _portable(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

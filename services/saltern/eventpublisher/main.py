@@ -1,7 +1,9 @@
-"""The event publisher: what comes in on 4512 goes out on 4513 to whoever subscribed to a prefix of its tag.
+"""The role eventpublisher: forwards events from port 4512 to all subscribers of port 4513 whose prefix matches the tag.
 
-Subscriptions to ``PROBE`` topics are echoed, so that a subscriber knows when it is heard (see ``kit.bus``). A listener that
-reads too slowly loses events beyond its queue; nobody waits for it.
+A subscription to a topic that begins with PROBE is echoed, so that a subscriber knows when its subscription is in force
+(see ``kit.links.event_bus``). A subscriber that reads too slowly loses the events that exceed its queue.
+
+Source: docs/execution.md#event-publisher
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ def _loop(role: Role) -> None:
 
 
 def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -> None:
-    """Ends all connections of listeners: libzmq has no way to end one. Who is still known is back within a moment."""
+    """Close all subscribers' connections; libzmq cannot close a single one. Subscribers with a known key reconnect
+    within a moment.
+    """
     role.log.warning("listeners connect anew: %s may not listen any more", ", ".join(sorted(gone)))
     endpoint = pub.get_string(zmq.LAST_ENDPOINT)
     pub.unbind(endpoint)
@@ -109,7 +113,7 @@ def _forward(role: Role, pull: zmq.Socket[bytes], pub: zmq.Socket[bytes]) -> Non
 
 
 def _send(role: Role, pub: zmq.Socket[bytes], frame: bytes) -> None:
-    """To everybody who has room. Who has none loses it: nobody waits for a slow listener."""
+    """Send an event to every subscriber whose queue has room; a subscriber with a full queue loses it."""
     try:
         pub.send(frame, zmq.NOBLOCK)
     except zmq.Again:
@@ -120,11 +124,13 @@ def _send(role: Role, pub: zmq.Socket[bytes], frame: bytes) -> None:
 
 
 def _prefix(frame: bytes) -> str:
-    """``job`` of ``salt/job/...``; ``other`` for tags that are not Salt's own, so that labels stay few."""
+    """Return the metrics label of an event: the second part of a tag ``salt/...``, or ``other``, so that there are few
+    labels.
+    """
     parts = frame.partition(b"\n\n")[0].split(b"/", 2)
     return parts[1].decode() if len(parts) > 1 and parts[0] == b"salt" and parts[1] in _PREFIXES else "other"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``saltern eventpublisher``."""
+    """Run ``saltern eventpublisher`` and return its exit code."""
     return run_role("eventpublisher", _loop, argv)

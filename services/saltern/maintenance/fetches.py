@@ -1,5 +1,6 @@
-"""Fetches of Git remotes, and updates of users' backends, beside maintenance's loop: who is slow holds up neither the loop nor
-the lock of its replica."""
+"""Fetches of Git remotes and updates of users' fileserver backends in threads, so that a slow server does not block
+maintenance.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _LOG = logging.getLogger("saltern.maintenance")
 
 @dataclass
 class Fetches:
-    """The remotes, when each is due, and the one round of fetches that may be going on."""
+    """Git remotes, when each is due, and the round of fetches in progress; there is at most one."""
 
     mirrors: Sequence[Mirror]
     #: What fetches; it may take minutes.
@@ -30,7 +31,9 @@ class Fetches:
     _round_running: bool = False
 
     def poll(self, now: float) -> list[Update]:
-        """What came of the last round, if it has ended; starts the next with remotes that are due. Seconds of one clock."""
+        """Return the results of the last round if it has ended, and start the next round. ``now``: seconds of a
+        monotonic clock.
+        """
         ended: list[Update] = []
         if self._round_running:
             try:
@@ -57,13 +60,13 @@ class Fetches:
 
 @dataclass
 class BackendUpdates:
-    """Users' backends of the file server, which are brought up to date in turn, one round at a time."""
+    """Users' fileserver backends, updated one after the other in a thread, one round at a time."""
 
     backends: Sequence[UserFiles]
     _round: threading.Thread | None = None
 
     def start_round(self) -> None:
-        """Starts a round, unless one goes on."""
+        """Start a round unless one is in progress."""
         if self.backends and (self._round is None or not self._round.is_alive()):
             self._round = threading.Thread(target=self._work, name="backends", daemon=True)
             self._round.start()

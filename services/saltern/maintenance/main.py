@@ -1,4 +1,8 @@
-"""Maintenance: what has to happen by the clock. One row a task; of several replicas the one with the lock does the work."""
+"""The role maintenance: periodic tasks of the master. TASKS has one row for each; of several replicas the one with the
+lock runs them.
+
+Source: docs/execution.md#maintenance
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,7 @@ _UNCACHED_MS = 300_000
 
 @dataclass
 class MaintenanceContext:
-    """What tasks work with."""
+    """Objects and state that the tasks use."""
 
     role: Role
     store: Store
@@ -95,7 +99,9 @@ class Task:
 
 
 def rotate_keys(context: MaintenanceContext) -> None:
-    """Starts a new epoch of publication or session keys when the old one is over. Minions notice by themselves (section 9)."""
+    """Start a new epoch of publication keys or session keys when the old one is over. Source:
+    docs/protocol.md#key-rotation
+    """
     options, now = context.role.options, time.time()
     epochs = context.store.epochs.current()
     fence = (_LOCK, context.token)
@@ -111,7 +117,9 @@ def rotate_keys(context: MaintenanceContext) -> None:
 
 
 def expire_jobs(context: MaintenanceContext) -> None:
-    """Trims indexes of jobs whose time to live is over (Redis itself drops the jobs), and holds the cache to its budget."""
+    """Remove expired jobs from the indexes (Redis deletes the jobs themselves), and keep the job cache within
+    ``job_cache_bytes``.
+    """
     options, log, budget, now_ms = (
         context.role.options,
         context.role.log,
@@ -139,7 +147,7 @@ def expire_jobs(context: MaintenanceContext) -> None:
 
 
 def check_schema(context: MaintenanceContext) -> None:
-    """Says which version of the keys Redis is of, and what to do about another than this."""
+    """Log an error or a warning if the data in Redis has another schema version than this program."""
     said = context.store.schema.begin()
     if said < SCHEMA_VERSION:
         text = "Redis is of schema %d: jobs from before are not found by filters; `saltern store migrate` brings them to %d"
@@ -151,7 +159,7 @@ def check_schema(context: MaintenanceContext) -> None:
 
 
 def give_up_minions(context: MaintenanceContext) -> None:
-    """Gives up minions whose time for a job is over, and those that fell silent over one."""
+    """Mark minions as expired or lost for jobs whose time is over, or for which they fell silent."""
     now_ms = int(time.time() * 1000)
     settled = context.store.jobs.settle(now_ms, now_ms - _silence_ms(context.role.options))
     for state, count in (("expired", settled.expired), ("lost", settled.lost)):
@@ -161,12 +169,16 @@ def give_up_minions(context: MaintenanceContext) -> None:
 
 
 def _silence_ms(options: MasterOptions) -> int:
-    """Milliseconds of silence after which a minion that works on a job is lost: several of its signs would have come."""
+    """Return the milliseconds of silence after which a minion that works on a job is lost: several of its signs are
+    missing then.
+    """
     return max(_SILENT_WINDOWS * options.presence_window, _SHORTEST_SILENCE) * 1000
 
 
 def end_lost_runners(context: MaintenanceContext) -> None:
-    """Ends jobs of runners that died with their worker. Twice silent: while Redis was away nobody could give a sign."""
+    """End the jobs of runners that died. A runner must be silent in two rounds, because no signs arrive while Redis is
+    away.
+    """
     now = context.store.runner_jobs.silent(int(SILENT_AFTER * 1000))
     before, context.silent = context.silent, now
     why = f"nothing was heard of it for more than {SILENT_AFTER:g} seconds; its process was killed, or its machine is gone"
@@ -178,7 +190,7 @@ def end_lost_runners(context: MaintenanceContext) -> None:
 
 
 def start_scheduled(context: MaintenanceContext, due: Sequence[Due]) -> None:
-    """Starts runners whose time has come."""
+    """Start the runners of the master's schedule that are due."""
     for each in due:
         if context.store.locks.newest(_LOCK) != context.token:
             context.role.log.warning("%s of the schedule is left to whoever has the lock now", each.name)
@@ -193,7 +205,7 @@ def start_scheduled(context: MaintenanceContext, due: Sequence[Due]) -> None:
 
 
 def report_presence(context: MaintenanceContext) -> None:
-    """Fires who is present, and who came or went since the last round (protocol section 10.2)."""
+    """Fire events with the present minions and with changes since the last round. Source: docs/protocol.md#event-tags"""
     options = context.role.options
     now = frozenset(context.store.presence.present(int((time.time() - options.presence_window) * 1000)))
     before, context.present = context.present, now
@@ -206,7 +218,7 @@ def report_presence(context: MaintenanceContext) -> None:
 
 
 def fetch_remotes(context: MaintenanceContext) -> None:
-    """Tells what came of fetches of Git remotes, and starts those that are due."""
+    """Report finished fetches of Git remotes, and start those that are due."""
     log = context.role.log
     updates = context.fetches.poll(time.monotonic())
     for update in updates:
@@ -227,7 +239,7 @@ def fetch_remotes(context: MaintenanceContext) -> None:
 
 
 def report_roots_changes(context: MaintenanceContext) -> None:
-    """Fires what changed in file_roots, where somebody wants to know."""
+    """Fire an event with the changes in file_roots, if ``fileserver_events`` is on."""
     options = context.role.options
     if not options.fileserver_events or "roots" not in options.fileserver_backend:
         return
@@ -238,17 +250,17 @@ def report_roots_changes(context: MaintenanceContext) -> None:
 
 
 def update_backends(context: MaintenanceContext) -> None:
-    """Has users' backends of the file server bring themselves up to date."""
+    """Start updates of users' fileserver backends."""
     context.backends.start_round()
 
 
 def tidy_mirrors(context: MaintenanceContext) -> None:
-    """Removes what mirrors no longer need."""
+    """Delete data that Git mirrors no longer need."""
     tidy(context.role.options)
 
 
 def count_keys(context: MaintenanceContext) -> None:
-    """Measures minion keys by state."""
+    """Set the metric of minion keys by state."""
     for state, ids in context.store.minion_keys.all().items():
         context.role.metrics.minions.labels(state).set(len(ids))
 
@@ -270,13 +282,13 @@ TASKS: Mapping[str, Task] = {
 
 @dataclass
 class TaskSchedule:
-    """When each task is due; all times are of one monotonic clock."""
+    """When each task is due, in seconds of one monotonic clock."""
 
     options: MasterOptions
     due: dict[str, float] = field(default_factory=dict)
 
     def take(self, now: float) -> list[str]:
-        """Names of the tasks that are due; each is due again a period later."""
+        """Return the names of the tasks that are due, and schedule each again after its period."""
         names = [name for name in TASKS if self.due.get(name, now) <= now]
         for name in names:
             self.due[name] = now + TASKS[name].period(self.options)
@@ -284,7 +296,7 @@ class TaskSchedule:
 
 
 def run_due_tasks(context: MaintenanceContext, schedule: TaskSchedule, owner: str) -> None:
-    """One look at the clock: what is due is done by the replica that has the lock. Raises StoreError."""
+    """Run the tasks that are due, if this replica has the lock. Raises StoreError."""
     store = context.store
     token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
     due = list(context.scheduled.due(store.runner_jobs.running() if context.role.options.schedule else ()))
@@ -353,5 +365,5 @@ def _loop(role: Role) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``saltern maintenance``."""
+    """Run ``saltern maintenance`` and return its exit code."""
     return run_role("maintenance", _loop, argv)

@@ -1,7 +1,7 @@
-"""Runners that the master starts by the clock: the option ``schedule`` in its configuration.
+"""Runners that the master starts at set times: the option ``schedule`` of its configuration.
 
-Every replica looks at the clock, so that one that takes over knows what is due and what has been; the one with the lock
-starts them.
+Every replica evaluates the schedule, so that a replica that takes over knows what was due already; the one with the
+lock starts the runners.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Draw = Callable[[int, int], int]
 
 @dataclass(frozen=True)
 class Due:
-    """A runner to start."""
+    """A runner to start now."""
 
     name: str
     fun: str
@@ -37,7 +37,7 @@ class Due:
 
 @dataclass
 class _Entry:
-    """A job of the schedule, and how far it is."""
+    """A job of the schedule and its progress."""
 
     job: Job
     data: Mapping[str, Any]
@@ -47,12 +47,12 @@ class _Entry:
 
 
 def now() -> Clock:
-    """This moment."""
+    """Return the current wall-clock and boot time."""
     return Clock(datetime.now(), time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 class ScheduledRunners:
-    """The jobs of the schedule. One that is not well formed is left out, with an error in the log."""
+    """The jobs of the schedule. A malformed one is left out and logged as an error."""
 
     def __init__(self, whole: Mapping[str, Any], draw: Draw = random.randint, clock: Callable[[], Clock] = now) -> None:
         self._whole = whole
@@ -71,7 +71,9 @@ class ScheduledRunners:
                 _LOG.error("the job %s of the schedule is left out: %s", name, error)
 
     def due(self, running: Collection[str]) -> Iterator[Due]:
-        """Runners to start now. ``running``: JIDs of runners that work; a job that runs ``maxrunning`` times already waits."""
+        """Yield the runners to start now. ``running``: JIDs of running runners; a job with ``maxrunning`` of them is
+        skipped.
+        """
         clock = self._clock()
         world = ScheduleSettings(
             enabled=bool(self._whole.get("enabled", True)), skip_function=str(self._whole.get("skip_function") or "")
@@ -96,6 +98,6 @@ class ScheduledRunners:
                 yield Due(name, seen.function, arg, kwarg, os.urandom(16).hex())
 
     def began(self, due: Due, jid: str) -> None:
-        """A runner was started."""
+        """Record that a runner was started with this JID."""
         if due.name in self._entries:
             self._entries[due.name].begun.append(jid)

@@ -1,10 +1,15 @@
-"""The publisher: tails the stream of publications in Redis, signs and encrypts each job once, sends it on 4505.
+"""The role publisher: reads new jobs from the stream of publications in Redis, signs and encrypts each once, and sends
+it on port 4505.
 
-The stream's id gives the serial, so order and serials agree across publishers and restarts (protocol section 6). Where this
-publisher stopped is remembered in Redis; started again, it goes on from there. What was sent in the last seconds is sent once more
-when minions come, after a lost connection or from another publisher: they drop what they have seen, by serial and JID. A stock
-minion that was restarted has forgotten what it ran, perhaps even the job that restarted it. So what was asked for before it signed
-in is sent again to the others alone.
+The id of a stream entry determines the serial, so order and serials are the same for all publishers and after restarts.
+Redis stores how far this publisher has come; after a restart it continues there.
+
+When minions subscribe (after a lost connection, or from another publisher), the publications of the last seconds are
+sent once more. Minions drop repeated ones by serial and JID. A stock minion that was restarted has forgotten which jobs
+it ran, perhaps even the job that restarted it. Therefore a job is not sent again to stock minions that signed in after
+it was published.
+
+Source: docs/execution.md#publisher, docs/protocol.md#publications
 """
 
 from __future__ import annotations
@@ -76,12 +81,12 @@ class _Sent:
 
     @property
     def asked_ms(self) -> int:
-        """By Redis' clock."""
+        """Time when the job was recorded, milliseconds since 1970 by Redis' clock."""
         return int(self.stream_id.partition("-")[0])
 
 
 class Publisher:
-    """The PUB socket, the stream behind it and the key of the day."""
+    """The PUB socket, the stream of publications, and the current publication key."""
 
     def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store) -> None:
         options = role.options
@@ -107,7 +112,7 @@ class Publisher:
         role.health.check("publications", lambda: self._store_fault)
 
     def poll(self) -> None:
-        """Sends what is new in the stream, then looks at who came back. Waits when Redis is away."""
+        """Send new entries of the stream, then handle subscriptions. Waits up to 500 ms for an entry, or for Redis."""
         try:
             if self._cursor is None:
                 self._cursor = self._first_cursor()
@@ -131,11 +136,13 @@ class Publisher:
         self._handle_subscriptions()
 
     def close(self) -> None:
-        """Ends the socket; what is queued gets a second to leave."""
+        """Close the socket; queued messages get one second to leave."""
         self._pub.close(linger=1000)
 
     def _first_cursor(self) -> str:
-        """Where this publisher stopped, else where the others are, but not longer ago than the replay window."""
+        """Return the stream id to start behind: this publisher's saved one, else that of any publisher, within the
+        replay window.
+        """
         oldest = f"{int((time.time() - self._role.options.replay_window) * 1000)}-0"
         saved = self._store.publications.cursor(self._name) or self._store.publications.cursor(_ANY)
         last = self._store.publications.last_id()
@@ -152,9 +159,9 @@ class Publisher:
             self._store.publications.save_cursors((self._name, _ANY), self._cursor)
 
     def _report_alive(self) -> None:
-        """Now and then, whether or not there was something to send; and forgets publishers that give none.
+        """Record once a minute that this publisher lives, and delete the cursors of publishers that do not.
 
-        One that was away for longer than the replay window would go on at its beginning all the same.
+        A publisher that was away for longer than the replay window would start at the window's beginning anyway.
         """
         if time.monotonic() < self._next_alive:
             return
@@ -173,7 +180,7 @@ class Publisher:
         return self._aes
 
     def _publish_entry(self, stream_id: str, load: Mapping[str, Any] | StoreCorrupt, aes: Crypticle) -> None:
-        """Publishes an entry; one that is no job is told, and passed over."""
+        """Publish an entry of the stream. An entry that is not a job is logged and skipped."""
         if isinstance(load, StoreCorrupt):
             self._role.log.error("not published: %s", load)
         elif fault := _fault_of(load):
@@ -216,9 +223,10 @@ class Publisher:
         return _frames(payload, load, filtering=options.zmq_filtering)
 
     def _handle_subscriptions(self) -> None:
-        """Counts subscriptions; sends the jobs of the last seconds again for who comes back.
+        """Count subscriptions; after a new one send the jobs of the last seconds again.
 
-        Not only after a start of this publisher: in a rollout minions come from another one, which ends when this one runs.
+        This happens not only after a start of this publisher: during a rollout minions come from a publisher that is
+        about to end.
         """
         while True:
             try:
@@ -237,7 +245,7 @@ class Publisher:
                 self._replay_due = False
 
     def _replayed_messages(self) -> list[list[bytes]]:
-        """What is to be sent again. Raises StoreError."""
+        """Return the messages to send again. Raises StoreError."""
         now_ms = time.time() * 1000
         late = [one for one in self._sent if now_ms <= one.until]
         if not late:
@@ -252,7 +260,7 @@ class Publisher:
         ]
 
     def _without_minions(self, one: _Sent, restarted: Set[str]) -> Sequence[list[bytes]]:
-        """A publication again, but not for these minions."""
+        """Return the messages of a publication for all its minions except ``restarted``."""
         expected = one.load.get("expected", ())
         if restarted.isdisjoint(expected):
             return one.messages
@@ -287,7 +295,7 @@ _OPTIONS: Mapping[int, int] = {
 
 
 def _fault_of(load: Mapping[str, Any]) -> str:
-    """Why an entry of the stream is no job, empty where it is one: other hands may have written it."""
+    """Return why an entry of the stream is not a job; empty if it is one. Other programs may have written it."""
     if missing := [name for name in ("jid", "fun", "arg", "tgt") if name not in load]:
         return f"an entry of the stream without {', '.join(missing)}"
     expected = load.get("expected", [])
@@ -297,7 +305,10 @@ def _fault_of(load: Mapping[str, Any]) -> str:
 
 
 def sent_until(stream_id: str, load: Mapping[str, Any]) -> float:
-    """Until when a job is sent, milliseconds since 1970: of one that must not run late as long as who asked waits for an answer."""
+    """Return until when a job may be sent, milliseconds since 1970; infinity without a limit.
+
+    A job that must not run late (``salt --no-replay``) may be sent for 10 s after it was recorded.
+    """
     until = load.get("replay_until")
     if isinstance(until, bool) or not isinstance(until, int):
         return math.inf
@@ -305,7 +316,9 @@ def sent_until(stream_id: str, load: Mapping[str, Any]) -> float:
 
 
 def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list[list[bytes]]:
-    """The messages of one publication: one, or with filtering one for each minion known by name, else a broadcast."""
+    """Return the messages of one publication: one message, or with filtering one for each minion known by name, else a
+    broadcast.
+    """
     if not filtering:
         return [[payload]]
     if load.get("tgt_type") in _NAMED_TARGETS:
@@ -327,5 +340,5 @@ def _loop(role: Role) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``saltern publisher``."""
+    """Run ``saltern publisher`` and return its exit code."""
     return run_role("publisher", _loop, argv)

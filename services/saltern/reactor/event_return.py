@@ -1,7 +1,9 @@
-"""Events for users' returners (``event_return``): each gets lists of ``{"tag", "data"}``, in the order in which they were kept.
+"""Copies events to users' returners (option ``event_return``): each gets lists of ``{"tag", "data"}`` in the order of
+the stream.
 
-A thread of the reactor's process, with connections and modules of its own: a returner that is slow holds no reaction. It reads the
-stream of events as a group: what came while no reactor was there is handed on afterwards, and of several reactors one does.
+A thread of the reactor with its own connections and modules does this, so that a slow returner delays no reaction. It
+reads the stream of events as a group: events that came while no reactor ran are delivered afterwards, and several
+reactors share the events.
 """
 
 from __future__ import annotations
@@ -45,14 +47,14 @@ _MOST = 10_000
 
 
 def wanted(tag: str, whitelist: Sequence[str], blacklist: Sequence[str]) -> bool:
-    """Whether an event goes to returners: its tag is one of the list, if there is one, and none of the other."""
+    """Return whether an event goes to returners: its tag matches the whitelist, if there is one, and not the blacklist."""
     return (not whitelist or any(fnmatchcase(tag, one) for one in whitelist)) and not any(
         fnmatchcase(tag, one) for one in blacklist
     )
 
 
 class EventReturns:
-    """Collects events and hands them on."""
+    """Collects events and passes them to the returners in batches."""
 
     def __init__(self, options: MasterOptions, runtime: Runtime, clock: Callable[[], float] = time.monotonic) -> None:
         given = options.event_return
@@ -67,12 +69,12 @@ class EventReturns:
         self._settled_ids: list[str] = []
 
     def take_settled(self) -> list[str]:
-        """Ids of events that were handed on, or go nowhere, since this was asked last."""
+        """Return the stream ids of events that were delivered or skipped since the last call."""
         ids, self._settled_ids = self._settled_ids, []
         return ids
 
     def feed(self, tag: str, data: Mapping[str, Any], stream_id: str = "") -> None:
-        """Takes an event; hands all on when there are more than ``event_return_queue``."""
+        """Add an event; deliver all if there are more than ``event_return_queue``."""
         options = self._options
         if not wanted(tag, options.event_return_whitelist, options.event_return_blacklist):
             self._settled_ids.append(stream_id)
@@ -87,13 +89,13 @@ class EventReturns:
             self.flush_overdue()
 
     def flush_overdue(self) -> None:
-        """Hands on what has waited for ``event_return_queue_max_seconds``."""
+        """Deliver all events if the oldest has waited for ``event_return_queue_max_seconds``."""
         longest = self._options.event_return_queue_max_seconds
         if self._events and longest and self._clock() - self._since >= longest:
             self.flush()
 
     def flush(self) -> None:
-        """Hands everything on. A returner that fails is in the log, and not in the way of the others."""
+        """Deliver all events. If a returner fails, the error is logged and the other returners still get the events."""
         events, self._events = self._events, []
         if not events:
             return
@@ -112,7 +114,7 @@ class EventReturns:
 
 
 class Follower:
-    """One reader of the group that hands events on; of several reactors each event goes to one."""
+    """Reads events of the group ``event_return``; several reactors share the group."""
 
     def __init__(self, store: Store, returns: EventReturns, options: MasterOptions) -> None:
         self._store = store
@@ -123,7 +125,7 @@ class Follower:
         self._announced_at = -_ANNOUNCE_EVERY
 
     def poll(self) -> None:
-        """Waits up to half a second for events, and hands on what is due. Raises StoreError."""
+        """Wait up to half a second for events, and deliver those that are due. Raises StoreError."""
         groups, now = self._store.event_groups, time.monotonic()
         if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(GROUP, self._wanted)
@@ -145,14 +147,14 @@ class Follower:
         groups.done(GROUP, self._returns.take_settled())
 
     def close(self) -> None:
-        """Hands on what waits. Raises StoreError."""
+        """Deliver all collected events and leave the group. Raises StoreError."""
         self._returns.flush()
         self._store.event_groups.done(GROUP, self._returns.take_settled())
         self._store.event_groups.leave(GROUP, self._name)
 
 
 def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
-    """Hands events on until ``ended`` is set. To be run in a thread of its own."""
+    """Deliver events until ``ended`` is set. Runs in its own thread."""
     store = Store.open(options.redis_url, client_name="event-return")
     follower = Follower(store, EventReturns(options, runtime()), options)
     away = False

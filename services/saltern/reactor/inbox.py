@@ -1,9 +1,9 @@
-"""The reactor's share of the events: taken from the stream, worked on, and only then done with.
+"""Inbox: the events that this reactor has read from the stream and not finished yet.
 
-Reactors of one master are a group on ``salt:events``: each event goes to one of them. It stays in hand until all of its reactions
-are carried out; a reactor that dies leaves its events to the others. Reactions that fail are tried again, those alone; after
-``reactor_tries`` the event is buried, with the reason. A master that cannot be asked at the moment is no failure of an event:
-it is waited for.
+The reactors of a master form a group on the stream ``salt:events``: each event goes to one of them. The reactor
+acknowledges an event after all its reactions are done; if a reactor dies, the others take its events over. Only failed
+reactions are tried again. After ``reactor_tries`` attempts the event goes to the list of dead events, with the reason.
+If the master cannot be reached, the event waits and no attempt is counted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ANNOUNCE_EVERY = 3600.0
 
 @dataclass(eq=False)
 class EventTask:
-    """An event that is worked on."""
+    """An event with the progress of its reactions."""
 
     event: KeptEvent
     tag: str
@@ -67,12 +67,14 @@ class EventTask:
     waits_for: str = ""
 
     def request_id(self, name: str) -> str:
-        """Of one reaction: the same in every try, so that one whose answer was lost is not carried out twice."""
+        """Return the request id of one reaction. Each attempt uses the same id, so that a reaction whose answer was
+        lost is not repeated.
+        """
         return hashlib.sha256(f"{self.event.id} {self.event.number} {name}".encode()).hexdigest()[:32]
 
 
 class Inbox:
-    """What the reactor's loop turns around."""
+    """Reads events, starts their reactions, and acknowledges finished events."""
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class Inbox:
         table: ReactorTable,
         fire: Callable[[str, Mapping[str, Any]], object],
     ) -> None:
-        """``fire`` answers orders."""
+        """``fire`` sends the answers to orders."""
         self._role = role
         self._store = store
         self._table = table
@@ -101,13 +103,14 @@ class Inbox:
         self._last_wait_reason = ""
 
     def finished(self, task: EventTask) -> None:
-        """Work on an event ended, however. From any thread."""
+        """Report that work on an event has ended, successfully or not. May be called from any thread."""
         self._finished.put(task)
 
     def poll(self, react: Callable[[EventTask], None]) -> None:
-        """One time round: what has ended, what is new, what is due. Waits half a second for an event, or for Redis.
+        """Acknowledge finished events, read new ones, and start those that are due. Waits up to half a second for an
+        event or for Redis.
 
-        ``react`` begins an event, whose end is told to ``finished``; it must not raise.
+        ``react`` starts the reactions to an event and later reports their end to ``finished``; it must not raise.
         """
         try:
             self._join()
@@ -123,7 +126,7 @@ class Inbox:
             time.sleep(_BLOCK / 1000)
 
     def close(self) -> None:
-        """What is done is said; what is not is for the other reactors, or for the next one."""
+        """Acknowledge finished events and leave the group; other reactors take over the remaining events."""
         try:
             self._settle_finished()
             self._store.event_groups.leave(GROUP, self._name)
@@ -132,7 +135,7 @@ class Inbox:
 
     @property
     def open_tasks(self) -> int:
-        """How many events are worked on, or wait to be tried again."""
+        """Number of events that are in progress or wait for another attempt."""
         return len(self._tasks)
 
     def _join(self) -> None:
@@ -155,7 +158,9 @@ class Inbox:
     # --------------------------------------------------------------------------------------------------------------- the table
 
     def _sync_table(self, *, first: bool = False) -> None:
-        """Takes the table that the reactors share; at the start of another configuration they get this one's."""
+        """Load the table of reactions that the reactors share. At the first start with a new configuration, publish
+        this reactor's table.
+        """
         version, text = self._store.event_groups.state(GROUP)
         if (not text or not self._table.take(text)) and first:
             # Whoever was faster has the same configuration, or a newer one.
@@ -169,7 +174,7 @@ class Inbox:
         self._announced_at = time.monotonic()
 
     def _apply_order(self, task: EventTask) -> bool:
-        """Does what an event orders. False for one that orders nothing."""
+        """Carry out an event that changes the table of reactions; return False for any other event."""
         before = self._table.text()
         answer = self._table.apply_order(task.tag, task.data)
         if answer is None:
@@ -229,7 +234,7 @@ class Inbox:
             self._sync_table()
 
     def _accept(self, event: KeptEvent, tries: int) -> None:
-        """The event is this reactor's; it is worked on when its turn comes."""
+        """Add an event that this reactor has to handle."""
         if event.id in self._tasks:
             return
         found = unpack(event.frame) if event.to in ("", GROUP) else None

@@ -1,10 +1,12 @@
-"""Job caches of the site's own: jobs and returns go to a returner on the master, too (``master_job_cache``), or, where minions send
-their returns to one themselves, jobs alone (``ext_job_cache``): without them nobody could tell what the returns are of.
+"""Copies jobs and returns to a returner on the master (option ``master_job_cache``).
 
-A thread of the reactor's process reads them from the stream of events, as a group: a database that is slow or away holds no job and
-no minion, what came meanwhile is handed on afterwards, in order, and of several reactors each hands on its own. Redis stays what
-`salt` and `salt-run jobs.*` read. The returner's functions are Salt's: ``save_load(jid, load, minions)`` and ``returner(ret)``.
-Source: salt/master.py (publish), salt/utils/job.py (store_job).
+With ``ext_job_cache`` the minions send their returns to a returner themselves; then only the jobs are copied, so that
+the returns can be attributed. A thread of the reactor reads the stream of events as a group: a slow database delays no
+job, events that came meanwhile are delivered afterwards and in order, and several reactors share the events. `salt` and
+`salt-run jobs.*` still read Redis.
+
+The returner has Salt's functions ``save_load(jid, load, minions)`` and ``returner(ret)``.
+Salt: salt/master.py, publish; salt/utils/job.py, store_job
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ TRIES = 22
 
 
 class JobCache:
-    """One reader of the group."""
+    """Reads events of one group and calls the returner."""
 
     def __init__(
         self,
@@ -63,7 +65,9 @@ class JobCache:
         *,
         loads_alone: bool = False,
     ) -> None:
-        """``name``: of the returner. ``loads_alone``: returns are not for it, and it may do without jobs."""
+        """``name``: name of the returner. ``loads_alone``: copy jobs but no returns; a returner without ``save_load``
+        is allowed.
+        """
         self._store = store
         self._group = LOADS_GROUP if loads_alone else GROUP
         self._tags: tuple[str, ...] = LOAD_TAGS if loads_alone else JOB_TAGS
@@ -81,7 +85,7 @@ class JobCache:
         self._due = 0.0
 
     def poll(self) -> bool:
-        """Takes what there is and hands on what is due; False where it has to wait. Raises StoreError."""
+        """Read events and deliver those that are due; return False if the caller has to wait. Raises StoreError."""
         groups, now = self._store.event_groups, self._clock()
         if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(self._group, self._tags)
@@ -109,11 +113,11 @@ class JobCache:
         return not self._events
 
     def close(self) -> None:
-        """What is in hand is for the next. Raises StoreError."""
+        """Leave the group; other reactors take over undelivered events. Raises StoreError."""
         self._store.event_groups.leave(self._group, self._name)
 
     def _deliver(self, event: KeptEvent) -> str:
-        """Empty once the returner has it, else why not."""
+        """Return an empty text if the returner took the event, else the reason why not."""
         self._tries += 1
         found = unpack(event.frame) if event.to in ("", self._group) else None
         if found is None:
@@ -185,13 +189,13 @@ _CALLS: Mapping[str, tuple[str, Callable[[dict[str, Any]], tuple[Any, ...]]]] = 
 
 
 def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
-    """Hands jobs and returns on to ``master_job_cache`` until ``ended`` is set. To be run in a thread of its own."""
+    """Copy jobs and returns to ``master_job_cache`` until ``ended`` is set. Runs in its own thread."""
     store = Store.open(options.redis_url, client_name="job-cache")
     _follow(JobCache(store, runtime(), options.master_job_cache), "master_job_cache", ended)
 
 
 def follow_loads(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
-    """The same of jobs, to ``ext_job_cache``."""
+    """Copy jobs to ``ext_job_cache`` until ``ended`` is set. Runs in its own thread."""
     store = Store.open(options.redis_url, client_name="ext-job-cache")
     _follow(JobCache(store, runtime(), options.ext_job_cache, loads_alone=True), "ext_job_cache", ended)
 
@@ -199,7 +203,7 @@ def follow_loads(options: MasterOptions, runtime: Callable[[], Runtime], ended: 
 def followers(
     options: MasterOptions,
 ) -> list[tuple[str, Callable[[MasterOptions, Callable[[], Runtime], threading.Event], None]]]:
-    """Names and work of the threads that these options need."""
+    """Return (name, function) of the threads that these options need."""
     wanted = (("job-cache", follow, has_own_cache(options)), ("ext-job-cache", follow_loads, has_ext_cache(options)))
     return [(name, work) for name, work, needed in wanted if needed]
 

@@ -1,8 +1,11 @@
-"""The reactor: events in, reactor SLS by the tag, reactions out through the control link (seed 004).
+"""The role reactor: reads events, renders the reactor SLS for their tags, and sends the reactions to the master's
+control port.
 
-The loop takes events from the stream in Redis (``inbox``) and renders; a few threads ask the master, each over a link of its own,
-so that a slow answer holds no event. Reactions of one event go to one thread, in their order. ``caller`` runs in the loop: modules
-belong to one thread.
+The main loop reads events from the stream in Redis (``inbox``) and renders. A few threads send requests to the master,
+each over its own connection, so that a slow answer blocks no event. The reactions to one event run in one thread, in
+their order. ``caller`` reactions run in the main loop, because modules belong to one thread.
+
+Source: docs/execution.md#reactor
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ _MASTER_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Bus
 
 @dataclass
 class Reactor:
-    """Reads what reactor SLS ask for, and hands it on."""
+    """Renders the reactions to an event, and submits them."""
 
     role: Role
     sls: reactor_sls.ReactorSls
@@ -60,7 +63,7 @@ class Reactor:
     finished: Callable[[EventTask], None]
 
     def react(self, task: EventTask) -> None:
-        """Begins everything that the event calls for and that is not done yet. What fails is noted, and the rest goes on."""
+        """Start all reactions to an event that are not done yet. A reaction that fails is recorded; the others go on."""
         if not is_own(task.data) and self.table.is_leader:
             self._react(task)
         if not task.to_ask:
@@ -82,13 +85,13 @@ class Reactor:
                         task.to_ask.append((name, reaction))
 
     def caller(self, reaction: Reaction) -> None:
-        """Runs an execution function here, in the reactor's own container."""
+        """Run an execution function in the reactor's own container."""
         returned = self.sls.call(reaction.fun, reaction.arg, reaction.kwarg)
         if not returned.success:
             raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
 
     def _paths(self, pattern: str, task: EventTask) -> list[Path]:
-        """Files of a path, glob or salt:// URL."""
+        """Return the files of a path, a glob or a salt:// URL."""
         if pattern.startswith("salt://"):
             found = self.sls.fetch(pattern.removeprefix("salt://"))
             paths = [found] if found is not None else []
@@ -108,7 +111,7 @@ class Reactor:
 
 
 def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, task: EventTask) -> None:
-    """Does one reaction; counts, logs and notes what became of it."""
+    """Run one reaction; record its result in the task, the log and the metrics."""
     try:
         work()
     except ControlTimeout as error:
@@ -131,7 +134,7 @@ def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str,
 
 
 def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
-    """Publishes a job."""
+    """Publish a job. ``request_id`` makes a repetition harmless."""
     job = control.call(
         "publish",
         timeout=_CONTROL_TIMEOUT,
@@ -148,13 +151,13 @@ def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
 
 
 def runner(control: ControlClient, reaction: Reaction, request_id: str) -> None:
-    """Starts a runner; its result comes as an event."""
+    """Start a runner; its result arrives as an event."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
     control.call("runner", timeout=_CONTROL_TIMEOUT, fun=reaction.fun, request_id=request_id, **fields)
 
 
 def wheel(control: ControlClient, reaction: Reaction, request_id: str) -> None:
-    """Administers keys and trees; what that does twice is as if done once."""
+    """Call a wheel function. A repetition changes nothing more, so ``request_id`` is not needed."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
     control.call("wheel", timeout=_CONTROL_TIMEOUT, fun=reaction.fun, **fields)
 
@@ -168,7 +171,7 @@ _CLIENTS: Mapping[str, Callable[[ControlClient, Reaction, str], None]] = {
 
 
 def asker(role: Role, control: ControlClient, finished: Callable[[EventTask], None]) -> Worker[EventTask]:
-    """What a thread of the pool does, over a link of its own: the reactions of an event, in their order."""
+    """Return the work function of a pool thread, and the function that closes its connection."""
 
     def work(task: EventTask) -> None:
         for name, reaction in task.to_ask:
@@ -227,5 +230,5 @@ def _loop(role: Role) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``saltern reactor``."""
+    """Run ``saltern reactor`` and return its exit code."""
     return run_role("reactor", _loop, argv)

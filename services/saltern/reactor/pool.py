@@ -1,4 +1,6 @@
-"""Who carries reactions out: a few threads behind a queue that has an end, so that a slow master never holds the events."""
+"""Thread pool that carries out reactions, behind a bounded queue, so that a slow master does not block the reading of
+events.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ _BLOCK_SECONDS = 0.2
 
 
 class Pool(Generic[Work]):
-    """Pieces of work, each a list that one thread does in its order."""
+    """Runs lists of work items on several threads. One thread runs the items of a list in their order."""
 
     def __init__(self, threads: int, places: int, worker: Callable[[], Worker[Work]]) -> None:
-        """``places``: how many pieces may wait."""
+        """``places``: number of lists that may wait."""
         self._queue: queue.Queue[Sequence[Work]] = queue.Queue(max(1, places))
         self._ended = threading.Event()
         self._worker = worker
@@ -33,7 +35,7 @@ class Pool(Generic[Work]):
             thread.start()
 
     def submit(self, work: Sequence[Work]) -> bool:
-        """False when the queue is full: the work is not done."""
+        """Queue a list of work items; return False if the queue is full."""
         try:
             self._queue.put_nowait(work)
         except queue.Full:
@@ -41,11 +43,13 @@ class Pool(Generic[Work]):
         return True
 
     def waiting(self) -> int:
-        """Pieces that no thread has begun."""
+        """Return the number of lists that no thread has started."""
         return self._queue.qsize()
 
     def close(self, seconds: float) -> int:
-        """Gives what waits so long to be done; the number of pieces that were not begun."""
+        """Wait up to ``seconds`` for queued work, end the threads, and return the number of lists that were not
+        started.
+        """
         deadline = time.monotonic() + seconds
         while self._queue.qsize() and time.monotonic() < deadline:
             time.sleep(0.01)

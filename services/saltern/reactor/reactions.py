@@ -1,4 +1,4 @@
-"""Which reactions an event calls for, and what each asks to be done. Pure (seed 004: the Reactor)."""
+"""Translates the low chunks of reactor SLS into reactions. No I/O. Source: docs/execution.md#reactor"""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _SPECIAL = re.compile(r"[*?\[]")
 
 
 class ReactionError(Exception):
-    """A reaction that cannot be performed as it is written; str() says which and why."""
+    """A reaction cannot be carried out as it is written; str() names it and gives the reason."""
 
 
 @dataclass(frozen=True)
 class Reaction:
-    """One thing to do."""
+    """One call that the reactor makes: a job, a runner, a wheel function, or a local function."""
 
     #: The ID of the reaction, for logs.
     id: str
@@ -56,13 +56,13 @@ class Reaction:
 
 
 def files_for(tag: str, table: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
-    """The reactor SLS files of all globs that match the tag, in the order of the option ``reactor``, each once."""
+    """Return the reactor SLS files of all globs that match the tag, in the order of the option ``reactor``, each once."""
     found = [path for row in table for glob, paths in row.items() if fnmatchcase(tag, glob) for path in paths]
     return list(dict.fromkeys(found))
 
 
 def prefixes(table: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
-    """What to subscribe to so that every event of the table's globs arrives; none is a prefix of another."""
+    """Return the tag prefixes to subscribe to for all globs of the table. No prefix begins with another one."""
     heads = sorted({_SPECIAL.split(glob, maxsplit=1)[0] for row in table for glob in row})
     kept: list[str] = []
     for head in heads:
@@ -72,12 +72,12 @@ def prefixes(table: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
 
 
 def is_own(data: Mapping[str, Any]) -> bool:
-    """Whether an event tells of a reaction's own job: reacting to it could go on for ever."""
+    """Return whether an event is about a job that a reaction started. Reacting to such events could go on for ever."""
     return data.get("user") == USER
 
 
 def reactions(chunks: Sequence[Low]) -> Iterator[Reaction]:
-    """What the low chunks of a reactor SLS ask for. Raises ReactionError."""
+    """Yield the reactions that the low chunks of a reactor SLS describe. Raises ReactionError."""
     for low in chunks:
         client = CLIENTS.get(str(low["state"]))
         if client is None:
@@ -110,7 +110,7 @@ def _local(low: Low, arg: list[Any], kwarg: dict[str, Any]) -> Reaction:
 
 
 def _arguments(low: Low) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments: ``args`` is a map, or a list of values and maps."""
+    """Return (positional, keyword) arguments of a chunk; ``args`` is a map, or a list of values and maps."""
     arg: list[Any] = []
     kwarg: dict[str, Any] = {}
     for key in ("args", "arg"):

@@ -1,4 +1,4 @@
-"""Reactor SLS as the state engine reads them. Its own module: a reactor with nothing to react to does not load the engine."""
+"""Renders and compiles reactor SLS with the state engine. A reactor without reactions does not import this module."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ _ENVIRONMENT = "base"
 
 
 def runtime_of(options: MasterOptions) -> Runtime:
-    """statecore as reactor SLS see it: the master's options and state tree, no pillar."""
+    """Return a state engine for reactor SLS: the master's options and state tree, without pillar."""
     opts = as_opts(options, file_client="local")
     return Runtime(opts, files=file_server(options), pillar={})
 
 
 class ReactorSls:
-    """The engine of one reactor; its modules belong to one thread."""
+    """The state engine of one reactor. Only one thread may use it."""
 
     def __init__(self, options: MasterOptions) -> None:
         self._runtime = runtime_of(options)
 
     def fetch(self, name: str) -> Path | None:
-        """A file of the state tree, None where there is none."""
+        """Return the local path of a file of the state tree; None if it does not exist."""
         return self._runtime.files.fetch(name, _ENVIRONMENT)
 
     def call(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Returned:
-        """Runs an execution function here."""
+        """Run an execution function in this process."""
         return self._runtime.call(fun, args, kwargs)
 
     def chunks(self, path: Path, tag: str, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-        """The low chunks of a file for an event, in their order. Raises SlsError, OSError, UnicodeDecodeError."""
+        """Return the low chunks of a reactor SLS file for an event, in order. Raises SlsError, OSError,
+        UnicodeDecodeError.
+        """
         runtime = self._runtime
         renderers = Table(runtime.loader, "renderers")
         renderers.attach(runtime.context)

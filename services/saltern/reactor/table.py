@@ -1,7 +1,7 @@
-"""Which reactor SLS belong to which tags, as it stands now: the option ``reactor``, and what operators change while it runs.
+"""Table of reactions: the option ``reactor``, and the changes that operators make while the reactor runs.
 
-Changes are asked for by events ``salt/reactors/manage/<order>``, which minions may not fire, and last until the reactor ends
-(Salt: salt/utils/reactor.py).
+Operators change it by events ``salt/reactors/manage/<order>``, which minions may not fire. Changes last until all
+reactors have ended. Salt: salt/utils/reactor.py
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from saltwire import tags
 
 
 def digest(rows: Rows) -> str:
-    """Tells one configuration from another; the empty one is not worth OpenSSL, which nothing else in an idle reactor loads."""
+    """Return a hash that identifies a configuration. An empty one gives an empty text, so that an idle reactor does not
+    load OpenSSL.
+    """
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest() if rows else ""
 
 
 class ReactorTable:
-    """The rows, and whether this reactor reacts at all."""
+    """Rows {tag glob: reactor files}, and whether the reactor reacts at all."""
 
     def __init__(self, rows: Rows, master: str) -> None:
         self._configured = rows
@@ -31,22 +33,23 @@ class ReactorTable:
         self.is_leader = True
 
     def files(self) -> list[Mapping[str, Sequence[str]]]:
-        """The rows with lists of files."""
+        """Return the rows with the files of each glob as a list."""
         return [
             {tag: [files] if isinstance(files, str) else list(files) for tag, files in row.items()} for row in self.rows
         ]
 
     def wanted(self) -> list[str]:
-        """Globs of tags that have to be kept for it."""
+        """Return the tag globs of events that the store must keep for the reactor."""
         return sorted({*(glob for row in self.rows for glob in row), tags.REACTOR_ORDERS + "*"})
 
     def text(self) -> str:
-        """What reactors share of it."""
+        """Return the state that reactors share, as JSON."""
         return json.dumps({"configured": digest(self._configured), "rows": self.rows, "is_leader": self.is_leader})
 
     def take(self, text: str) -> bool:
-        """What another reactor, or this one before its restart, had: False, and nothing is taken, where that was of another
-        configuration, or cannot be read."""
+        """Load a shared state; return False and change nothing if it belongs to another configuration or cannot be
+        parsed.
+        """
         try:
             found = json.loads(text)
             if found["configured"] != digest(self._configured):
@@ -57,7 +60,7 @@ class ReactorTable:
         return True
 
     def apply_order(self, tag: str, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-        """Does what the event orders; the event that answers it. None for an event that orders nothing."""
+        """Carry out an order; return (tag, data) of the event that answers it. None for an event that is not an order."""
         order = tag.removeprefix(tags.REACTOR_ORDERS)
         if order == tag or order not in _ORDERS:
             return None

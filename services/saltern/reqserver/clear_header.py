@@ -1,8 +1,9 @@
-"""What a request shows to who has no key: its command where that is in the clear, and who says to have sent it.
+"""Reads the unencrypted part of a request: the id of the sender and, if the request is not encrypted, its command.
 
-Requests of minions are sealed but for sign-ins (protocol section 3); their envelope names the sender. Nothing of it is proved: it
-decides about turns and pools, and never about rights. What cannot be read shows nothing; the worker will say so. However large or
-nested a request is, looking at it takes microseconds.
+Nothing in it is proved. It decides about order and pools, never about permissions. A malformed request gives an empty
+header; the worker will refuse the request. Reading takes microseconds, however large or nested a request is.
+
+Source: docs/protocol.md#request-envelope
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ENTRIES = 16
 
 @dataclass(frozen=True, slots=True)
 class ClearHeader:
-    """What was seen."""
+    """The unencrypted fields of a request."""
 
     #: Empty where it is sealed.
     cmd: str = ""
@@ -36,7 +37,7 @@ NO_HEADER = ClearHeader()
 
 
 def of_minion(payload: bytes) -> ClearHeader:
-    """What a request on 4506 shows."""
+    """Return the header of a request on port 4506."""
     outer = _map(payload)
     load = outer.get(b"load")
     patient = outer.get(PATIENT.encode()) is True
@@ -46,7 +47,7 @@ def of_minion(payload: bytes) -> ClearHeader:
 
 
 def of_operator(payload: bytes) -> ClearHeader:
-    """What a request on 4507 shows."""
+    """Return the header of a request on port 4507."""
     return ClearHeader(_text(_map(payload).get(b"cmd")), b"", True)
 
 
@@ -68,7 +69,9 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
 def _outermost(payload: bytes) -> dict[bytes, Any]:
-    """Plain entries of a map, values of more than _WHOLE bytes left out; up to the first value that is not plain."""
+    """Return the plain entries of the outermost map up to the first other one. Values of more than _WHOLE bytes become
+    None.
+    """
     first = payload[0]
     if 0x80 <= first <= 0x8F:
         count, offset = first & 0x0F, 1
@@ -87,7 +90,7 @@ def _outermost(payload: bytes) -> dict[bytes, Any]:
 
 
 def _plain_value(payload: bytes, offset: int) -> tuple[Any, int]:
-    """The value at a place, and where the next one begins; -1 where there is none that is plain."""
+    """Return (value at the offset, offset of the next value). The second is -1 if the value is not plain."""
     if not 0 <= offset < len(payload):
         return None, -1
     first = payload[offset]

@@ -1,17 +1,17 @@
-"""Who works on what: the reqserver's decisions, without a socket.
+"""Dispatcher: decides which worker gets which request. It opens no socket.
 
-Requests of minions (4506) and of operators (4507) wait (``waiting``) and are handed to idle workers (``crew``) only. A worker that
-falls silent, says goodbye, says that it hangs or disconnects loses its request to the next idle worker; commands are idempotent
-(a return is stored once, a publish carries a request id), so handing one out twice is safe.
+Requests of minions (port 4506) and operators (port 4507) wait in queues (``queue``) and are assigned to idle workers
+(``workers``). If a worker falls silent, disconnects, ends or reports that it hangs, its request goes to the next idle
+worker. That is safe, because commands may be repeated: a return is stored once, and a publish carries a request id.
 
-    worker      unknown --ready--> idle --hand--> busy --reply--> idle
-                                                   busy --silence, hung, bye, ready again--> the request is the next that is taken
-                                                   busy --later--> idle; the request waits for an answer from whomever it comes
-                                                   busy --elsewhere--> idle; the request waits for a worker of its pool
+    worker      unknown --ready--> idle --assign--> busy --reply--> idle
+                                                    busy --silent, hung, bye, ready--> gone or idle; its request is assigned next
+                                                    busy --defer--> idle; a child process of the worker sends the reply later
+                                                    busy --wrong_pool--> idle; the request waits for a worker of its own pool
 
-With several pools the command of a sealed request is known to who opens it: any idle worker looks into it, works on it if it is of
-its pool, and gives it back otherwise (docs/decisions/0010). ``Dispatcher`` is fed events with the time and returns instructions;
-``main`` moves the bytes.
+With several pools, only the worker that decrypts a request learns its command. Any idle worker may decrypt it; the
+worker handles the request if it belongs to the worker's pool, and gives it back otherwise (docs/decisions/0010). The
+Dispatcher gets events with the current time and returns instructions, which ``main`` carries out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ _HINTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Send the request to this worker. ``look``: the worker's pool, where the request may be of another one."""
+    """Instruction: send the request to this worker.
+
+    ``opening_pool``: the worker's pool, if the request may belong to another pool; else empty.
+    """
 
     worker: bytes
     request: Request
@@ -68,7 +71,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Send these bytes back to the sender of the request."""
+    """Instruction: send these bytes to the sender of the request."""
 
     request: Request
     payload: bytes
@@ -76,7 +79,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Tell the sender (or, for a minion, let it ask again) that nobody worked on its request."""
+    """Instruction: tell an operator that the request was not handled. A minion gets no answer and repeats the request."""
 
     request: Request
     why: str
@@ -84,7 +87,9 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Tell the sender at once that it is to ask again later, if it understands that."""
+    """Instruction: tell the sender to repeat the request after ``retry_after`` seconds, if the sender understands the
+    busy reply.
+    """
 
     request: Request
     why: str
@@ -96,7 +101,7 @@ Instruction: TypeAlias = Assign | Answer | GiveUp | Refuse
 
 @dataclass
 class Dispatcher:
-    """The queue, the workers, and what to do next. All times are seconds of one monotonic clock."""
+    """Waiting requests, workers, and the decisions about them. All times are seconds of one monotonic clock."""
 
     #: Seconds without a sign of life after which a worker is given up.
     silence: float = 4.0
@@ -139,7 +144,7 @@ class Dispatcher:
 
     @property
     def busy(self) -> int:
-        """How many workers hold a request."""
+        """Number of workers that have a request."""
         return sum(map(self.workers.busy, self.pools.names))
 
     # ---------------------------------------------------------------------------------------------------------------- events
@@ -155,7 +160,7 @@ class Dispatcher:
         header: ClearHeader = NO_HEADER,
         address: str = "",
     ) -> list[Instruction]:
-        """A request came in; ``sight`` and ``address`` are what it shows and where it comes from."""
+        """A request arrived. ``header``: its unencrypted part; ``address``: IP address of the sender."""
         # An operator's commands are connections of their own; a minion's are one sender.
         sender = (address, header.sender) if header.sender and side is Side.MINION else route[0]
         overdue = now + self.deadlines.get(header.cmd, self.deadline)
@@ -173,7 +178,7 @@ class Dispatcher:
         return []
 
     def ready(self, name: bytes, now: float, pool: str = "") -> list[Instruction]:
-        """A worker has nothing to do. ``pool``: where it was told to work, empty where it does not mind."""
+        """A worker reports that it is idle. ``pool``: the pool that its configuration names, empty for none."""
         worker = self.workers.touch(name, now) or self.workers.join(name, pool, now)
         gone: list[Instruction] = []
         if worker.request is not None:
@@ -184,7 +189,7 @@ class Dispatcher:
         return gone + self._set_idle(name, worker, now)
 
     def reply(self, name: bytes, ticket: int, payload: bytes, now: float) -> list[Instruction]:
-        """A worker finished a request. A late answer to a request given to another worker is dropped."""
+        """A worker finished a request. A reply is dropped if the request was given to another worker meanwhile."""
         if ticket in self.deferred:
             return [Answer(self.deferred.pop(ticket)[1], payload)]
         worker = self.workers.holder(name, ticket, now)
@@ -197,7 +202,7 @@ class Dispatcher:
         return [*self._set_idle(name, worker, now), Answer(request, payload)]
 
     def defer(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
-        """A worker left a request to a process of its own, which answers when it is done."""
+        """A worker started a child process that will send the reply."""
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
@@ -205,7 +210,7 @@ class Dispatcher:
         return [*self._drop_overdue_deferred(now), *self._set_idle(name, worker, now)]
 
     def wrong_pool(self, name: bytes, ticket: int, pool: str, now: float) -> list[Instruction]:
-        """A worker looked into a request: it is of another pool."""
+        """A worker decrypted a request and reports that the request belongs to another pool."""
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
@@ -223,23 +228,23 @@ class Dispatcher:
         return [*handed, *self._set_idle(name, worker, now)]
 
     def pulse(self, name: bytes, now: float) -> list[Instruction]:
-        """A busy worker lives."""
+        """A busy worker reports that it lives."""
         self.workers.touch(name, now)
         return []
 
     def bye(self, name: bytes, now: float) -> list[Instruction]:
-        """A worker ends and holds nothing: what was handed to it meanwhile it has not read."""
+        """A worker ends. It has not read a request that was sent to it last."""
         worker = self.workers.get(name)
         if worker is not None and worker.request is not None:
             worker.request.attempts -= 1
         return self._lose([name], now)
 
     def hung(self, name: bytes, now: float) -> list[Instruction]:
-        """A worker is over its deadline and ends."""
+        """A worker reports that its request is over the deadline and that it ends."""
         return self._lose([name], now)
 
     def tick(self, now: float) -> list[Instruction]:
-        """Time passed: silent workers are given up, overdue requests answered."""
+        """Time has passed: give up silent workers and overdue requests."""
         instructions = [*self._lose(self.workers.silent(now - self.silence), now), *self._drop_overdue_deferred(now)]
         for request in self.waiting.overdue(now):
             instructions.append(self._expire(request))
@@ -306,7 +311,7 @@ class Dispatcher:
     # ---------------------------------------------------------------------------------------------------------------- bounds
 
     def _full(self, request: Request) -> str:
-        """Why a request may not wait, as a word of _REFUSALS; empty where it may."""
+        """Return why a request may not wait, as a key of _REFUSALS; empty if it may."""
         own = self.waiting.queue(request.pool, request.side).of(request.sender)
         size = len(request.payload)
         if request.side is Side.MINION:
@@ -320,7 +325,7 @@ class Dispatcher:
         return "bytes" if self.waiting.count and self.waiting.bytes + size > self.max_bytes else ""
 
     def _is_repeated(self, request: Request) -> bool:
-        """Whether it waits already: a sign-in of the same minion, which counts no more, or the very same message."""
+        """Return whether the request repeats a waiting one: the same message, or another sign-in of the same minion."""
         own = self.waiting.queue(request.pool, request.side).of(request.sender)
         if len(own) > _MOST_COMPARED:
             return False
@@ -336,7 +341,7 @@ class Dispatcher:
     # ------------------------------------------------------------------------------------------------------------ assignment
 
     def _idle_worker_for(self, request: Request) -> bytes | None:
-        """An idle worker for a request that just came, if its sender may have one."""
+        """Return the name of an idle worker for a new request, or None."""
         for pool in self._preferred(request):
             worker = self.workers.idle(pool)
             if worker is not None and self.workers.may_start(pool, request.side, request.sender):
@@ -344,7 +349,7 @@ class Dispatcher:
         return None
 
     def _preferred(self, request: Request) -> tuple[str, ...]:
-        """The pools whose workers may take it, as long as no other request waits for them."""
+        """Return the pools whose workers may take the request, the best one first."""
         if request.pool is not None:
             return (request.pool,)
         hint = self._hints.get(request.route[0])
@@ -363,7 +368,7 @@ class Dispatcher:
         return self._assign((worker.pool,), now) if self.waiting.count else []
 
     def _assign(self, pools: Iterable[str], now: float) -> list[Instruction]:
-        """Hands what waits to idle workers of these pools."""
+        """Assign waiting requests to idle workers of these pools."""
         instructions: list[Instruction] = []
         for pool in pools:
             while (worker := self.workers.idle(pool)) and (request := self._next(pool, now)) is not None:
@@ -371,7 +376,9 @@ class Dispatcher:
         return instructions
 
     def _next(self, pool: str, now: float) -> Request | None:
-        """What a worker of this pool does next: the lines that it serves take turns, so that none starves another."""
+        """Return the next request for a worker of this pool. The queues that the pool serves alternate, so that none
+        starves.
+        """
         kinds = self._served_queues[pool]
         start = self._next_served[pool]
         for step in range(len(kinds)):
@@ -386,7 +393,7 @@ class Dispatcher:
         return None
 
     def _stands_in(self, pool: str, queue: FairQueue, now: float) -> bool:
-        """Whether workers of others take this line: its pool has none, and has had none for a while."""
+        """Return whether workers of other pools serve this queue: its pool has had no worker for WORKERLESS seconds."""
         return not self.workers.size(pool) and now - next(iter(queue)).arrived > WORKERLESS
 
     def _assign_to(self, name: bytes, request: Request, now: float) -> Assign:

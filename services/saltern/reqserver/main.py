@@ -1,7 +1,9 @@
-"""The reqserver: requests come in on 4506 (minions) and 4507 (operators), go to an idle worker on 4516, and answers go back.
+"""The role reqserver: receives requests on 4506 (minions) and 4507 (operators), passes them to workers on 4516, returns
+the replies.
 
-It has no key and understands no request: it sees frames, sizes, what shows without a key (``peek``) and who holds what
-(``dispatch``). Three ROUTER sockets, one loop.
+It has no key that decrypts a request. It sees frames, sizes, the unencrypted header of a request (``clear_header``) and
+which worker has which request (``dispatch``). One thread serves three ROUTER sockets. Source:
+docs/execution.md#master-processes
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ class Server:
         role.health.check("workers", self._check_workers)
 
     def poll(self) -> None:
-        """Moves what has arrived, then looks at the clock."""
+        """Handle all messages that have arrived, then the timers. Waits up to 250 ms for a message."""
         ready = dict(self._poller.poll(_TICK))
         for one, read in self._readers.items():
             if one in ready:
@@ -113,7 +115,7 @@ class Server:
             self._measure(now)
 
     def drain(self) -> None:
-        """Takes no new requests; waits for workers to finish what they hold, at most DRAIN_SECONDS."""
+        """Accept no new requests; wait at most DRAIN_SECONDS for workers to finish theirs."""
         for one in (self._minions, self._control):
             self._poller.unregister(one)
         deadline = time.monotonic() + DRAIN_SECONDS
@@ -126,7 +128,7 @@ class Server:
             self._role.log.warning("%d requests were not finished within %g s", left, DRAIN_SECONDS)
 
     def close(self) -> None:
-        """Ends the sockets; answers on their way out get a second."""
+        """Close the sockets; replies get one second to leave."""
         for one in (self._minions, self._control, self._workers):
             one.close(linger=1000)
         self._curve_auth.stop()
@@ -238,7 +240,7 @@ class Server:
             self._answer(request.side, request.route, busy_answer(retry_after))
 
     def _warning_due(self, now: float) -> bool:
-        """Whether it is time for another warning of what lasts."""
+        """Return whether a repeated warning may be logged again."""
         if now < self._next_warning:
             return False
         self._next_warning = now + _WARNING_SECONDS
@@ -253,7 +255,7 @@ class Server:
         return None if self._dispatcher.workers else self._startup_fault() or "no worker is connected to workers_port"
 
     def _startup_fault(self) -> str | None:
-        """What keeps workers from beginning, as they say themselves; None where one has begun, or none is there."""
+        """Return why no worker is ready, as workers report it; None if one is ready or none has reported a reason."""
         reported_at, why = self._worker_fault
         fresh = time.monotonic() - reported_at < _FAULT_SECONDS
         return f"no worker can begin: {why}" if fresh and not self._dispatcher.workers else None
@@ -282,12 +284,12 @@ class Server:
 
 
 def _queue_limits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
-    """How long requests may wait: where one may be worked on for longer, it does not wait longer, too."""
+    """Return {command: seconds that its requests may wait}: the command's deadline, but at most ``most``."""
     return {cmd: float(min(seconds, most)) for cmd, seconds in deadlines.items()}
 
 
 def _address(frame: zmq.Frame) -> str:
-    """Where a request comes from, as libzmq knows it."""
+    """Return the IP address of a request's sender."""
     return str(frame.get("Peer-Address"))
 
 
@@ -316,5 +318,5 @@ def _loop(role: Role) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``saltern reqserver``."""
+    """Run ``saltern reqserver`` and return its exit code."""
     return run_role("reqserver", _loop, argv)

@@ -1,7 +1,7 @@
-"""Requests that wait for a worker: a line for each pool and side, in which senders take turns.
+"""Queues of waiting requests: one for each pool and port. Within a queue senders alternate.
 
-A sender with many requests gets one worked on, then it is the next one's turn: who sends a thousand at once waits for them, and
-nobody else does. Where each sender has one request, turns are the order of arrival.
+After one request of a sender, the next sender is served. A sender with a thousand requests therefore delays only
+itself. If each sender has one request, the order is that of arrival.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CHECK_SECONDS = 0.2
 
 
 class Side(Enum):
-    """Which port a request came in on."""
+    """The port that a request came in on: 4506 (MINION) or 4507 (CONTROL)."""
 
     MINION = b"minion"
     CONTROL = b"control"
@@ -25,7 +25,7 @@ class Side(Enum):
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request and the way back to its sender."""
+    """One request and the frames that lead back to its sender."""
 
     ticket: int
     side: Side
@@ -51,7 +51,7 @@ class Request:
 
 
 class FairQueue:
-    """Waiting requests of one pool and one side."""
+    """Waiting requests of one pool and one port, with alternating senders."""
 
     def __init__(self) -> None:
         self._by_sender: OrderedDict[Hashable, deque[Request]] = OrderedDict()
@@ -63,11 +63,11 @@ class FairQueue:
         return (request for requests in self._by_sender.values() for request in requests)
 
     def of(self, sender: Hashable) -> deque[Request] | tuple[()]:
-        """What waits of one sender."""
+        """Return the waiting requests of one sender, oldest first."""
         return self._by_sender.get(sender, ())
 
     def add(self, request: Request) -> None:
-        """Behind the sender's others; a sender who had none waits for all other senders once."""
+        """Append a request. A sender without waiting requests is placed behind all other senders."""
         requests = self._by_sender.get(request.sender)
         if requests is None:
             self._by_sender[request.sender] = deque((request,))
@@ -75,12 +75,14 @@ class FairQueue:
             requests.append(request)
 
     def add_first(self, request: Request) -> None:
-        """It has had its turn: the next one that is taken."""
+        """Insert a request that was assigned before, so that it is taken next."""
         self._by_sender.setdefault(request.sender, deque()).appendleft(request)
         self._by_sender.move_to_end(request.sender, last=False)
 
     def take(self, may_start: Callable[[Hashable], bool]) -> Request | None:
-        """The next request of the first sender that may have one worked on."""
+        """Remove and return the next request of the first sender for which ``may_start`` is true; None if there is
+        none.
+        """
         for sender, requests in self._by_sender.items():
             if may_start(sender):
                 request = requests.popleft()
@@ -92,20 +94,20 @@ class FairQueue:
         return None
 
     def remove(self, request: Request) -> None:
-        """It is not waited for any more."""
+        """Remove a request."""
         requests = self._by_sender[request.sender]
         requests.remove(request)
         if not requests:
             del self._by_sender[request.sender]
 
     def replace(self, old: Request, new: Request) -> None:
-        """The new one in the old one's place; both are of one sender."""
+        """Put ``new`` in the place of ``old``; both are of one sender."""
         requests = self._by_sender[old.sender]
         requests[requests.index(old)] = new
 
 
 class WaitingRequests:
-    """All lines. A pool of None holds what no worker has looked into."""
+    """All queues. The pool None is for requests whose command is not known yet."""
 
     def __init__(self) -> None:
         self._of_minions: dict[str | None, FairQueue] = {}
@@ -126,11 +128,11 @@ class WaitingRequests:
         )
 
     def depth(self, pool: str | None) -> int:
-        """How many wait for this pool."""
+        """Return the number of requests that wait for this pool."""
         return self._counts.get(pool, 0)
 
     def queue(self, pool: str | None, side: Side) -> FairQueue:
-        """Where requests of this kind wait."""
+        """Return the queue of this pool and port."""
         queues = self._of_operators if side is Side.CONTROL else self._of_minions
         found = queues.get(pool)
         if found is None:
@@ -138,13 +140,13 @@ class WaitingRequests:
         return found
 
     def add(self, request: Request, *, first: bool = False) -> None:
-        """Begins to wait; ``first``: it did before, and is the next that is taken."""
+        """Add a request. ``first``: it was assigned before and is taken next."""
         queue = self.queue(request.pool, request.side)
         (queue.add_first if first else queue.add)(request)
         self._count_in(request, queue)
 
     def replace(self, old: Request, new: Request) -> None:
-        """The new one waits in the old one's place."""
+        """Put ``new`` in the place of ``old``."""
         queue = old.queue
         assert queue is not None, "it does not wait"
         queue.replace(old, new)
@@ -152,20 +154,20 @@ class WaitingRequests:
         self._count_in(new, queue)
 
     def take(self, queue: FairQueue, may_start: Callable[[Hashable], bool]) -> Request | None:
-        """The next of a line, for a worker."""
+        """Remove and return the next request of a queue, or None; see ``FairQueue.take``."""
         request = queue.take(may_start)
         if request is not None:
             self._count_out(request)
         return request
 
     def drop(self, request: Request) -> None:
-        """It waits no more."""
+        """Remove a request."""
         assert request.queue is not None, "it does not wait"
         request.queue.remove(request)
         self._count_out(request)
 
     def overdue(self, now: float) -> list[Request]:
-        """Those that have waited too long, dropped."""
+        """Remove and return the requests that have waited too long. ``now``: seconds of the monotonic clock."""
         if now <= self._earliest or now - self._checked_at < _CHECK_SECONDS:
             return []
         self._checked_at = now

@@ -1,4 +1,4 @@
-"""The workers, the pools they are in, and which request each holds."""
+"""Registry of workers: their pools, and which request each worker has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from saltern.reqserver.queue import Request, Side
 
 @dataclass(slots=True)
 class Worker:
-    """A worker as the dispatcher sees it. ``request`` is set while it is busy."""
+    """A connected worker. ``request`` is set while it is busy. Times are seconds of a monotonic clock."""
 
     last_heard: float
     pool: str
@@ -21,10 +21,12 @@ class Worker:
 
 
 class Workers:
-    """All workers that were heard of lately. All times are seconds of one monotonic clock."""
+    """All connected workers. Times are seconds of one monotonic clock."""
 
     def __init__(self, pools: Pools, at_once: int) -> None:
-        """``at_once``: requests of one minion in work at once in a pool; 0: all its workers but one."""
+        """``at_once``: most requests of one minion that a pool handles at the same time; 0: one less than the pool's
+        workers.
+        """
         self._pools = pools
         self._at_once = at_once
         # Who serves everything else looks into requests first.
@@ -40,32 +42,32 @@ class Workers:
         return len(self._by_name)
 
     def get(self, name: bytes) -> Worker | None:
-        """The worker of this name; None for one that is not known or was given up."""
+        """Return the worker of this name; None if it is unknown."""
         return self._by_name.get(name)
 
     def size(self, pool: str) -> int:
-        """How many workers a pool has."""
+        """Return the number of workers in a pool."""
         return self._sizes[pool]
 
     def busy(self, pool: str) -> int:
-        """How many of them hold a request."""
+        """Return the number of workers in a pool that have a request."""
         return self._sizes[pool] - len(self._idle[pool])
 
     def touch(self, name: bytes, now: float) -> Worker | None:
-        """A known worker, which lives; None for one that is not known or was given up."""
+        """Record that a worker sent a message, and return the worker; None if it is unknown."""
         worker = self._by_name.get(name)
         if worker is not None:
             worker.last_heard = now
         return worker
 
     def join(self, name: bytes, pool: str, now: float) -> Worker:
-        """A new worker; where it does not say a pool that there is, it goes where workers lack most."""
+        """Add a worker. If it names no known pool, it joins the pool that lacks workers most."""
         worker = self._by_name[name] = Worker(now, pool if pool in self._idle else self._neediest())
         self._sizes[worker.pool] += 1
         return worker
 
     def lose(self, name: bytes) -> Worker | None:
-        """A worker is gone; it may hold a request still."""
+        """Remove a worker and return it, possibly with its request; None if it is unknown."""
         worker = self._by_name.pop(name, None)
         if worker is not None:
             self._idle[worker.pool].pop(name, None)
@@ -73,25 +75,25 @@ class Workers:
         return worker
 
     def holder(self, name: bytes, ticket: int, now: float) -> Worker | None:
-        """The worker that says something about a request, if it holds this one."""
+        """Return the worker if it has the request with this ticket; else None."""
         worker = self.touch(name, now)
         return worker if worker and worker.request is not None and worker.request.ticket == ticket else None
 
     def silent(self, since: float) -> list[bytes]:
-        """Those that were not heard of since."""
+        """Return the names of workers that sent no message since the time ``since``."""
         return [name for name, worker in self._by_name.items() if worker.last_heard < since]
 
     def set_idle(self, name: bytes, worker: Worker) -> None:
-        """A worker is idle."""
+        """Mark a worker as idle."""
         self._idle[worker.pool][name] = None
 
     def idle(self, pool: str) -> bytes | None:
-        """The idle worker of a pool that works next."""
+        """Return the name of the pool's idle worker that became idle last; None if all are busy."""
         _by_name = self._idle[pool]
         return next(reversed(_by_name)) if _by_name else None
 
     def give(self, name: bytes, request: Request, now: float) -> Worker:
-        """An idle worker begins to work on a request."""
+        """Assign a request to an idle worker and return the worker."""
         worker = self._by_name[name]
         del self._idle[worker.pool][name]
         worker.request, worker.assigned_at = request, now
@@ -99,7 +101,7 @@ class Workers:
         return worker
 
     def take(self, worker: Worker) -> Request:
-        """A busy worker has its request no more."""
+        """Take the request from a busy worker and return it."""
         request, worker.request = worker.request, None
         assert request is not None, "an idle worker has nothing to give"
         key = (worker.pool, request.sender)
@@ -109,12 +111,12 @@ class Workers:
         return request
 
     def may_start(self, pool: str, side: Side, sender: Hashable) -> bool:
-        """Whether one more request of this sender may be in work in a pool. An operator's may."""
+        """Return whether the pool may handle one more request of this sender. For operators always True."""
         if side is Side.CONTROL:
             return True
         in_work = self._in_work.get((pool, sender), 0)
         return not in_work or in_work < (self._at_once or self._sizes[pool] - 1)
 
     def _neediest(self) -> str:
-        """The pool with the fewest workers for its part of them."""
+        """Return the pool with the fewest workers in proportion to its configured number."""
         return min(self.order, key=lambda pool: self._sizes[pool] / self._pools.workers[pool])

@@ -1,1 +1,1 @@
-"""``saltern store``: the master's memory looked through, mended, migrated."""
+"""The command ``saltern store``: check, repair and migrate the master's data in Redis."""

@@ -1,4 +1,6 @@
-"""``saltern store check|repair|migrate``: what is wrong in Redis by key, mended where it can be; roles may work meanwhile."""
+"""The command ``saltern store check|repair|migrate``: checks every key of the master in Redis and repairs it while the
+roles work.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _GOES = 3
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0; 1 where something is wrong and was not mended, 69 without Redis, 78 for a wrong configuration."""
+    """Run the command. Exit code 0; 1 if a fault remains, 69 if Redis does not answer, 78 for a wrong configuration."""
     return run_command(lambda: _run(argv), INTERRUPTED)
 
 

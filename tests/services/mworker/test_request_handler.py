@@ -210,7 +210,7 @@ def test_a_key_that_another_hand_made_is_named_once(
         client.set(key, "another's")
     for _ in range(3):
         said = unpackb(minion.send({"cmd": "_mine", "id": "web1", "data": {"a": 1}})[0])
-        assert said.startswith("the master's memory cannot be read: ")
+        assert said.startswith("the master cannot read a key in Redis: ")
         assert "saltern store check" in said
     assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
     assert "Traceback" not in caplog.text
@@ -234,7 +234,7 @@ def test_without_redis_nothing_is_acknowledged(new_worker: Callable[..., Worker]
     away = new_worker(url="redis://127.0.0.1:1/0")
     minion.handler = away.handler
     reply, nonce = minion.send({"cmd": "_return", "id": "web1", "jid": "20260101000000000000", "fun": "a", "return": 1})
-    with pytest.raises(AuthenticationError, match="memory is away"):
+    with pytest.raises(AuthenticationError, match="the master cannot reach Redis"):
         minion.session.open(reply, nonce)
     assert away.count("salt_master_requests_handled_total", cmd="unknown", outcome="unavailable") == 1
     name, message = away.control("job_returns", jid="1")
