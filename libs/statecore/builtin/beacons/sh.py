@@ -61,7 +61,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     if fault := listed(config, "sh"):
         return False, fault
     if fault := processes.may_be_signalled(ctx.host):
-        return False, f"The sh beacon cannot look into shells: {fault}"
+        return False, f"The sh beacon cannot trace shells: {fault}"
     return True, "Valid beacon configuration"
 
 

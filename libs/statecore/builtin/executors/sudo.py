@@ -35,7 +35,7 @@ def execute(
     try:
         answer = json.loads(done["stdout"])["local"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CommandError(f"salt-call under sudo gave no answer: {done['stderr'] or done['stdout']}") from error
+        raise CommandError(f"salt-call under sudo printed no return: {done['stderr'] or done['stdout']}") from error
     ctx.scratch["retcode"] = answer.get("retcode", done["retcode"])
     return answer.get("return")
 

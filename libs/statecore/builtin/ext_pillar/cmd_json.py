@@ -18,7 +18,7 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: st
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise CommandError(f"the command cannot be read: {error}") from error
+        raise CommandError(f"the command cannot be split into words: {error}") from error
     words = [word.replace("%s", checked_id(minion_id)) if "%s" in word else word for word in words]
     if not words:
         raise CommandError("there is no command")

@@ -82,7 +82,7 @@ def _roots(ctx: Context, root_dir: str | None) -> list[Path]:
     roots = (ctx.opts.get("pillar_roots") or {}).get(env) if env else None
     if roots is None:
         raise CommandError(
-            f"root_dir '{root_dir}' is relative to the roots of the pillarenv, and {env or 'none'} has roots"
+            f"root_dir '{root_dir}' is relative to the roots of the pillarenv, but the pillarenv {env or 'None'} has no roots"
         )
     return list(dict.fromkeys(Path(os.path.normpath(Path(root) / root_dir)) for root in roots))
 

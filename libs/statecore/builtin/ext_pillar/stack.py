@@ -58,7 +58,7 @@ def _chosen(ctx: Context, pillar: Mapping[str, Any], choices: Mapping[str, Any])
         kind, _, path = choice.partition(":")
         if kind not in sources or not isinstance(files, Mapping):
             raise CommandError(
-                f"it takes files, or `grains:PATH`, `pillar:PATH`, `opts:PATH` with a map of values, not '{choice}'"
+                f"its arguments are files, or `grains:PATH`, `pillar:PATH`, `opts:PATH` with a map of values, not '{choice}'"
             )
         chosen = {env if value == "__env__" else value: named for value, named in files.items()}
         try:

@@ -234,7 +234,9 @@ def _archive(
 ) -> tuple[str, Path]:
     form = form or archives.guess(name)
     if form not in ("tar", "zip"):
-        raise CommandError(f"Unable to guess archive format of {name}, or it is not supported: tar and zip are")
+        raise CommandError(
+            f"Unable to guess the archive format of {name}, or the format is not supported; supported are tar and zip"
+        )
     wanted = FileVerification(str(source_hash or ""), skip_verify=not source_hash, use_etag=use_etag)
     try:
         return form, find(ctx, name, saltenv, name, wanted).path

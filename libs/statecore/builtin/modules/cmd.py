@@ -260,7 +260,7 @@ def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
         raise InvocationError(f"cmd takes no argument {', '.join(unknown)}")
     for name in _NOT_HERE:
         if given.get(name):
-            raise InvocationError(f"not supported: {name} is for Windows hosts")
+            raise InvocationError(f"not supported: {name} works on Windows hosts only")
     if given.get("use_vt"):
         raise InvocationError("not supported: use_vt; commands run without a terminal")
     return given

@@ -21,7 +21,7 @@ def load(ctx: Context) -> dict[str, Any]:
     """
     found = kept_files.load(_place(ctx))
     if found is not None and not isinstance(found, dict):
-        raise CommandError(f"{_place(ctx)} holds no map; it may be deleted")
+        raise CommandError(f"{_place(ctx)} does not contain a map; delete the file to start with an empty store")
     return found or {}
 
 

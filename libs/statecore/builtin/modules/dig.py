@@ -143,7 +143,7 @@ def _plain(word: Any) -> str:
     """Return the word unchanged. Raises InvocationError for a word that dig could take for an option."""
     text = str(word)
     if not text or text.startswith(("-", "+", "@")) or any(sign.isspace() for sign in text):
-        raise InvocationError(f"{text!r} is no name")
+        raise InvocationError(f"{text!r} is not a valid name for a DNS query")
     return text
 
 

@@ -64,7 +64,7 @@ def blkid(ctx: Context, device: str | None = None, token: str | None = None) -> 
 def _table(ctx: Context, option: str, args: str | None, names: tuple[str, ...]) -> dict[str, dict[str, str]]:
     flags = (args or "").lstrip("-")
     if flags and not flags.isalnum():
-        raise CommandError(f"{args} are no letters for df")
+        raise CommandError(f"{args!r} are not option letters of df")
     if ctx.host.which("df") is None:
         return _counted(ctx, names, inodes=option.startswith("-i"))
     words = ["df", option, *([f"-{flags}"] if flags else [])]

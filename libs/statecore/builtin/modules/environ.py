@@ -26,7 +26,7 @@ def setval(ctx: Context, key: str, val: Any, false_unsets: bool = False, permane
         salt '*' environ.setval foo bar
     """
     if permanent:
-        raise InvocationError("not supported: permanent (Windows)")
+        raise InvocationError("not supported: permanent works on Windows hosts only")
     if val is False and false_unsets:
         os.environ.pop(key, None)
         ctx.host.set_variable(key, None)

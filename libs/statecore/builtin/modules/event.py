@@ -66,7 +66,7 @@ def fire_master(ctx: Context, data: Any, tag: str, preload: Any = None) -> bool:
         salt '*' event.fire_master '{"my": "data"}' 'tag'
     """
     if preload:
-        raise InvocationError("not supported: preload: an event says what its minion is known to be, and nothing else")
+        raise InvocationError("not supported: preload; the event's minion id is always that of the sender")
     return ctx.events.fire(tag, data)
 
 

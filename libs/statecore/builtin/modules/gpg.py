@@ -49,7 +49,7 @@ def verify(
         raise InvocationError("filename or text must be passed.")
     signed: bytes | Path = text.encode() if text else ctx.host.path(str(filename))
     if isinstance(signed, Path) and not signed.is_file():
-        raise CommandError(f"{filename} is no file")
+        raise CommandError(f"{filename} is not a file")
     signatures = openpgp_signatures.found(
         signed,
         None if signature is None else ctx.host.path(str(signature)),

@@ -138,7 +138,7 @@ def setvals(
         raise InvocationError("setvals grains must be a dictionary.")
     file = static_grains.path(ctx.opts)
     if file is None:
-        raise CommandError("There is no place for static grains: set 'conf_file' or 'grains_file'")
+        raise CommandError("No path for the static grains file is configured: set 'conf_file' or 'grains_file'")
     kept = static_grains.read(file)
     seen = ctx.scratch.setdefault(_SET, {})
     for key, value in grains.items():

@@ -122,4 +122,4 @@ def _do(ctx: Context, words: Sequence[str]) -> bool:
 
 def _not_local(local: bool) -> None:
     if local:
-        raise InvocationError("not supported: local; it needs the programs of libuser, which know of global ones")
+        raise InvocationError("not supported: local; it needs the libuser programs")

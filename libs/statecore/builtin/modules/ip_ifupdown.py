@@ -46,7 +46,7 @@ def available(ctx: Context) -> str | None:
     if ctx.grains.get("os_family") != "Debian":
         return "the host is not of the family Debian"
     if ctx.host.which("netplan") and ctx.host.path("/etc/netplan").is_dir():
-        return "the host's network is netplan's"
+        return "the host uses netplan"
     return None
 
 

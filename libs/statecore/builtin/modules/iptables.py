@@ -283,7 +283,9 @@ def _kept(ctx: Context, family: str) -> str:
     try:
         filters = [re.compile(pattern) for pattern in ctx.call("config.option", "iptables.save_filters") or []]
     except re.error as error:
-        raise CommandError(f"iptables.save_filters: {error.pattern!r} is no pattern: {error}") from error
+        raise CommandError(
+            f"iptables.save_filters: {error.pattern!r} is not a valid regular expression: {error}"
+        ) from error
     lines = _saved(ctx, family).splitlines(keepends=True)
     return "".join(line for line in lines if not any(each.search(line) for each in filters))
 
@@ -298,7 +300,7 @@ def _words(rule: str | None) -> list[str]:
     try:
         return shlex.split(str(rule))
     except ValueError as error:
-        raise InvocationError(f"{rule} is no rule: {error}") from error
+        raise InvocationError(f"{rule} is not a valid rule: {error}") from error
 
 
 def _need(**given: Any) -> None:
@@ -309,7 +311,7 @@ def _need(**given: Any) -> None:
 
 def _number(name: str, value: Any) -> int:
     if re.fullmatch(r"-?\d+", str(value)) is None:
-        raise InvocationError(f"{name}: {value!r} is no number")
+        raise InvocationError(f"{name}: {value!r} is not a number")
     return int(value)
 
 

@@ -20,7 +20,7 @@ def load_map(ctx: Context, path: str, value: str) -> Any:
         salt '*' jinja.load_map myformula/map.jinja myformula
     """
     if _NAME.fullmatch(str(value)) is None:
-        raise InvocationError(f"'{value}' is no name that a template can import")
+        raise InvocationError(f"'{value}' is not a valid name of a template variable")
     return _value(ctx, f"{{% from {_quoted(path)} import {value} with context %}}", str(value))
 
 

@@ -40,7 +40,9 @@ class MineFunction:
         if entries is None or entries == "":
             return cls()
         if not isinstance(entries, list):
-            raise InvocationError(f"an entry of mine_functions is a list or a map of arguments, not {definition!r}")
+            raise InvocationError(
+                f"an entry of mine_functions must be a list or a map of arguments, not {definition!r}"
+            )
         kwargs: dict[str, Any] = {}
         for entry in entries:
             if isinstance(entry, Mapping):
@@ -204,7 +206,7 @@ def _by_name(functions: Any) -> Mapping[str, Any]:
         return functions
     if isinstance(functions, list) and all(isinstance(name, str) for name in functions):
         return {name: [] for name in functions}
-    raise InvocationError(f"mine_functions is a map of functions, or a list of their names, not {functions!r}")
+    raise InvocationError(f"mine_functions must be a map of functions, or a list of their names, not {functions!r}")
 
 
 def _offers(ctx: Context, given: Any) -> dict[str, MineFunction]:
@@ -222,7 +224,9 @@ def _own(ctx: Context, tgt: Any, fun: Any, tgt_type: str) -> dict[str, Any]:
     """Return the result of ``mine.get`` without a master: only this minion's own values exist."""
     functions: Sequence[str] = fun.split(",") if isinstance(fun, str) else fun
     if not isinstance(functions, list):
-        raise InvocationError(f"fun is a name, names with commas, or a list of names, not {fun!r}")
+        raise InvocationError(
+            f"fun must be a function name, names separated by commas, or a list of names, not {fun!r}"
+        )
     if not ctx.call(f"match.{tgt_type}", tgt):
         return {}
     kept = _kept(ctx)

@@ -20,7 +20,7 @@ ALIASES = {"hash": "hash_"}
 def hash_(ctx: Context, value: Any, algorithm: str = "sha512") -> str:
     """Return the hexadecimal digest of a value's text. Raises InvocationError for an unknown algorithm."""
     if algorithm not in hashlib.algorithms_guaranteed:
-        raise InvocationError(f"there is no digest '{algorithm}'")
+        raise InvocationError(f"unknown digest algorithm '{algorithm}'")
     return hashlib.new(algorithm, value if isinstance(value, bytes) else str(value).encode()).hexdigest()
 
 

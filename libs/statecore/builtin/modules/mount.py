@@ -199,7 +199,7 @@ def mount(
         salt '*' mount.mount /mnt/foo /dev/sdz1 True
     """
     if util != "mount":
-        raise InvocationError(f"not supported: util={util}; there is mount")
+        raise InvocationError(f"not supported: util={util}; the only supported value is mount")
     if mkmnt and not ctx.host.path(name).exists():
         owner = Attributes(user, None if user is None else ctx.host.login_group(user))
         managed_file.make_directories(ctx.host, ctx.host.path(name), owner, ctx.host.root)
@@ -245,7 +245,7 @@ def umount(
         salt '*' mount.umount /mnt/foo
     """
     if util != "mount":
-        raise InvocationError(f"not supported: util={util}; there is mount")
+        raise InvocationError(f"not supported: util={util}; the only supported value is mount")
     if not is_mounted(ctx, name):
         return f"{name} does not have anything mounted"
     return _run(ctx, ["umount", *(["-l"] if lazy else []), device or name], user)
@@ -262,7 +262,7 @@ def is_fuse_exec(ctx: Context, cmd: str) -> bool:
     if program is None:
         return False
     if ctx.host.which("ldd") is None:
-        raise CommandError("ldd")
+        raise CommandError("mount.is_fuse_exec needs ldd, which the host does not have")
     return "libfuse" in ctx.host.run(["ldd", program]).stdout
 
 
@@ -347,7 +347,9 @@ def _cache(ctx: Context) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise CommandError(f"{_cache_file(ctx)} cannot be read ({error}); it may be deleted") from error
+        raise CommandError(
+            f"{_cache_file(ctx)} cannot be read ({error}); delete the file, states then mount again"
+        ) from error
     known = data.get("mounts") if isinstance(data, dict) else None
     return dict(known) if isinstance(known, dict) else {}
 

@@ -31,7 +31,7 @@ def top(ctx: Context, **kwargs: Any) -> dict[str, list[str]]:
     try:
         words = shlex.split(str(ctx.opts["master_tops"]["ext_nodes"]))
     except ValueError as error:
-        raise CommandError(f"the command cannot be read: {error}") from error
+        raise CommandError(f"the command cannot be split into words: {error}") from error
     output = output_of([*words, checked_id(str(minion_id))], ctx.host, ctx.opts)
     try:
         data = yaml.load(output)

@@ -68,7 +68,7 @@ def test_answers(call, name, args, options, answer):
     [
         (("true",), {"cwdd": "/"}, InvocationError, "cmd takes no argument cwdd"),
         (("true",), {"use_vt": True}, InvocationError, "not supported: use_vt"),
-        (("true",), {"password": "x"}, InvocationError, "not supported: password is for Windows"),
+        (("true",), {"password": "x"}, InvocationError, "not supported: password works on Windows"),
         (("true",), {"env": "A=1"}, InvocationError, "env must be a map"),
         (("true",), {"env": ["A=1"]}, InvocationError, "env must be a map"),
         (("true",), {"umask": "999"}, InvocationError, "Invalid umask: '999'"),

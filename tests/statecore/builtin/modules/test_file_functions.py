@@ -278,7 +278,7 @@ def test_programs_of_the_host(here: PlainMinion) -> None:
     assert _call(here, "file.sed_contains", str(place), "nothing") is False
     told = _call(here, "file.grep", f"{here.directory}/f*", "alpha", "-l")
     assert told["stdout"].splitlines() == [str(place), f"{place}.bak"]
-    with pytest.raises(InvocationError, match="one option at a time: -i -v"):
+    with pytest.raises(InvocationError, match="grep takes one option in each argument, not -i -v"):
         _call(here, "file.grep", str(place), "a", "-i -v")
     (here.directory / "p").write_text("--- f\n+++ f\n@@ -1,2 +1,2 @@\n-alpha\n+omega\n z\n")
     assert _call(here, "file.patch", str(place), f"{here.directory}/p", dry_run=True)["retcode"] == 0

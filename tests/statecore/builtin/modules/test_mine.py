@@ -43,7 +43,7 @@ def test_salt_reads_definitions_the_same(oracle: Oracle) -> None:
 
 
 def test_what_is_no_definition_is_refused() -> None:
-    with pytest.raises(InvocationError, match="an entry of mine_functions is a list or a map of arguments, not 5"):
+    with pytest.raises(InvocationError, match="an entry of mine_functions must be a list or a map of arguments, not 5"):
         MineFunction.of(5)
 
 
@@ -95,7 +95,9 @@ def test_where_nothing_is_offered(minion):
     assert minion.call("mine.update") is None
     assert minion.call("mine.valid") is None
     minion.opts["mine_functions"] = 5
-    with pytest.raises(InvocationError, match="mine_functions is a map of functions, or a list of their names, not 5"):
+    with pytest.raises(
+        InvocationError, match="mine_functions must be a map of functions, or a list of their names, not 5"
+    ):
         minion.call("mine.update")
 
 

@@ -133,5 +133,5 @@ def test_the_cache_of_mounts(host):
     assert call("mount.delete_mount_cache", "/a") is True
     assert call("mount.read_mount_cache", "/a") == {}
     (host.directory / "cache/mounts").write_text("{")
-    with pytest.raises(CommandError, match="it may be deleted"):
+    with pytest.raises(CommandError, match="delete the file"):
         call("mount.read_mount_cache", "/a")

@@ -147,7 +147,9 @@ def test_users_without_a_password(server):
         (True, {}, "User sock@localhost is already present"),
     ]
     told = server.fresh().states["mysql_user.present"](name="far", host="%", unix_socket=True, **server.to)
-    assert told["comment"].startswith("Failed to create user far@% (unix_socket: only an account of localhost")
+    assert told["comment"].startswith(
+        "Failed to create user far@% (unix_socket: only an account with the host localhost"
+    )
     told = server.fresh().states["mysql_user.present"](name="x", **server.to)
     assert told["comment"] == "Either password or password_hash must be specified, unless allow_passwordless is True"
     told = server.fresh().states["mysql_user.present"](name="x", password_hash="secret!", **server.to)
@@ -216,7 +218,7 @@ def test_grants_that_make_way(server):
         ({"database": "a b.*; DROP", "escape": False}, "database: 'a b.*; DROP' can only be written with quotes"),
         ({"conection_host": "x"}, "mysql takes no argument conection_host"),
         ({"connection_conv": {"x": 1}}, "not supported: connection_conv"),
-        ({"connection_pass": "a\nb"}, "connection_pass cannot hold a line end"),
+        ({"connection_pass": "a\nb"}, "connection_pass must not contain a line break"),
         ({"connection_default_file": "/none"}, "connection_default_file: there is no file /none"),
     ],
 )

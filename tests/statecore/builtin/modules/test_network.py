@@ -182,7 +182,12 @@ def test_a_machine_is_woken(plain: Any) -> None:
         ("dig", ("x",), CommandError, "the host has no dig"),
         ("ip_neighs6", (), CommandError, "the host has no ip"),
         ("wol", ("8:0:27",), InvocationError, "Invalid MAC address '8:0:27'"),
-        ("wol", ("08:00:27:13:69:77", "nowhere.invalid"), CommandError, "no packet could be sent to nowhere.invalid:9"),
+        (
+            "wol",
+            ("08:00:27:13:69:77", "nowhere.invalid"),
+            CommandError,
+            "the packet cannot be sent to nowhere.invalid:9",
+        ),
     ],
 )
 def test_what_cannot_be_asked(plain: Any, name: str, args: Any, error: type[Exception], why: str) -> None:
@@ -193,7 +198,7 @@ def test_what_cannot_be_asked(plain: Any, name: str, args: Any, error: type[Exce
 @pytest.mark.parametrize("name", ["ping", "traceroute", "dig", "get_bufsize"])
 def test_a_name_is_no_option(asked: Any, name: str) -> None:
     program = "ethtool" if name == "get_bufsize" else name
-    with pytest.raises(InvocationError, match="'-f' is neither a name nor an address"):
+    with pytest.raises(InvocationError, match="'-f' is neither a host name nor an address"):
         asked(program, said(""), name, "-f")
 
 

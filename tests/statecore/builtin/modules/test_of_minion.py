@@ -115,7 +115,7 @@ def test_jinja(plain):
     ctx = rendering(plain)
     assert ctx.call("jinja.load_map", "f/map.jinja", "found") == {"b": [1, None], "a": "x"}
     assert ctx.call("jinja.import_yaml", "f/a.yaml") == {"a": [1, {"b": "c"}], "d": None}
-    with pytest.raises(InvocationError, match="is no name that a template can import"):
+    with pytest.raises(InvocationError, match="is not a valid name of a template variable"):
         ctx.call("jinja.load_map", "f/map.jinja", "found }} {{ 1")
     with pytest.raises(Exception, match=r"none\.jinja"):
         ctx.call("jinja.load_map", "f/none.jinja", "found")

@@ -132,10 +132,10 @@ def test_text(plain):
         ("hashutil.digest", ("a", "sha1"), CommandError, "Hash func 'sha1' is not supported"),
         ("hashutil.digest_file", ("/none",), CommandError, "File path '/none' not found"),
         ("network.hw_addr", ("none0",), CommandError, "Interface none0 not available. There are"),
-        ("random.hash", ("a", "md99"), InvocationError, "no digest 'md99'"),
+        ("random.hash", ("a", "md99"), InvocationError, "unknown digest algorithm 'md99'"),
         ("random.str_encode", ("a", "rot13"), InvocationError, "valid encoder"),
         ("random.get_str", (3, None, False, False, False, False), InvocationError, "no characters"),
-        ("disk.usage", ("-h; x",), CommandError, "no letters"),
+        ("disk.usage", ("-h; x",), CommandError, "are not option letters"),
     ],
 )
 def test_errors(plain, name, args, error, words):

@@ -164,7 +164,7 @@ def replace(
             (lambda _: replacement) if backslash_literal else replacement, searched, count=count
         )
     except (re.error, IndexError) as error:
-        raise InvocationError(f"'{repl}' is no replacement for '{pattern}': {error}") from error
+        raise InvocationError(f"'{repl}' is not a valid replacement for '{pattern}': {error}") from error
     new = made if encoding is None else _encoded(made, encoding, path)
     if not matched and (append_if_not_found or prepend_if_not_found):
         content = str(not_found_content if not_found_content is not None else repl)
@@ -289,14 +289,14 @@ def _compiled(pattern: str, flags: Any) -> re.Pattern[bytes]:
     try:
         return re.compile(str(pattern).encode(), _flags(flags))
     except re.error as error:
-        raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
+        raise InvocationError(f"'{pattern}' is not a valid regular expression: {error}") from error
 
 
 def _of_text(pattern: str, flags: Any) -> re.Pattern[str]:
     try:
         return re.compile(str(pattern), _flags(flags))
     except re.error as error:
-        raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
+        raise InvocationError(f"'{pattern}' is not a valid regular expression: {error}") from error
 
 
 def _flags(flags: Any) -> int:

@@ -113,5 +113,5 @@ def _made(
             os.mknod(own, kind | 0o600, device, dir_fd=way)
         managed_file.set_attributes(ctx.host, place, wanted)
     except (OSError, TypeError, ValueError, OverflowError) as error:
-        raise CommandError(f"{word} {name} cannot be made: {getattr(error, 'strerror', None) or error}") from error
+        raise CommandError(f"{word} {name} cannot be created: {getattr(error, 'strerror', None) or error}") from error
     return answer | change | {"result": True}

@@ -51,7 +51,7 @@ def grep(ctx: Context, path: str, pattern: str, *opts: Any) -> Any:
     """
     words = [shlex.split(str(each)) for each in opts]
     if several := [" ".join(each) for each in words if len(each) > 1]:
-        raise InvocationError(f"one option at a time: {several[0]}")
+        raise InvocationError(f"file.grep takes one option in each argument, not {several[0]}")
     top, name = path.rpartition("/")[::2]
     found = [path]
     if any(letter in name for letter in "*?["):

@@ -81,7 +81,7 @@ def headers_of(ctx: Context, named: Any, listed: Any, file: Body) -> dict[str, s
             found[name.strip()] = value.strip()
     for name, value in found.items():
         if not name or any(each in name + value for each in "\r\n\0"):
-            raise InvocationError(f"the header {name!r} holds a line end, or has no name")
+            raise InvocationError(f"the header {name!r} contains a line break, or its name is empty")
     return found
 
 

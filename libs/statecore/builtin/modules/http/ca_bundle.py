@@ -62,7 +62,7 @@ def _found(ctx: Context) -> str:
     for name in _PLACES:
         if ctx.host.path(name).is_file():
             return name
-    raise CommandError("the host has no bundle of authorities where systems keep one; name a target")
+    raise CommandError("the host has no bundle of certificate authorities at a known path; set `target`")
 
 
 def _fetched(ctx: Context, source: str) -> bytes:
@@ -73,5 +73,5 @@ def _fetched(ctx: Context, source: str) -> bytes:
     finally:
         kept.unlink(missing_ok=True)
     if b"-----BEGIN CERTIFICATE-----" not in data:
-        raise CommandError(f"{downloads.shown(source)} holds no certificate")
+        raise CommandError(f"{downloads.shown(source)} does not contain a certificate")
     return data

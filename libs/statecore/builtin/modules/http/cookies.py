@@ -75,7 +75,7 @@ def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str 
                     Path(own.name).write_bytes(data)
                     old.load(own.name, ignore_discard=is_session)
         except (OSError, http.cookiejar.LoadError) as error:
-            raise CommandError(f"{path} is no cookie file ({form}): {error}") from error
+            raise CommandError(f"{path} is not a cookie file in the format {form}: {error}") from error
         for cookie in old:
             jar.set_cookie(cookie)
     return CookieFile(jar, tuple(files))

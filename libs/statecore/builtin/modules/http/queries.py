@@ -328,7 +328,7 @@ def _text(answer: Answer) -> str:
     try:
         return answer.body.decode(named or "utf-8")
     except (LookupError, UnicodeDecodeError) as error:
-        raise CommandError(f"the answer is no text ({error}); decode_body=False returns it as it is") from error
+        raise CommandError(f"the response is not text ({error}); decode_body=False returns its bytes") from error
 
 
 def _form(answer: Answer) -> str:

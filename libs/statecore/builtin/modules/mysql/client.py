@@ -100,7 +100,7 @@ def _settings(ctx: Context, given: Mapping[str, Any]) -> tuple[str, list[str]]:
         if value in (None, ""):
             continue
         if any(each in str(value) for each in "\0\r\n"):
-            raise InvocationError(f"{argument} cannot hold a line end")
+            raise InvocationError(f"{argument} must not contain a line break")
         lines.append(f"{client}={_quoted(str(value))}")
         secret = str(value) if client == "password" else secret
     return "\n".join(["[client]", *lines, ""]), [secret] if secret else []
@@ -149,6 +149,6 @@ def _table(text: str) -> tuple[list[str], list[Row]]:
     try:
         rows = [list(row) for row in ElementTree.fromstring("<?xml " + text).iter("row")]
     except ElementTree.ParseError as error:
-        raise CommandError(f"the answer holds bytes that are no text: {error}") from error
+        raise CommandError(f"the server's answer contains bytes that are not text: {error}") from error
     columns = [str(field.get("name")) for field in rows[0]] if rows else []
     return columns, [[None if field.get(_NIL) == "true" else field.text or "" for field in row] for row in rows]

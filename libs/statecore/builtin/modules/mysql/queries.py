@@ -23,7 +23,7 @@ def query(ctx: Context, database: str, query: str, **connection_args: Any) -> di
         salt '*' mysql.query mydb "SELECT id,name,cash from users limit 3"
     """
     if not str(query).strip():
-        raise InvocationError("there is no statement")
+        raise InvocationError("the SQL statement is empty")
     started = time.monotonic()
     text = f"{str(query).strip().rstrip(';')}\n;\nSELECT ROW_COUNT() AS saltern_rows;\n"
     tables = client.run(ctx, {**connection_args, "connection_db": database}, text)

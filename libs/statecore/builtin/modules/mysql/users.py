@@ -159,7 +159,9 @@ def _identified(
     if not (password or password_hash):
         if unix_socket:
             if host != "localhost":
-                raise InvocationError("unix_socket: only an account of localhost can be known by its socket")
+                raise InvocationError(
+                    "unix_socket: only an account with the host localhost can authenticate by its socket"
+                )
             return f" IDENTIFIED {'VIA unix_socket' if maria else 'WITH auth_socket'}"
         if not allow_passwordless:
             raise InvocationError("password or password_hash must be specified, unless allow_passwordless=True")

@@ -207,7 +207,7 @@ def mod_hostname(ctx: Context, hostname: str) -> bool:
         salt '*' network.mod_hostname web1.example.com
     """
     if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", hostname or "") is None:
-        raise CommandError(f"{hostname!r} is no name of a host")
+        raise CommandError(f"{hostname!r} is not a valid host name")
     known = network_files.text(ctx.host, "/etc/hostname").strip()
     program = ["hostnamectl", "set-hostname", hostname] if ctx.host.which("hostnamectl") else ["hostname", hostname]
     if ctx.host.run(program).retcode:

@@ -92,7 +92,7 @@ def wol(ctx: Context, mac: str, bcast: str = "255.255.255.255", destport: int = 
         try:
             sender.sendto(b"\xff" * 6 + bytes.fromhex(digits) * 16, (bcast, int(destport)))
         except (OSError, OverflowError, ValueError) as error:
-            raise CommandError(f"no packet could be sent to {bcast}:{destport}: {error}") from error
+            raise CommandError(f"the packet cannot be sent to {bcast}:{destport}: {error}") from error
     return True
 
 
@@ -151,7 +151,7 @@ def _run(ctx: Context, program: str, *words: str, timeout: float | None = None) 
 def _named(host: str) -> str:
     """Return the name or address unchanged. Raises InvocationError for text that a program could take for an option."""
     if _NAME.fullmatch(str(host)) is None:
-        raise InvocationError(f"{host!r} is neither a name nor an address")
+        raise InvocationError(f"{host!r} is neither a host name nor an address")
     return str(host)
 
 

@@ -373,9 +373,9 @@ def _put(
     # A rule that nft lists in another spelling would be added again by every run, so it is removed and refused.
     new = nft.newest(listing)
     if new is None:
-        return _answer(False, f'nft took the rule "{rule}" and does not list it in {where}.')
+        return _answer(False, f'nft accepted the rule "{rule}" but does not list it in {where}.')
     nft.do(ctx, ["delete", "rule", *at, "handle", new[0]])
-    return _answer(False, f'The rule "{rule}" was taken back: nft lists it as "{new[1]}". Write it so.')
+    return _answer(False, f'The rule "{rule}" was removed again: nft lists it as "{new[1]}". Use this spelling.')
 
 
 def _all(ctx: Context) -> str:

@@ -26,7 +26,7 @@ def listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
     try:
         return list(json.loads(done.stdout or "{}").get("nftables", []))
     except ValueError as error:
-        raise CommandError(f"nft list {' '.join(words)}: what it tells is no JSON: {error}") from error
+        raise CommandError(f"nft list {' '.join(words)}: its output is not JSON: {error}") from error
 
 
 def chain(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | None:
