@@ -1,1 +1,1 @@
-"""statecore wired for one minion: loader, grains, pillar, templates and state runs put together."""
+"""Runtime of one minion: loader, grains, pillar, templates and state runs, put together."""

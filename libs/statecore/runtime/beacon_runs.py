@@ -1,7 +1,9 @@
-"""Looks of all beacons of a minion: which is due, what it tells, what is wrong with it.
+"""Calls of a minion's beacons: which beacon is due, the events that it returns, its faults.
 
-A beacon that is not well formed, or fails, is told of once and left out, or tells its error as an event; it never keeps the others
-from looking. Source: salt/beacons/__init__.py.
+A beacon with a malformed configuration is logged once and left out. A beacon that raises sends its error as an event. Other
+beacons go on. Salt: salt/beacons/__init__.py, Beacon.process
+
+Source: docs/execution.md#beacons
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ _WHEN = ("enabled", "interval", "disable_during_state_run")
 
 
 def problem(loader: Loader, ctx: Context, name: str, config: Any) -> str:
-    """Why the beacon cannot run so; "" when it can. A module without ``validate`` takes any list."""
+    """Return the reason why a beacon cannot run with this configuration; "" if it can.
+
+    A beacon module without the function ``validate`` takes any list.
+    """
     if not isinstance(config, list):
         return f"Configuration for {name} beacon must be a list."
     module = _module(name, config)
@@ -45,7 +50,7 @@ def problem(loader: Loader, ctx: Context, name: str, config: Any) -> str:
 
 @dataclass
 class _Known:
-    """One beacon between two looks."""
+    """A configured beacon: its configuration, its fault ("" if none), the time of its next call."""
 
     config: Any
     problem: str
@@ -54,7 +59,7 @@ class _Known:
 
 @dataclass
 class BeaconRuns:
-    """Lives as long as the process that looks: beacons remember what they saw in ``ctx.scratch``."""
+    """Beacons of one process. They keep their own data in ``ctx.scratch``, so the object lives as long as the process."""
 
     loader: Loader
     ctx: Context
@@ -63,9 +68,12 @@ class BeaconRuns:
     def turn(
         self, configured: Mapping[str, Any], now: float, states_run: Callable[[], bool]
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Events as ``_minion_event`` takes them, and the names of beacons that ran once and are to be disabled.
+        """Call the beacons that are due.
 
-        ``now``: seconds of a clock that nobody sets. ``states_run``: whether a state run is in progress.
+        Return (events in the form of ``_minion_event``, names of ``run_once`` beacons to disable).
+
+        ``configured`` maps beacon names to their configurations. ``now`` is in seconds of a monotonic clock. ``states_run``
+        returns True while a state run is in progress.
         """
         events: list[dict[str, Any]] = []
         done: list[str] = []
@@ -81,7 +89,7 @@ class BeaconRuns:
         return events, done
 
     def _look(self, name: str, config: Any, now: float, states_run: Callable[[], bool]) -> list[dict[str, Any]] | None:
-        """What happened; None where it did not look."""
+        """Call one beacon and return its events; None if the beacon was not called."""
         known = self._known.get(name) or self._first(name, config, now)
         options = merged(config) if isinstance(config, list) else {}
         if known.problem or not options.get("enabled", True) or now < known.next_look:
@@ -135,7 +143,7 @@ def _module(name: str, config: Any) -> str:
 
 
 def _shown(config: Any) -> list[Any]:
-    """What a beacon sees of its configuration: its own copy."""
+    """Return a copy of the configuration for the beacon, without the options that say when to call it."""
     if not isinstance(config, list):
         return []
     entries = (

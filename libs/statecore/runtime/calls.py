@@ -1,6 +1,6 @@
-"""Execution functions called as jobs: whatever happens comes back as a value, with Salt's exit code and words.
+"""Execution functions called as jobs: every result and every error becomes a return with Salt's exit code and words.
 
-Contract: protocol section 7.3.
+Source: docs/execution.md#return-codes
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GENERIC_FAILURE = 1
 
 
 class FunctionCall(NamedTuple):
-    """A function and what it is called with."""
+    """An execution function and its arguments."""
 
     fun: str
     args: Sequence[Any]
@@ -40,7 +40,7 @@ class FunctionCall(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """What a job returns (protocol section 7.3)."""
+    """Return of a job: its value, its exit code, and whether the job succeeded."""
 
     value: Any
     retcode: int
@@ -58,8 +58,11 @@ def returned(
     *,
     trusted: bool = False,
 ) -> Returned:
-    """Calls it. ``restraints``: pillar and grains that may hold a ``minion_blackout``. ``trusted``: the minion asks by itself,
-    ``whitelist_modules`` does not count."""
+    """Call the function and return its Returned. Never raises for faults of the function.
+
+    ``restraints`` are pillar and grains, which may hold a ``minion_blackout``. ``trusted``: the minion itself calls, so
+    ``whitelist_modules`` does not apply.
+    """
     fun = call.fun
     ctx.scratch["retcode"] = 0
     # Pillar that an operator asks for is masked; states and templates reach it through other functions.
@@ -110,7 +113,11 @@ def _called(call: FunctionCall, served: Served, function: str, ctx: Context, loa
 
 
 def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog) -> Any:
-    """The sentence for a function that is not there; with the documentation of those whose names begin like it."""
+    """Return the error text for an unknown function.
+
+    If other functions' names begin with ``fun``, return a map of their names to their documentation, with the error under
+    ``fun``.
+    """
     sentence = str(missing)
     docs = {name: catalog.doc(name) for name in catalog.names() if name.startswith(fun)}
     return {**docs, fun: sentence} if docs else sentence
@@ -136,9 +143,10 @@ DIRECT = ("direct_call",)
 
 
 def executors_of(job: Mapping[str, Any], opts: Mapping[str, Any], *, own: bool) -> tuple[str, ...]:
-    """Names, in order: the job's, else the option's. Raises InvocationError.
+    """Return the names of a job's executors in order: those of the job, else those of the option ``module_executors``.
 
-    ``own``: the minion runs a publication, where ``sudo_user`` puts sudo at the end; salt-call is what sudo starts.
+    ``own``: the minion runs a publication, so the option ``sudo_user`` appends the executor sudo. (sudo starts salt-call,
+    which must not start sudo again.) Raises InvocationError for anything but a text or a list of texts.
     """
     named = job.get("module_executors") or opts.get("module_executors") or list(DIRECT)
     names = [named] if isinstance(named, str) else named
@@ -160,9 +168,10 @@ def executed(
     ctx: Context,
     loader: Loader,
 ) -> Any:
-    """What the first executor that returns something returns. ``job`` has ``fun``, and ``executor_opts`` if there are any.
+    """Return the first result other than None of the executors, called in order with ``function`` and its arguments.
 
-    Raises InvocationError for an executor that is not there, before one runs.
+    ``job`` holds ``fun``, and may hold ``executor_opts``. Raises InvocationError for an unknown executor before any
+    executor runs.
     """
     if tuple(names) == DIRECT:
         return function(*args, **kwargs)
@@ -183,9 +192,10 @@ def executed(
 
 
 def in_whole(value: Any, ctx: Context, jid: str | None) -> Any:
-    """What a function returned, where it is a generator all that it yields: maps as one map, anything else as a list.
+    """Return the value; of a generator all its parts, joined into one map if all are maps, else as a list.
 
-    Of a job each part is an event as it comes, ``salt/job/<jid>/prog/<minion>/<number>``. Source: salt/minion.py.
+    In a job (``jid`` is not None) each part is fired as the event ``salt/job/<jid>/prog/<minion>/<number>``. Salt:
+    salt/minion.py, _thread_return
     """
     if not isinstance(value, GeneratorType):
         return value

@@ -1,7 +1,8 @@
-"""Gathers grains: facts about the managed host, then what people say about it.
+"""Gathering of grains from all sources.
 
-Later ones win, as in Salt: built-in facts, users' ``_grains``, the static grains file, ``grains`` of the configuration. A grain
-that is a map replaces an earlier one, unless the option ``grains_deep_merge`` says that they are joined.
+Sources in order, as in Salt: built-in grains, users' grain modules (``_grains``), the static grains file, the option
+``grains``. A grain of a later source replaces that of an earlier one; with the option ``grains_deep_merge`` maps are
+merged.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ log = logging.getLogger(__name__)
 def gather(
     host: ManagedHost, opts: Mapping[str, Any], loader: Loader, bare: Callable[[Mapping[str, Any]], Context]
 ) -> dict[str, Any]:
-    """All grains. ``bare(grains)`` gives a context for loading; a source that fails is logged and leaves its grains out."""
+    """Return all grains.
+
+    ``bare(grains)`` returns a context with these grains, for loading modules. A source that raises is logged, and its
+    grains are left out.
+    """
     grains: dict[str, Any] = {}
     ctx = bare(grains)
     native = [source for source in loader.sources("grains") if source.native]
@@ -58,7 +63,9 @@ def gather(
 
 
 def _means(expression: str, name: str) -> bool:
-    """Whether a row of ``grains_blacklist`` means the grain: a glob, or a regular expression of the whole name."""
+    """Return True if a row of ``grains_blacklist`` matches the grain's name, as a glob or as a regular expression of the whole
+    name.
+    """
     try:
         return fnmatch.fnmatchcase(name, expression) or re.fullmatch(expression, name) is not None
     except re.error:
@@ -70,7 +77,7 @@ def _functions(loaded: Any) -> list[Callable[..., Any]]:
 
 
 def _call_custom(call: Callable[..., Any], own: Callable[..., Any], grains: dict[str, Any]) -> Any:
-    """A user's grain function takes nothing, or the grains so far."""
+    """Call a user's grain function. It gets the grains so far if it has the parameter ``grains``."""
     return call(grains) if "grains" in inspect.signature(own).parameters else call()
 
 

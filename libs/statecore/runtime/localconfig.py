@@ -1,4 +1,4 @@
-"""The file that ``localconfig`` names: options that go over the minion's for one run."""
+"""File of the argument ``localconfig`` of state functions: options that replace the minion's options for one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from statecore.render.yaml_bounds import YamlFault
 
 
 def read_localconfig(path: str) -> dict[str, Any]:
-    """Its options. Raises InvocationError for a file that cannot be read, or that is no YAML map."""
+    """Return the file's options by name.
+
+    Raises InvocationError, with file and line, if the file is unreadable or not a YAML map.
+    """
     try:
         data = yaml.load(Path(path).read_text("utf-8"))
     except OSError as error:

@@ -1,6 +1,8 @@
-"""What a minion is told by its master, or tells itself where it has none: pillar, and the states of the master's tops.
+"""Pillar of a minion, and SLS files that master_tops modules assign to it. Runs on a master, or on a minion without one.
 
-Users' plugins run here, so everything that they may do wrong ends as an error of the pillar, or in the log.
+Users' plugins run here: each of their faults becomes an error of the pillar or a log line.
+
+Source: docs/protocol.md#pillar-transfer
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _TIMEOUT = 30
 
 
 class MinionDataRequest(NamedTuple):
-    """What a minion asks for."""
+    """Request of a minion for its pillar."""
 
     minion_id: str
     saltenv: str | None = None
@@ -51,11 +53,11 @@ def pillar_of(
     own_id: str = "",
     memory: PillarMemory | None = None,
 ) -> PillarResult:
-    """The pillar of a minion, from the tree in ``pillar_roots`` and the external pillars of the options of ``ctx``.
+    """Compile a minion's pillar from ``pillar_roots`` and the external pillars that the options of ``ctx`` name.
 
-    ``ctx`` is a context whose pillar is ``live``, which is filled while the pillar grows: so files and plugins that ask
-    for it see what there is. ``own_id``: the id that plugins find in ``__opts__``, that of the process that runs them.
-    ``memory``: of a process that compiles pillar again and again.
+    The pillar of ``ctx`` is ``live``. ``live`` is filled while the pillar is compiled, so pillar files and plugins see what
+    is compiled so far. ``own_id`` is the id in the plugins' ``__opts__``: that of the process that runs them. ``memory``
+    keeps parsed files between compilations, for processes that compile many pillars.
     """
     remembered = PillarMemory() if memory is None else memory
     opts = {**ctx.opts, "saltenv": wanted.saltenv or ctx.opts.get("saltenv")}
@@ -86,7 +88,7 @@ def pillar_of(
 
 
 def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> dict[str, dict[str, list[Any]]]:
-    """The top files of the pillar, as one: {environment: {target: list}}. Raises SlsError."""
+    """Return the pillar's merged top files: {saltenv: {target: list of SLS and matchers}}. Raises SlsError."""
     renderers = Table(loader, "renderers")
     renderers.attach(ctx)
     return pillar_top(
@@ -100,15 +102,15 @@ def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> di
 
 
 def as_data(result: PillarResult) -> dict[str, Any]:
-    """A pillar as the wire and templates know it: errors come under ``_errors``."""
+    """Return a pillar as sent to minions: its errors are a list under ``_errors``."""
     return result.data | ({"_errors": list(result.errors)} if result.errors else {})
 
 
 def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """saltenv -> SLS references, from every tops module that the option ``master_tops`` names, joined.
+    """Map of saltenv to SLS references, joined from all modules that the option ``master_tops`` names.
 
-    ``minion_opts``: the minion's options with its ``id`` and ``grains``, which modules get as ``opts``. As in Salt a module
-    that fails gives nothing; why is in the log.
+    ``minion_opts`` are the minion's options with its ``id`` and ``grains``; the modules get them as ``opts``. As in Salt, a
+    module that fails is logged and assigns nothing.
     """
     configured = ctx.opts.get("master_tops") or {}
     here = replace(ctx, host=Host("/"))
@@ -123,7 +125,7 @@ def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, Any]) -> dic
 
 
 def _tops_modules(configured: Mapping[str, Any], ctx: Context, loader: Loader) -> list[Served]:
-    """The modules that are configured, in Salt's order: users' own first, by file name."""
+    """List of the configured tops modules in Salt's order: users' own modules first, by file name."""
     found: list[Served] = []
     for name in configured:
         try:
@@ -135,7 +137,7 @@ def _tops_modules(configured: Mapping[str, Any], ctx: Context, loader: Loader) -
 
 
 def _sections(given: Any) -> dict[str, list[str]]:
-    """What a tops module gave, {} for None. Raises PluginError for what is no map of lists."""
+    """Return the checked result of a tops module; {} for None. Raises PluginError for anything but a map of lists."""
     if not given:
         return {}
     if not isinstance(given, Mapping):
@@ -147,7 +149,7 @@ def _sections(given: Any) -> dict[str, list[str]]:
 
 
 class _ExternalPillars:
-    """The plugins of one process, as ``pillar.ExternalPillars``."""
+    """External pillar plugins of one process. Implements ``pillar.ExternalPillars``."""
 
     def __init__(self, loader: Loader, ctx: Context, memory: PillarMemory) -> None:
         self._loader = loader
@@ -157,18 +159,18 @@ class _ExternalPillars:
     def call(
         self, name: str, minion_id: str, pillar: dict[str, Any], args: list[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """What the plugin gives. Raises NotAvailable, PluginError."""
+        """Call a plugin and return its pillar. Raises NotAvailable, PluginError."""
         if name == "git" and not kwargs:
             return self._of_git(minion_id, args)
         served = self._loader.serve("pillar", name, self._ctx)
         return _called(served, "ext_pillar", self._ctx, [minion_id, pillar, *args], kwargs)
 
     def names(self) -> list[str]:
-        """Plugins that there are."""
+        """Sorted names of the available plugins."""
         return sorted({"git", *self._loader.all("pillar", self._ctx)})
 
     def _of_git(self, minion_id: str, repositories: list[Any]) -> dict[str, Any]:
-        """Pillar of Git repositories: trees of their own, compiled as ``pillar_roots`` are."""
+        """Return the pillar of Git repositories. Each repository is compiled as a pillar tree of its own."""
         renderers = Table(self._loader, "renderers")
         renderers.attach(self._ctx)
 
@@ -191,7 +193,7 @@ class _ExternalPillars:
 
 
 def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a plugin's function returns. Raises PluginError, with the place in the plugin."""
+    """Call a plugin's function and return a copy of its result. Raises PluginError with the plugin's file and line."""
     if function not in served.functions:
         raise PluginError(f"{served.source.path} has no function {function}()")
     if wrong := unknown(served.parameters(function), kwargs):
@@ -221,7 +223,10 @@ def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs
 
 
 def _plain(value: Any) -> Any:
-    """A copy as maps, lists and scalars: a plugin may hand out what it keeps, or the pillar that is still growing."""
+    """Return a deep copy made of maps, lists and scalars.
+
+    A plugin may return an object that it keeps, or the pillar that is still being compiled.
+    """
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -230,7 +235,7 @@ def _plain(value: Any) -> Any:
 
 
 def _place(error: BaseException, served: Served) -> str:
-    """Where in a user's plugin it happened; our own have no place that could help anybody."""
+    """Return " (file:line)" of the last traceback entry in a user's plugin; "" for a built-in plugin."""
     if served.native:
         return ""
     own = str(served.source.path)

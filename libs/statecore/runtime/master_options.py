@@ -1,6 +1,8 @@
-"""Options of a state run that the master decides, as a minion heeds them. Pure.
+"""Master's options that apply to a minion's state runs. Pure.
 
-Source: salt/state.py (BaseHighState.__gen_opts); the names are those of ``_master_opts`` (protocol section 7.5).
+The options are those of the master's answer to ``_master_opts``. Salt: salt/state.py, BaseHighState.__gen_opts
+
+Source: docs/protocol.md#master-options
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _EITHERS = ("state_aggregate", "state_events")
 
 
 def heeded(opts: Mapping[str, Any], answer: Any) -> dict[str, Any]:
-    """The minion's options with what the master answered; an answer that is no map changes nothing."""
+    """Return the minion's options with the master's answer merged over them. An answer other than a map changes nothing."""
     if not isinstance(answer, Mapping):
         return dict(opts)
     told = {name: answer[name] for name in _MASTERS if name in answer}

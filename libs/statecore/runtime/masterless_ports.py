@@ -1,4 +1,4 @@
-"""The ports of a minion without a master: what salt-call --local and embedders get where nothing else is given."""
+"""Ports of a minion without a master: used by salt-call --local, and by embedding programs that give no ports of their own."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Manager: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 
 class NoEvents:
-    """There is no bus; events go nowhere and say so."""
+    """Event port without a bus: events are dropped."""
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """False: it was not handed over."""
+        """Return False: the event was not sent."""
         return False
 
 
 class NoJobs:
-    """Nothing runs beside this process."""
+    """Jobs port of a process that knows no other jobs."""
 
     def running(self) -> list[dict[str, Any]]:
-        """Always empty."""
+        """Return []."""
         return []
 
     def signal(self, jid: str, number: int) -> str:
-        """Always "": there is no such job."""
+        """Return "": no such job runs."""
         return ""
 
 
 class LocalMinion:
-    """Does in this process what a minion asks of its master or main process."""
+    """Port to a master for a minion without one: does in this process the work of the master and of the minion's main process."""
 
     def __init__(
         self,
@@ -46,23 +46,27 @@ class LocalMinion:
         manage: Manager | None = None,
         refreshed: Callable[[str], bool] | None = None,
     ) -> None:
-        """Without ``compile_pillar`` there is no pillar but the override; ``tops`` is what a master's tops would be; ``manage``
-        asks the minion that runs beside this process. ``refreshed`` is told what was asked for anew: pillar, modules, grains."""
+        """Take the functions that do the work.
+
+        ``compile_pillar`` compiles pillar; without it the pillar is the override alone. ``tops`` returns {saltenv: SLS
+        references} of master_tops modules. ``manage`` asks the minion that runs on this host. ``refreshed`` is called with
+        "pillar", "modules" or "grains" when a function asks to refresh it; it returns the answer to that function.
+        """
         self._compile_pillar = compile_pillar
         self._tops = tops
         self._manage = manage
         self._refreshed = refreshed or (lambda what: True)
 
     def refresh_pillar(self) -> bool:
-        """True: the runtime compiles it anew for the next call."""
+        """Report the refresh. The next call compiles the pillar anew."""
         return self._refreshed("pillar")
 
     def refresh_modules(self) -> bool:
-        """True: the runtime looks for modules anew."""
+        """Report the refresh. The loader lists module files anew."""
         return self._refreshed("modules")
 
     def refresh_grains(self) -> bool:
-        """True: the runtime gathers them anew for the next call."""
+        """Report the refresh. The next call gathers grains anew."""
         return self._refreshed("grains")
 
     def compile_pillar(
@@ -72,21 +76,21 @@ class LocalMinion:
         override: Mapping[str, Any] | None,
         on_demand: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Pillar from the local roots; errors under ``_errors``."""
+        """Return the pillar of the local directories; its errors are a list under ``_errors``."""
         if self._compile_pillar is None:
             return dict(override or {})
         return self._compile_pillar(saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
-        """What tops modules on this host assign."""
+        """Map of saltenv to the SLS references that tops modules on this host assign."""
         return self._tops() if self._tops is not None else {}
 
     def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
-        """There is nobody to ask."""
+        """Raise CommandError: there is no master."""
         raise CommandError(f"{cmd}: there is no master")
 
     def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Asks the minion that runs here."""
+        """Ask the minion that runs on this host, and return its answer. Raises CommandError if none runs here."""
         if self._manage is None:
             raise CommandError(f"no minion runs here that has a {area}")
         return self._manage(area, request)

@@ -1,4 +1,4 @@
-"""What a runtime is to the functions that it runs: its pillar, its catalog and its refreshes, as statecore's ports see them."""
+"""Ports of a context that read the minion's current state: pillar in memory, refreshes, catalog of modules."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ContextSource(Protocol):
 
 
 class LazyPillar(Mapping[str, Any]):
-    """The pillar in memory, compiled when it is first looked at: ``grains.get`` must not cost a pillar."""
+    """Pillar in memory, compiled when first read: ``grains.get`` must not compile a pillar."""
 
     def __init__(self, source: ContextSource) -> None:
         self._source = source
@@ -59,7 +59,7 @@ class LazyPillar(Mapping[str, Any]):
 
 
 class Control:
-    """Refreshes here what the minion refreshes for the jobs to come."""
+    """Port to the minion's main process: a refresh also drops this process's own copy."""
 
     def __init__(self, source: ContextSource, minion: MinionControl) -> None:
         self._source = source
@@ -97,7 +97,7 @@ class Control:
 
 
 class LoaderCatalog:
-    """The port ``Catalog`` over the loader."""
+    """Implements the port ``Catalog`` with the loader."""
 
     def __init__(self, source: ContextSource) -> None:
         self._source = source
@@ -122,7 +122,7 @@ class LoaderCatalog:
         return served.bound(function, ctx)
 
     def _renderer_doc(self, name: str) -> str | None:
-        """A renderer's: a user's function ``render``, else ours; where the function says nothing, its module."""
+        """Return the documentation of a renderer: of a user's function ``render``, else of ours; of its module if it has none."""
         try:
             return self._source.loader.doc("renderers", f"{name}.render", self._source.context)
         except NotAvailable:
@@ -131,7 +131,7 @@ class LoaderCatalog:
 
 
 class NoTemplates:
-    """While grains are gathered there is nothing to render."""
+    """Template port while grains are gathered: raises CommandError."""
 
     def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
@@ -141,9 +141,10 @@ class NoTemplates:
 
 
 class RunScratch(dict[str, Any]):
-    """What modules remember in one state run (Salt's ``__context__``): a run begins with nothing, as in Salt.
+    """Memory of modules for one state run (Salt's ``__context__``): empty when a run starts, as in Salt.
 
-    Of the call around it, it knows how the call was made, and the grains that were set; the exit code is the call's.
+    It starts with those entries of the call's memory that describe how the call was made, and the grains set in the call.
+    The exit code is written to the call's memory too.
     """
 
     _OF_THE_CALL = ("cmd.shell", "pillar.mask", "grains.set", "retcode")

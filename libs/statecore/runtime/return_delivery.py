@@ -1,6 +1,8 @@
-"""Hands the return of a job to returners: built-in ones, and users' from ``_returners``.
+"""Delivery of a job's return to returners: built-in ones, and users' own from ``_returners``.
 
-One that fails is in the log, and not in the way of the others.
+A returner that fails is logged; the other returners are still called.
+
+Source: docs/execution.md#returns
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def named(*lists: Any) -> list[str]:
-    """Names of returners in the forms that they are written in (a list, or text with commas), each once, in order."""
+    """Return the names of returners, each once, in order.
+
+    Each argument is a list, a text with commas, or something else without names.
+    """
     found: dict[str, None] = {}
     for one in lists:
         parts = one.split(",") if isinstance(one, str) else one if isinstance(one, list) else []
@@ -27,7 +32,7 @@ def named(*lists: Any) -> list[str]:
 
 
 def deliver(loader: Loader, ctx: Context, names: Iterable[str], ret: Mapping[str, Any]) -> None:
-    """Calls ``returner`` of each with a copy of its own."""
+    """Call the function ``returner`` of each returner with its own copy of the return."""
     for name in names:
         try:
             served, function = loader.function("returners", f"{name}.returner", ctx)

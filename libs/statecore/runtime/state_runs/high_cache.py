@@ -17,18 +17,21 @@ _SUFFIX = ".cache.p"
 
 
 class HighCache:
-    """The cache of one minion. Without a cachedir nothing is kept and nothing found."""
+    """Cache of one minion. Without a ``cachedir`` it keeps nothing."""
 
     def __init__(self, cachedir: str) -> None:
         self._directory = Path(cachedir) if cachedir else None
 
     def load(self, name: str) -> High | None:
-        """What the run of that name left, None without. Raises CommandError for a damaged file, InvocationError for a bad name."""
+        """Return the high data stored under the name; None if there is none.
+
+        Raises CommandError for a damaged file, InvocationError for a malformed name.
+        """
         found = None if self._directory is None else kept_files.load(self._place(self._directory, name))
         return found if isinstance(found, dict) else None
 
     def store(self, name: str, high: Mapping[str, Any]) -> None:
-        """Keeps it. A minion that cannot is told in the log: the run needs no cache. Raises InvocationError for a bad name."""
+        """Store high data under the name. A write error is only logged. Raises InvocationError for a malformed name."""
         if self._directory is None:
             return
         place = self._place(self._directory, name)
@@ -38,7 +41,7 @@ class HighCache:
             log.info("The high data of this run is not kept: %s", error)
 
     def clear(self) -> list[str]:
-        """Names of the files that were there. Raises CommandError when one cannot be removed."""
+        """Remove all files and return their names. Raises CommandError if a file cannot be removed."""
         if self._directory is None:
             return []
         return [place.name for place in sorted(self._directory.glob(f"*{_SUFFIX}")) if kept_files.remove(place)]

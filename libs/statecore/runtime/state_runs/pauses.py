@@ -1,7 +1,7 @@
-"""Orders to a state run in progress: wait before a state, go on, end.
+"""Orders to a state run in progress: wait before a state, continue, or end.
 
-Who gives one (``state.pause`` and its kin) writes it down; the run looks before every state. A minion's orders lie in
-``<cachedir>/state_pause/<jid>``; those of an orchestration the master keeps.
+``state.pause``, ``state.resume`` and ``state.soft_kill`` write orders; the run reads them before each state. A minion keeps
+the orders in ``<cachedir>/state_pause/<jid>``. The master keeps those of an orchestration.
 """
 
 from __future__ import annotations
@@ -32,75 +32,75 @@ Orders = dict[str, dict[str, Any]]
 
 
 def directory(cachedir: str | Path) -> Path:
-    """Where the orders of all runs lie."""
+    """Return the directory of all runs' orders."""
     return Path(cachedir) / "state_pause"
 
 
 def orders(place: Path, jid: str) -> Orders:
-    """The orders to a run, {} when there are none. Raises CommandError for a damaged file."""
+    """Return the orders to a run; {} if there are none. Raises CommandError for a damaged file."""
     found = kept_files.load(place / jid)
     return found if isinstance(found, dict) else {}
 
 
 def give(place: Path, jid: str, given: Orders) -> None:
-    """Replaces all orders to a run. Raises CommandError."""
+    """Replace all orders to a run. Raises CommandError if they cannot be written."""
     kept_files.store(place / jid, given)
 
 
 class OrderBook(Protocol):
-    """Where the orders to one run are written."""
+    """Storage of the orders to one run."""
 
     def read(self) -> Orders:
-        """What the run is told now. Raises CommandError where that cannot be read."""
+        """Return the current orders. Raises CommandError if they cannot be read."""
         ...
 
     def close(self) -> None:
-        """The run is over: its orders with it."""
+        """Remove the orders, when the run has ended."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FileOrders:
-    """Orders in a file."""
+    """Orders in a file of the minion."""
 
     file: Path
 
     def read(self) -> Orders:
-        """{} where there is no file."""
+        """Return the current orders; {} without a file. Raises CommandError for a damaged file."""
         # Asked before each state: a Path that is not there takes several times as long.
         return orders(self.file.parent, self.file.name) if os.access(self.file, os.F_OK) else {}
 
     def close(self) -> None:
-        """Removes it."""
+        """Remove the file."""
         with contextlib.suppress(OSError):
             self.file.unlink()
 
 
 @dataclass(frozen=True, slots=True)
 class MasterOrders:
-    """Orders to an orchestration."""
+    """Orders to an orchestration, kept by the master."""
 
     master: Master
 
     def read(self) -> Orders:
-        """Asks the master."""
+        """Ask the master for the orders. Raises CommandError if it does not answer."""
         return self.master.orders()
 
     def close(self) -> None:
-        """The master forgets them."""
+        """Tell the master to remove the orders."""
         self.master.end_orders()
 
 
 @dataclass(slots=True)
 class Gate:
-    """What a run asks before each of its states."""
+    """Check before each state of a run. ``wait`` sleeps for seconds; ``clock`` returns seconds."""
 
     book: OrderBook
     wait: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
     def may_go_on(self, low: Mapping[str, Any]) -> bool:
-        """True once the state may begin; False when the run is to end before it. Waits as long as it is told to."""
+        """Wait while an order pauses the run before this state. Return False if an order ends the run here, else True."""
         started = self.clock()
         told = False
         while (order := self._order(str(low["__id__"]))) is not None:
@@ -116,7 +116,7 @@ class Gate:
         return True
 
     def end(self) -> None:
-        """The run is over: its orders with it."""
+        """Remove the run's orders, when the run has ended."""
         self.book.close()
 
     def _order(self, state_id: str) -> dict[str, Any] | None:

@@ -21,7 +21,10 @@ _NO_STATES = "no_|-states_|-states_|-None"
 
 
 def pillar_errors(stage: RunContext, options: Mapping[str, Any]) -> list[str]:
-    """The errors that stop a run, [] when there are none or ``force`` says to go on."""
+    """Return the error lines that stop a run because of its pillar; [] if there are none or ``force`` is set.
+
+    Sets the exit code.
+    """
     errors = stage.ctx.pillar.get("_errors")
     if not errors or options.get("force"):
         return []
@@ -30,14 +33,14 @@ def pillar_errors(stage: RunContext, options: Mapping[str, Any]) -> list[str]:
 
 
 def nothing(ctx: Context, comment: str) -> Running:
-    """The running dictionary of a highstate that has nothing to apply, and why."""
+    """Return the failed running dictionary of a highstate without states, with this comment. Sets the exit code."""
     ctx.scratch["retcode"] = STATE_FAILED
     entry = {"result": False, "comment": comment, "name": "No States", "changes": {}, "__run_num__": 0}
     return {_NO_STATES: entry}
 
 
 def must_have(state_id: str, compiled: Compiled, ctx: Context) -> None:
-    """Raises InvocationError when no chunk has this ID."""
+    """Raise InvocationError unless a chunk has this ID."""
     known = {str(low["__id__"]) for low in compiled.chunks}
     if state_id not in known:
         files = ",".join(dict.fromkeys(str(low["__sls__"]) for low in compiled.chunks))
@@ -52,7 +55,7 @@ _NEEDED = ("state", "fun", "name")
 
 
 def faults_of_chunk(data: Mapping[str, Any], loader: Loader, ctx: Context) -> list[str]:
-    """What keeps it from being called, in Salt's words; [] when nothing does."""
+    """Return the faults of a low chunk given to ``state.low``, in Salt's words; [] if it can be called."""
     return list(_malformed(data)) or list(_uncallable(data, loader, ctx))
 
 
@@ -93,7 +96,7 @@ _NOT_HERE = ("include", "exclude", "extend", "extends")
 
 
 def faults(data: Mapping[Any, Any]) -> list[str]:
-    """What is wrong with what it rendered to, in Salt's words; [] when nothing is."""
+    """Return the faults of the data that a template of ``state.template_str`` rendered to, in Salt's words; [] without faults."""
     for word in _NOT_HERE:
         if word in data:
             return [f"The '{word}' declaration found on '{NAME}' is invalid when rendering single templates"]
@@ -119,5 +122,5 @@ def _of_id(name: Any, body: Any) -> Iterator[str]:
 
 
 def high_of(data: Mapping[Any, Any]) -> High:
-    """Its high data; short declarations are the compiler's to expand."""
+    """Return the high data of rendered data. The compiler expands short declarations."""
     return {str(name): body if isinstance(body, str) else dict(body) for name, body in data.items()}

@@ -1,4 +1,4 @@
-"""Whether a run counts as failed: a failed state does, unless an ``onfail`` state that stands in for it did its work."""
+"""Success of a state run: a failed state fails the run, unless ``onfail`` states with ``onfail_stop: False`` made up for it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _Named = tuple[str, str]
 
 
 def failed(running: Running, high: High | None = None) -> bool:
-    """Salt's rule for the exit code. A run of nothing is a failed one.
+    """Return True if the run failed, by Salt's rule for the exit code. A run without states failed.
 
-    A failure is made good by states of ``high`` with ``onfail`` on it and ``onfail_stop: False``, none of which failed.
+    A failed state is made up for if states of ``high`` have ``onfail`` on it and ``onfail_stop: False``, one of them
+    succeeded and none failed.
     """
     if not running:
         return True
@@ -44,7 +45,7 @@ def _named(name: str) -> _Named:
 
 
 def _stand_ins(high: High) -> dict[_Named, set[_Named]]:
-    """A state -> the states that stand in for it when it fails."""
+    """Map of a state to the states that make up for it if it fails."""
     found: dict[_Named, set[_Named]] = {}
     for state_id, body in high.items():
         for module, run in body.items() if isinstance(body, Mapping) else ():
@@ -56,7 +57,7 @@ def _stand_ins(high: High) -> dict[_Named, set[_Named]]:
 
 
 def _failings(run: list[Any]) -> Iterator[_Named]:
-    """What the arguments of a state say that it stands in for."""
+    """Yield the states whose failure a state makes up for, from the state's arguments."""
     arguments = [item for item in run if isinstance(item, Mapping)]
     if not any(item.get("onfail_stop", True) is False for item in arguments):
         return

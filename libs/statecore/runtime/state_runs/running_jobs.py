@@ -1,4 +1,7 @@
-"""Jobs that run on this minion, as files ``<cachedir>/proc/<jid>``: what saltutil.running and find_job answer from."""
+"""Jobs that run on this minion, as files ``<cachedir>/proc/<jid>``. saltutil.running and saltutil.find_job read them.
+
+Source: docs/execution.md#running-jobs
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _OVER = frozenset("ZX")
 
 
 class ProcDirectory:
-    """Implements statecore's port ``Jobs``."""
+    """Directory of proc files. Implements the port ``Jobs``."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -32,7 +35,10 @@ class ProcDirectory:
 
     @contextlib.contextmanager
     def record(self, load: Mapping[str, Any]) -> Iterator[None]:
-        """The job counts as running in this process while the block runs. Where that cannot be written it runs unseen."""
+        """Keep a proc file for the job of this process while the block runs.
+
+        If it cannot be written, a warning is logged.
+        """
         path = self._directory / str(load["jid"])
         own = {"pid": os.getpid(), _BORN: birth(os.getpid())}
         packed = msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace")
@@ -46,7 +52,7 @@ class ProcDirectory:
             path.unlink(missing_ok=True)
 
     def running(self) -> list[dict[str, Any]]:
-        """Loads of running jobs, each with its ``pid``. Files of processes that are gone are removed."""
+        """List of the loads of running jobs, each with its ``pid``. Removes the files of processes that have ended."""
         found = []
         for path in sorted(self._directory.glob("[0-9]*")):
             try:
@@ -62,7 +68,7 @@ class ProcDirectory:
         return found
 
     def signal(self, jid: str, number: int) -> str:
-        """Signals the job's process and its children; Salt's sentence about what was done, "" when no such job runs."""
+        """Send a signal to the job's process group. Return Salt's sentence about it; "" if no such job runs."""
         for job in self.running():
             if str(job["jid"]) != jid:
                 continue
@@ -78,12 +84,15 @@ class ProcDirectory:
 
 
 def still_runs(pid: Any, born: Any) -> bool:
-    """Whether the very process runs that ``birth`` was asked about. A restarted container gives its first numbers to others."""
+    """Return True if the process still runs that had this pid and this ``birth``.
+
+    A restarted container gives the same pids to other processes.
+    """
     return isinstance(pid, int) and is_alive(pid) and birth(pid) == born
 
 
 def birth(pid: int) -> str:
-    """When a process began, in the kernel's ticks since boot; empty where that cannot be known, or the process has ended."""
+    """Return the process's start time in kernel ticks since boot, as text; "" if it is unknown or the process has ended."""
     try:
         # The name in parentheses may hold spaces; what follows it is fields 3 and on: the state, and as field 22 the start.
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
@@ -93,7 +102,7 @@ def birth(pid: int) -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this number runs."""
+    """Return True if a process with this pid runs."""
     if pid <= 0:
         return False
     try:

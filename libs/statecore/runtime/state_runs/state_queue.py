@@ -1,8 +1,8 @@
-"""One state run at a time: who runs, who waits, and whose turn it is.
+"""Queue of state runs: one runs at a time, the others wait or are refused.
 
-A run leaves a mark ``<cachedir>/state_queue/<jid>``: its process, its function, whether it runs or waits. Marks are written and
-judged under one lock, so that of two that begin at once one goes first. The mark of a process that is gone counts for
-nothing. Runs wait in the order of their job ids, which are times.
+Each run writes a file ``<cachedir>/state_queue/<jid>`` with its pid, its function, and whether it runs or waits. Files are
+written and compared under one lock, so of two runs that start together one is first. Files of processes that have ended are
+ignored. Runs wait in the order of their JIDs, which are times.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REFUSED = 1
 
 
 class QueueEntry(NamedTuple):
-    """One run, as it is written down."""
+    """One run in the queue: content of its file."""
 
     jid: str
     pid: int
@@ -49,7 +49,7 @@ class QueueEntry(NamedTuple):
 
 
 class Turn(Enum):
-    """What a run that would begin is to do."""
+    """Decision about a new run: start, wait or refuse."""
 
     GO = auto()
     WAIT = auto()
@@ -57,9 +57,11 @@ class Turn(Enum):
 
 
 def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting: bool = False) -> Turn:
-    """Whose turn it is. ``queue``: False refuses, True waits, a number waits if fewer than so many are before it (0: any).
+    """Decide about a run with this JID, given the other runs of the minion.
 
-    Without a queue every other run is in the way, with one those that run and those that wait with an earlier job id.
+    ``queue`` False refuses the run if there is any other run. True lets it wait for runs with an earlier JID. A number lets
+    it wait if fewer than so many runs are before it (0: no limit). ``waiting``: the run already waits, so it is not refused
+    any more.
     """
     ahead = _ahead(others, jid)
     if queue is False:
@@ -75,7 +77,10 @@ def _ahead(others: Sequence[QueueEntry], jid: str) -> list[QueueEntry]:
 
 
 def queue_of(ctx: Context, queue: Any) -> bool | int:
-    """The argument ``queue``, else the option ``state_queue``. Raises InvocationError for anything but a bool or a number."""
+    """Return the argument ``queue``, or the option ``state_queue`` if it is None.
+
+    Raises InvocationError for anything but True, False, or a number of at least 0.
+    """
     value = ctx.opts.get("state_queue", False) if queue is None else queue
     if isinstance(value, bool) or (isinstance(value, int) and value >= 0):
         return value
@@ -86,9 +91,10 @@ def queue_of(ctx: Context, queue: Any) -> bool | int:
 
 @contextlib.contextmanager
 def taken(ctx: Context, queue: Any = None, concurrent: Any = False) -> Iterator[list[str]]:
-    """Nothing when the run may begin (it has waited if it was to), else a sentence for each run in its way.
+    """Hold the queue's first place while the block runs; wait for it if ``queue`` says so.
 
-    Its turn ends with the block. ``concurrent`` asks nobody, but others see it run.
+    Yield [] when the run may start, else Salt's sentence about each run before it. ``concurrent`` starts at once, but other
+    runs see it. A state run inside a state run counts as part of it.
     """
     mode = queue_of(ctx, queue)
     if ctx.scratch.get(_HELD):
@@ -121,7 +127,7 @@ def taken(ctx: Context, queue: Any = None, concurrent: Any = False) -> Iterator[
 
 
 def others(ctx: Context) -> list[QueueEntry]:
-    """The state runs of this minion but this one, those that wait for their turn too, by job id."""
+    """List of the minion's other state runs, running or waiting, by JID."""
     return _Place.of(ctx).others()
 
 

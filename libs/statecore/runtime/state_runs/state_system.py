@@ -1,7 +1,9 @@
-"""The verbs behind the ``state`` module: render, compile, run, or show what would be (port ``StateSystem``).
+"""State system: the functions of the ``state`` module that render, compile and run, or show what would run.
 
-A run begins with what it needs anew: users' modules are fetched, pillar is compiled. Errors of the pillar and of the tree
-stop it before anything is touched. Sets ``ctx.scratch["retcode"]``: 1 compile errors, 2 a failed state, 5 pillar errors.
+Each run fetches users' modules and compiles pillar first. Errors of pillar or SLS files stop the run before the host is
+changed. ``ctx.scratch["retcode"]`` becomes 1 for compile errors, 2 for a failed state, 5 for pillar errors.
+
+Source: docs/state-system.md#stages
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class StateRuns(StateSystem):
         self._loader = contexts.loader
 
     def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of the whole top file, or the list of errors."""
+        """Run the states of the top file and return the running dictionary, or the list of errors."""
         stage = self._contexts.run_context(options)
         if (high := self._cached(stage, options)) is not None:
             return pillar_errors(stage, options) or self.high(high, options)
@@ -75,9 +77,9 @@ class StateRuns(StateSystem):
         return self._apply(stage, _allowed(matches, options), options, empty="No states found for this minion")
 
     def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of these SLS references; with ``only_id`` of that ID and what it needs.
+        """Run these SLS references and return the running dictionary, or the list of errors.
 
-        Raises InvocationError when the references have no such ID.
+        With the option ``only_id`` run that ID and its requisites only. Raises InvocationError if there is no such ID.
         """
         stage = self._contexts.run_context(options)
         if (high := self._cached(stage, options)) is not None:
@@ -85,7 +87,7 @@ class StateRuns(StateSystem):
         return self._apply(stage, {stage.ctx.saltenv: list(mods)}, options)
 
     def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of an SLS file of this minion, which need not be in the tree."""
+        """Run an SLS file of the minion's own file system, and return the running dictionary or the list of errors."""
         stage = self._contexts.run_context(options)
         file = Path(path if path.endswith(".sls") else f"{path}.sls")
         try:
@@ -98,7 +100,7 @@ class StateRuns(StateSystem):
         return self._apply(stage, {stage.ctx.saltenv: [str(file)]}, options)
 
     def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of what a template in the call itself renders to."""
+        """Run an SLS file given as text, and return the running dictionary or the list of errors."""
         stage = self._contexts.run_context(options)
         name, saltenv = run_checks.NAME, stage.ctx.saltenv
         stage.tree.add(SlsSource(name, saltenv, "", name, text, name))
@@ -113,12 +115,15 @@ class StateRuns(StateSystem):
         return self._run(stage, self._compiled_high(stage, run_checks.high_of(data), options), options)
 
     def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """Running dictionary of literal high data."""
+        """Run literal high data, and return the running dictionary or the list of errors."""
         stage = self._contexts.run_context(options)
         return self._run(stage, self._compiled_high(stage, dict(data), options), options)
 
     def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """The running entry of one low chunk; with ``tagged`` under its tag."""
+        """Run one low chunk and return its entry of the running dictionary, or the list of errors.
+
+        With ``tagged`` return {tag: entry}.
+        """
         stage = self._contexts.run_context(options)
         if errors := faults_of_chunk(data, self._loader, stage.ctx):
             stage.ctx.scratch["retcode"] = COMPILE_ERROR
@@ -130,7 +135,7 @@ class StateRuns(StateSystem):
         return {tag(low): entry} if options.get("tagged") else entry
 
     def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
-        """saltenv -> SLS references for this minion, or the errors of the top file."""
+        """Map of saltenv to this minion's SLS references; the list of errors if the top file or pillar has errors."""
         stage = self._contexts.run_context(options)
         if errors := pillar_errors(stage, options):
             return errors
@@ -140,20 +145,22 @@ class StateRuns(StateSystem):
             return error.lines()
 
     def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """High data of the top file (None) or of SLS references."""
+        """Return the high data of the top file (``mods`` None) or of SLS references, or the list of errors."""
         make = _verified if options.get("verify") else _gathered
         compiled = self._shown(mods, options, make)
         return compiled if isinstance(compiled, list) else compiled.high
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
-        """Low chunks in order of evaluation, or the list of errors (strings)."""
+        """Return the low chunks in run order, or the list of errors as texts."""
         compiled = self._shown(
             mods, options, lambda stage, matches: self._switched(stage, self._compiled(stage, matches))[0]
         )
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
     def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        """saltenv -> which of its SLS files the top file gives this minion, and which not; or the errors of the top file."""
+        """Map of saltenv to the SLS files that the top file assigns to this minion, and those that it does not; or the list of
+        errors.
+        """
         stage = self._contexts.run_context(options)
         try:
             return _usage(stage.ctx.files, self._matches(stage))
@@ -161,11 +168,11 @@ class StateRuns(StateSystem):
             return error.lines()
 
     def clear_cache(self) -> list[str]:
-        """Forgets the high data of earlier runs; names of the files. Raises CommandError when one cannot be removed."""
+        """Remove the cached high data and return the file names. Raises CommandError if a file cannot be removed."""
         return HighCache(str(self._contexts.run_context({}).opts.get("cachedir") or "")).clear()
 
     def bench(self, options: Mapping[str, Any]) -> RunParts:
-        """The parts of a run with these options; pillar is compiled, nothing else is done."""
+        """Return the parts of a run with these options. Compiles pillar; renders and runs nothing."""
         stage = self._contexts.run_context(options)
         return RunParts(
             stage,
@@ -192,7 +199,7 @@ class StateRuns(StateSystem):
         return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
 
     def _matches(self, stage: RunContext) -> dict[str, list[str]]:
-        """What the top file and the master's tops give this minion. Raises SlsError."""
+        """Map of saltenv to the SLS references that the top file and master_tops assign. Raises SlsError."""
         matches = {env: list(refs) for env, refs in stage.tree.top().items()}
         for env, refs in stage.ctx.minion.master_tops().items():
             own = matches.get(env, [])
@@ -201,7 +208,7 @@ class StateRuns(StateSystem):
         return {env: refs for env, refs in matches.items() if refs}
 
     def _cached(self, stage: RunContext, options: Mapping[str, Any]) -> High | None:
-        """The high data of an earlier run, where this one may use it."""
+        """Return the high data of an earlier run if the option ``cache`` is set and there is one."""
         return _cache(stage).load(_cache_name(options)) if options.get("cache") else None
 
     def _compiled_high(self, stage: RunContext, high: High, options: Mapping[str, Any]) -> Compiled:
@@ -216,7 +223,7 @@ class StateRuns(StateSystem):
     def _apply(
         self, stage: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
     ) -> dict[str, Any] | list[str]:
-        """``empty`` is the failure that a tree without any ID is; one whose IDs are all excluded is none."""
+        """Compile and run these SLS references. ``empty`` is the error when they hold no ID; "" allows that."""
         if errors := pillar_errors(stage, options):
             return errors
         stage = self._fetch_modules(stage, list(matches), options)
@@ -254,7 +261,7 @@ class StateRuns(StateSystem):
         return running
 
     def _switched(self, stage: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
-        """Without the state functions that were switched off, and the entries of these."""
+        """Return the compiled run without disabled state functions, and the failed entries of the disabled ones."""
         switched_off = disabled_states.rows(stage.ctx.grains.get(disabled_states.GRAIN))
         if not switched_off or compiled.faults:
             return compiled, {}
@@ -278,9 +285,10 @@ class StateRuns(StateSystem):
         )
 
     def _fetch_modules(self, stage: RunContext, envs: Sequence[str], options: Mapping[str, Any]) -> RunContext:
-        """Users' modules are distributed with a state run (seed 002); free where the tree has none and none are here.
+        """Fetch users' modules of these environments, and return the context of the run.
 
-        Where custom grains came, the stage is set anew: the run sees them, and the pillar that is made of them.
+        Skipped if the state tree has no modules and none were fetched before. If grain modules changed, the run gets a new
+        context with the new grains and a pillar compiled from them.
         """
         if not stage.opts.get("autoload_dynamic_modules", True) or not stage.opts.get("extension_modules"):
             return stage
@@ -308,12 +316,12 @@ class StateRuns(StateSystem):
 
 
 def _path(low: Low) -> tuple[str, ...]:
-    """What ``SlsTree.locate`` asks for: SLS, environment, ID, state module."""
+    """Return SLS reference, saltenv, ID and state module of a chunk: the arguments of ``SlsTree.locate``."""
     return str(low.get("__sls__", "")), str(low.get("__env__", "base")), str(low["__id__"]), str(low["state"])
 
 
 def _excluded(exclude: Any) -> list[Any]:
-    """What the argument ``exclude`` names, as SLS files do: names of SLS as text, ``{sls: x}``, ``{id: y}``."""
+    """Return the argument ``exclude`` as a list of SLS names, ``{sls: NAME}`` and ``{id: ID}``."""
     listed = exclude.split(",") if isinstance(exclude, str) else exclude or []
     return [item if isinstance(item, Mapping) else str(item).strip() for item in listed]
 
@@ -323,7 +331,7 @@ def _gathered(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compil
 
 
 def _verified(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
-    """What is gathered, with its faults of shape."""
+    """Return the gathered high data with faults of its shape added."""
     compiled = _gathered(stage, matches)
     high = {name: body for name, body in compiled.high.items() if name not in ("__extend__", "__exclude__")}
     checked = shape.check(Draft(opts=stage.opts, tree=stage.tree, high=high))
@@ -331,7 +339,7 @@ def _verified(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compil
 
 
 def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Limited to what ``whitelist`` names."""
+    """Return the matches that the argument ``whitelist`` names; all without a whitelist."""
     whitelist = options.get("whitelist")
     if not whitelist:
         return {env: list(refs) for env, refs in matches.items()}
@@ -349,7 +357,7 @@ def _cache_name(options: Mapping[str, Any]) -> str:
 
 
 def _gate(stage: RunContext, jid: str) -> pauses.Gate | None:
-    """What this run asks before each state; None where nobody could tell it anything."""
+    """Return the pause check of this run; None if nothing could give orders to it."""
     if stage.ctx.master is not None:
         return pauses.Gate(pauses.MasterOrders(stage.ctx.master))
     cachedir = stage.opts.get("cachedir")
