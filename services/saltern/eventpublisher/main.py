@@ -20,13 +20,13 @@ from saltern.kit.process.service import Role, run_role
 
 _TICK = 500
 
-#: Milliseconds until the port is tried again that was given up a moment ago.
+#: Milliseconds between two attempts to bind the port again.
 _REBIND_PAUSE = 10
 
-#: Events moved before subscriptions are looked at again.
+#: Events forwarded before subscriptions are handled again.
 _BURST = 500
 
-#: Parts of tags behind ``salt/`` that metrics tell apart.
+#: Second parts of tags ``salt/...`` that have their own metrics label.
 _PREFIXES = frozenset(
     {b"job", b"auth", b"key", b"minion", b"run", b"wheel", b"presence", b"beacon", b"fileserver", b"reactor"}
 )
@@ -41,9 +41,9 @@ def _loop(role: Role) -> None:
         one.setsockopt(zmq.SNDHWM, size)
         one.setsockopt(zmq.LINGER, 500)
         one.setsockopt(zmq.MAXMSGSIZE, 4 * role.options.max_event_size)
-    # Every subscription and every end of one is passed up, repeated ones too: each probe must be seen.
+    # Report every subscription and its end, also repeated ones: each probe must be noticed.
     pub.setsockopt(zmq.XPUB_VERBOSER, 1)
-    # A full queue of a listener is told, so that what it loses is counted.
+    # Report a subscriber's full queue, so that lost events are counted.
     pub.setsockopt(zmq.XPUB_NODROP, 1)
     curve_auth.serve(pull, "event_pull")
     curve_auth.serve(pub, "event_pub")
@@ -61,7 +61,7 @@ def _loop(role: Role) -> None:
                 _forward(role, pull, pub)
             if gone := curve_auth.lost():
                 _end_connections(role, pub, gone)
-        # What was fired before the signal still goes out.
+        # Events that were fired before the stop signal are still forwarded.
         _forward(role, pull, pub)
     finally:
         pull.close()
@@ -82,7 +82,7 @@ def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -
             pub.bind(endpoint)
             return
         except zmq.ZMQError as error:
-            # The old one is let go of by another thread, which may take a moment.
+            # A thread of libzmq releases the port, which may take a moment.
             if error.errno != zmq.EADDRINUSE:
                 raise
             pub.poll(_REBIND_PAUSE)

@@ -24,7 +24,7 @@ class Fetches:
     """Git remotes, when each is due, and the round of fetches in progress; there is at most one."""
 
     mirrors: Sequence[Mirror]
-    #: What fetches; it may take minutes.
+    #: Fetches the mirrors; may take minutes.
     fetch: Callable[[Sequence[Mirror]], list[Update]] = fetched
     _due: dict[tuple[str, Path], float] = field(default_factory=dict)
     _done: queue.SimpleQueue[list[Update]] = field(default_factory=queue.SimpleQueue)
@@ -46,7 +46,7 @@ class Fetches:
             for mirror in due:
                 self._due[_key(mirror)] = now + max(1, mirror.remote.update_interval)
             self._round_running = True
-            # It ends with the process; git finishes by itself, and a mirror is as it was or as it is then.
+            # A daemon thread: if the process ends, git still leaves each mirror in its old or its new state.
             threading.Thread(target=self._work, args=(due,), name="fetches", daemon=True).start()
         return ended
 

@@ -34,33 +34,33 @@ from saltern.maintenance.scheduled import Due, ScheduledRunners
 from saltwire import tags
 from statecore.sources.gitrepos.remotes import GITFS
 
-#: Seconds between looks at what is due; signals are noticed as often.
+#: Seconds between two checks for due tasks and for signals.
 _TICK = 0.5
 
-#: Milliseconds that the lock outlives its owner: another replica takes over after that.
+#: Time to live of the lock, milliseconds: another replica takes over after that.
 _LOCK_MS = 15_000
 
 _LOCK = "maintenance"
 
-#: The user that runners of the schedule are recorded under.
+#: User of the schedule's runners.
 _USER = "schedule"
 
-#: Seconds that the master has to take a runner of the schedule; less than the lock lasts.
+#: Seconds to wait for the master's answer to the start of a runner; less than the lock's time to live.
 _START_SECONDS = 5.0
 
-#: Seconds between changes of the counts of keys by state.
+#: Seconds between two updates of the metric of keys by state.
 _COUNT_EVERY = 15.0
 
-#: Seconds between looks at the schema of Redis.
+#: Seconds between two checks of the schema version.
 _SCHEMA_CHECK_EVERY = 3600.0
 
-#: A minion that works on a job is lost after so many presence windows without a word, but not before so many seconds.
+#: A minion that works on a job is lost after so many presence windows of silence, but not before so many seconds.
 _SILENT_WINDOWS, _SHORTEST_SILENCE = 3, 600
 
-#: Seconds between looks for what mirrors no longer need.
+#: Seconds between two cleanups of Git mirrors.
 _TIDY_EVERY = 3600.0
 
-#: Milliseconds for which a job that has ended is kept with ``job_cache: False``: `salt` looks once more before it ends.
+#: Milliseconds for which an ended job is kept with ``job_cache: False``: `salt` reads it once more before it ends.
 _UNCACHED_MS = 300_000
 
 
@@ -72,17 +72,17 @@ class MaintenanceContext:
     store: Store
     fire: Callable[[str, Mapping[str, object]], bool]
     scheduled: ScheduledRunners
-    #: (runner, fields) -> the master's answer. Raises ControlError, ControlTimeout.
+    #: Starts a runner and returns the master's answer. Raises ControlError, ControlTimeout.
     start: Callable[[Due], Mapping[str, Any]]
-    #: The token of the lock, while this replica has it.
+    #: Fencing token of the lock while this replica has it.
     token: int = 0
-    #: Minions that were present at the last round; None before the first.
+    #: Minions that were present in the last round; None before the first round.
     present: frozenset[str] | None = None
-    #: JID -> last sign of life of runners that were silent at the last round.
+    #: Map of JID to the last sign of life of runners that were silent in the last round.
     silent: Mapping[str, int] = field(default_factory=dict)
     fetches: Fetches = field(default_factory=lambda: Fetches(()))
     backends: BackendUpdates = field(default_factory=lambda: BackendUpdates(()))
-    #: Remote -> why it could not be fetched last; said once.
+    #: Map of remote to its last error, so that each error is logged once.
     fetch_errors: dict[str, str] = field(default_factory=dict)
 
 
@@ -105,7 +105,7 @@ def rotate_keys(context: MaintenanceContext) -> None:
     options, now = context.role.options, time.time()
     epochs = context.store.epochs.current()
     fence = (_LOCK, context.token)
-    # Whoever was paused in between and has lost the lock changes nothing.
+    # The fence prevents a change if this process was paused meanwhile and has lost the lock.
     overdue = now - epochs.aes_since >= options.aes_rotation_interval
     if overdue and context.store.epochs.rotate_aes(fence) != epochs.aes:
         context.role.metrics.aes_rotations.inc()
@@ -310,7 +310,7 @@ def run_due_tasks(context: MaintenanceContext, schedule: TaskSchedule, owner: st
         except StoreUnavailable:
             raise
         except StoreError as error:
-            # What one task cannot read does not stop the others.
+            # A malformed key stops only the task that reads it.
             context.role.log.error("%s: %s", name, error)
 
 
@@ -349,14 +349,14 @@ def _loop(role: Role) -> None:
                 run_due_tasks(context, schedule, owner)
                 away = False
             except StoreError as error:
-                # A key that another hand made something else of is waited for, too: nothing else would mend it.
+                # A malformed key does not end the role: it goes on as soon as the key is repaired.
                 if not away:
                     role.log.error("%s; tasks wait until it is back", error)
                 away = True
             time.sleep(_TICK)
         if not away:
             with contextlib.suppress(StoreError):
-                # It ends by itself, too.
+                # Without the release the lock expires by itself.
                 store.locks.release(_LOCK, owner)
     finally:
         sender.close()

@@ -20,7 +20,7 @@ from statecore.system.scheduling.job import GLOBAL, Job, arguments_of
 
 _LOG = logging.getLogger("saltern.maintenance")
 
-#: (shortest, longest) -> a number between.
+#: Returns a random number from the first to the second one.
 Draw = Callable[[int, int], int]
 
 
@@ -42,7 +42,7 @@ class _Entry:
     job: Job
     data: Mapping[str, Any]
     progress: Progress = field(default_factory=Progress)
-    #: JIDs of runners that it began.
+    #: JIDs of the runners that it started.
     begun: list[str] = field(default_factory=list)
 
 

@@ -34,31 +34,31 @@ from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
 from saltwire.publication import job_fault, seal_job, serial_of_stream_id, topic
 
-#: Milliseconds that one look at the stream waits for news; the loop turns at least so often.
+#: Milliseconds to wait for a new entry of the stream.
 _BLOCK = 500
 
-#: Longest pause of a stock minion before it reconnects (recon_default + recon_max), seconds.
+#: Seconds for which publications are kept to be sent again: the longest pause of a stock minion before it reconnects.
 _COMEBACK_SECONDS = 12.0
 
-#: Milliseconds that a job which must not run late (``salt --no-replay``) may take to its minions.
+#: Milliseconds within which a job that must not run late (``salt --no-replay``) is still sent.
 _NO_REPLAY_MS = 10_000
 
-#: The newest jobs that are kept for minions that come back.
+#: Most publications that are kept to be sent again.
 _COMEBACK_JOBS = 1000
 
-#: Target types whose minions are known by name, so that a filtered publication can name them (protocol section 1.2).
+#: Target types that the master resolves to exact ids, so that a filtered publication can go to the topics of these minions.
 _NAMED_TARGETS = frozenset({"glob", "pcre", "list"})
 
-#: Name of the cursor that all publishers share: a replaced container has another host name and goes on from here.
+#: Name of the cursor that all publishers write: a new container has a new host name and continues from this cursor.
 _ANY = "*"
 
-#: Seconds between two signs of life of a publisher.
+#: Seconds between two signs of life.
 _ALIVE_SECONDS = 60.0
 
-#: Seconds after which the cursor of a publisher is dropped of which nothing was heard: replicas come and go under new names.
+#: Seconds without a sign of life after which a publisher's cursor is deleted; replicas get new names at each start.
 _CURSOR_KEPT_SECONDS = 3600
 
-#: Fields of the stored load that are the master's own business.
+#: Fields of the stored load that are not sent to minions.
 _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
 
 
@@ -66,11 +66,11 @@ _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"
 class _Sent:
     """A publication of the last seconds."""
 
-    #: When it was sent (monotonic), and until when it may be (milliseconds since 1970).
+    #: Time of sending (monotonic seconds), and until when it may be sent (milliseconds since 1970).
     at: float
     until: float
     stream_id: str
-    #: As it is in the stream, and what minions are told of it.
+    #: The load in the stream, and the part of it that is sent to minions.
     load: Mapping[str, Any]
     job: Mapping[str, Any]
     messages: Sequence[list[bytes]]
@@ -104,9 +104,9 @@ class Publisher:
         self._cursor: str | None = None
         self._next_alive = 0.0
         self._redis_away = False
-        #: Whether minions came that have not been sent yet what is to be sent again.
+        #: Whether a minion subscribed and the last publications were not sent again yet.
         self._replay_due = False
-        #: Why nothing can be sent, though Redis answers.
+        #: Why nothing can be published although Redis answers; None if all is well.
         self._store_fault: str | None = None
         role.watch_redis(store.unready)
         role.health.check("publications", lambda: self._store_fault)
@@ -116,7 +116,7 @@ class Publisher:
         try:
             if self._cursor is None:
                 self._cursor = self._first_cursor()
-                # So that what comes from now on is not lost even if this publisher ends before it sends anything.
+                # Saved at once: publications from now on are not lost, even if this publisher ends before it sends any.
                 self._save_cursor()
             entries = self._store.publications.follow(self._cursor, _BLOCK)
             if entries:
@@ -170,7 +170,7 @@ class Publisher:
         longest = max(_CURSOR_KEPT_SECONDS, self._role.options.replay_window)
         gone = self._store.publications.forget_cursors(int((time.time() - longest) * 1000), _ANY)
         if gone:
-            self._role.log.info("forgot where publishers stopped that are gone: %s", ", ".join(gone))
+            self._role.log.info("deleted the cursors of publishers that no longer exist: %s", ", ".join(gone))
 
     def _current_aes(self) -> Crypticle:
         epoch = self._store.epochs.current().aes
@@ -204,8 +204,8 @@ class Publisher:
         self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], until: float, aes: Crypticle
     ) -> None:
         messages = self._messages(stream_id, load, job, aes)
-        # Last of all before it is sent: minions drop what has a lower serial than they had, so who came meanwhile must
-        # be sent the earlier jobs first.
+        # Subscriptions are handled right before sending: minions drop lower serials than they have seen, so a new
+        # subscriber must get the earlier jobs first.
         self._handle_subscriptions()
         for message in messages:
             self._pub.send_multipart(message)
@@ -238,7 +238,7 @@ class Publisher:
         while self._sent and time.monotonic() - self._sent[0].at > _COMEBACK_SECONDS:
             self._sent.popleft()
         if self._replay_due:
-            # Without Redis nobody knows what to send again: it stays owed.
+            # Without Redis it is not known what to send again; it is tried again at the next poll.
             with contextlib.suppress(StoreError):
                 for message in self._replayed_messages():
                     self._pub.send_multipart(message)
@@ -272,7 +272,7 @@ class Publisher:
         return self._messages(one.stream_id, load, {**one.job, **narrowed}, self._current_aes())
 
     def _wait_for_store(self, error: StoreError) -> None:
-        # That Redis is away is told already by whether it answers.
+        # Another health check reports an absent Redis already.
         self._store_fault = None if isinstance(error, StoreUnavailable) else str(error)
         if not self._redis_away:
             self._redis_away = True
@@ -280,7 +280,8 @@ class Publisher:
         time.sleep(_BLOCK / 1000)
 
 
-#: Protocol section 1.2; every subscription and every end of one is passed up, so that each minion that comes back is seen.
+#: Socket options. VERBOSER reports every subscription and its end, so that each returning minion is noticed.
+#: Source: docs/protocol.md#publish-framing
 _OPTIONS: Mapping[int, int] = {
     zmq.XPUB_VERBOSER: 1,
     zmq.SNDHWM: 1000,
@@ -289,7 +290,7 @@ _OPTIONS: Mapping[int, int] = {
     zmq.HEARTBEAT_IVL: 10_000,
     zmq.HEARTBEAT_TIMEOUT: 30_000,
     zmq.TCP_KEEPALIVE: 1,
-    # What subscribers send are subscriptions; anything larger is no minion.
+    # Bytes. Subscribers only send subscriptions, which are short.
     zmq.MAXMSGSIZE: 4096,
 }
 

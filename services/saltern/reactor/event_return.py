@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("saltern.reactor")
 
-#: Seconds to wait for an event before the time and the end are looked at.
+#: Seconds to wait for an event.
 _BLOCK_SECONDS = 0.5
 
 #: Name of the group on the stream of events.
 GROUP = "event_return"
 
-#: Events taken at once.
+#: Most events read at once.
 _BATCH = 100
 
-#: Seconds between signs of life, the silence (milliseconds) after which another reactor takes over, and seconds between two wishes.
+#: Seconds between signs of life; milliseconds of silence after which another reactor takes over; seconds between registrations.
 _ALIVE_EVERY = 1.0
 _SILENCE_MS = 5000
 _ANNOUNCE_EVERY = 3600.0
 
-#: Events that are kept together at most, whatever the options say.
+#: Upper limit of event_return_queue.
 _MOST = 10_000
 
 
@@ -64,7 +64,7 @@ class EventReturns:
         self._clock = clock
         self._events: list[dict[str, Any]] = []
         self._since = 0.0
-        #: Stream ids of events that wait here, and of those that need not be handed out again.
+        #: Stream ids of collected events, and of events that can be acknowledged.
         self._queued_ids: list[str] = []
         self._settled_ids: list[str] = []
 

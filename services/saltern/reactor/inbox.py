@@ -25,26 +25,26 @@ from saltern.kit.process.service import Role
 from saltern.reactor.reactions import Reaction
 from saltern.reactor.table import ReactorTable
 
-#: Name of the group of reactors.
+#: Name of the reactors' group on the stream of events.
 GROUP = "reactor"
 
-#: Milliseconds to wait for an event before signals are looked at again.
+#: Milliseconds to wait for an event, so that the role notices signals.
 _BLOCK = 500
 
-#: Events taken at once.
+#: Most events read at once.
 _BATCH = 100
 
-#: Seconds between two signs of life, and the silence after which the others take a reactor's events over.
+#: Seconds between two signs of life, and seconds of silence after which other reactors take over a reactor's events.
 _ALIVE_EVERY = 1.0
 _SILENCE = 5.0
 
-#: Seconds before the second try, the third, and all others.
+#: Seconds before the second attempt, the third, and all others.
 PAUSES = (1.0, 5.0, 30.0)
 
-#: An order that is older than its asker's patience (seconds) is not obeyed: it was told that nobody did.
+#: Seconds after which an order is ignored: its sender has reported a timeout by then.
 _ORDER_SECONDS = 15.0
 
-#: Seconds between two times that what the reactor wants is said.
+#: Seconds between two registrations of the wanted tags.
 _ANNOUNCE_EVERY = 3600.0
 
 
@@ -55,15 +55,15 @@ class EventTask:
     event: KeptEvent
     tag: str
     data: Mapping[str, Any]
-    #: How often it was tried, this time included.
+    #: Number of attempts, including the current one.
     tries: int = 1
-    #: Reactions that the master is to be asked for, each under its name within the event.
+    #: (name within the event, reaction) of the reactions to send to the master.
     to_ask: list[tuple[str, Reaction]] = field(default_factory=list)
-    #: Names of those that are carried out.
+    #: Names of the reactions that are done.
     done: set[str] = field(default_factory=set)
-    #: Why some are not.
+    #: Why other reactions failed.
     failures: list[str] = field(default_factory=list)
-    #: Why the master could not be asked.
+    #: Why the master could not be reached; empty if it could.
     waits_for: str = ""
 
     def request_id(self, name: str) -> str:
@@ -91,7 +91,7 @@ class Inbox:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._finished: queue.SimpleQueue[EventTask] = queue.SimpleQueue()
         self._tasks: dict[str, EventTask] = {}
-        #: When an event is tried again.
+        #: Map of stream id to the time of the next attempt, monotonic seconds.
         self._due: dict[str, float] = {}
         self._to_acknowledge: list[str] = []
         self._version = -1
@@ -119,7 +119,7 @@ class Inbox:
             self._read_events()
             self._start_due(react)
         except StoreError as error:
-            # A key that another hand wrote is no reason to end: who mends it finds a reactor that goes on.
+            # A malformed key does not end the role: it goes on as soon as the key is repaired.
             if not self._redis_away:
                 self._redis_away = True
                 self._role.log.error("%s; events wait until that is over", error)
@@ -140,7 +140,7 @@ class Inbox:
 
     def _join(self) -> None:
         if self._redis_away:
-            # What was handed to this reactor while the answer was lost is its own, and nobody else's to find.
+            # Events whose delivery was lost with the connection are assigned to this reactor; no other one gets them.
             for event in self._store.event_groups.mine(GROUP, self._name):
                 self._accept(event, 1)
             self._redis_away = False
@@ -163,7 +163,7 @@ class Inbox:
         """
         version, text = self._store.event_groups.state(GROUP)
         if (not text or not self._table.take(text)) and first:
-            # Whoever was faster has the same configuration, or a newer one.
+            # If another reactor was faster, it has the same configuration or a newer one.
             self._store.event_groups.save_state(GROUP, self._table.text(), version)
             version, _ = self._store.event_groups.state(GROUP)
         self._version = version
@@ -184,7 +184,7 @@ class Inbox:
             return True
         if self._table.text() != before:
             if not self._store.event_groups.save_state(GROUP, self._table.text(), self._version):
-                # Another reactor changed it meanwhile: its table counts, and the order is done to that.
+                # Another reactor changed the table meanwhile: load that table and repeat the order on it.
                 self._sync_table()
                 return self._apply_order(task)
             self._version += 1
@@ -225,7 +225,7 @@ class Inbox:
             return
         batch = self._store.event_groups.read(GROUP, self._name, max(0, block), min(room, _BATCH))
         if batch is None:
-            # The stream is gone: Redis was emptied.
+            # The group does not exist: Redis was emptied.
             self._joined = False
             return
         for event in batch.events:
@@ -239,7 +239,7 @@ class Inbox:
             return
         found = unpack(event.frame) if event.to in ("", GROUP) else None
         if found is None:
-            # For another group, or written by another hand.
+            # The event is for another group, or malformed.
             self._to_acknowledge.append(event.id)
             return
         self._tasks[event.id] = EventTask(event, *found, tries=tries)
@@ -249,7 +249,7 @@ class Inbox:
         now = time.monotonic()
         for name in [name for name, due in self._due.items() if due <= now]:
             task = self._tasks[name]
-            # What raises is due again.
+            # If this raises, the event stays due.
             self._begin(task, react)
             del self._due[name]
 

@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("saltern.reactor")
 
-#: Name of the group on the stream of events; of that which hands on jobs alone.
+#: Names of the groups on the stream of events: for master_job_cache, and for ext_job_cache (jobs alone).
 GROUP = "job_cache"
 LOADS_GROUP = "ext_job_cache"
 
-#: Events taken at once.
+#: Most events read at once.
 _BATCH = 50
 
-#: Seconds to wait for an event; between signs of life; the silence (milliseconds) after which another reactor takes over.
+#: Seconds to wait for an event; seconds between signs of life; milliseconds of silence after which another reactor takes over.
 _BLOCK_SECONDS = 0.5
 _ALIVE_EVERY = 1.0
 _SILENCE_MS = 5000
 
-#: Seconds between two times that the wish is said.
+#: Seconds between two registrations of the wanted tags.
 _ANNOUNCE_EVERY = 3600.0
 
-#: Seconds before an event is tried again, and how often: for some ten minutes. Then it is buried, so that the next get their turn.
+#: Seconds before the second attempt, the third, and all others; number of attempts. After about ten minutes an event is dead.
 PAUSES = (1.0, 5.0, 30.0)
 TRIES = 22
 
@@ -79,7 +79,7 @@ class JobCache:
         self._clock = clock
         self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._alive_at = self._announced_at = -_ANNOUNCE_EVERY
-        #: Events in hand, oldest first; how often the oldest was tried; when it is due.
+        #: Events to deliver, oldest first; number of attempts for the oldest; time of its next attempt.
         self._events: list[KeptEvent] = []
         self._tries = 0
         self._due = 0.0
@@ -140,14 +140,14 @@ class JobCache:
 
     def _log_missing(self, why: str) -> None:
         if not self._missing_logged:
-            _LOG.error("%s: it is not told of jobs: %s", self._option, why)
+            _LOG.error("%s: the returner gets no jobs: %s", self._option, why)
         self._missing_logged = True
 
     def _call_returner(self, tag: str, data: Mapping[str, Any]) -> None:
         about = tags.parse(tag)
         if about is None or about.kind not in _CALLS or (self._loads_alone and about.kind != "job_new"):
             return
-        # A job that its minion began itself had no event of its own.
+        # A job that its minion started itself has no event of its own; its return contains the job's fields.
         if about.kind == "job_ret" and "tgt" in data:
             self._call("save_load", _own_job_arguments(dict(data)))
         name, arguments = _CALLS[about.kind]
@@ -158,7 +158,7 @@ class JobCache:
         try:
             served.signature(function).bind(*arguments)
         except TypeError:
-            # As some do not want to know the minions.
+            # The function takes no third argument (the minions), as in some returners.
             arguments = arguments[:2]
         served.bound(function, self._runtime.context)(*arguments)
 
@@ -181,7 +181,7 @@ def _returner_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
     return ({name: value for name, value in data.items() if name not in ("_stamp", "cmd")},)
 
 
-#: Kind of an event -> function of the returner, and what it is called with.
+#: Map of an event's kind to the returner's function and the arguments for it.
 _CALLS: Mapping[str, tuple[str, Callable[[dict[str, Any]], tuple[Any, ...]]]] = {
     "job_new": ("save_load", _save_load_arguments),
     "job_ret": ("returner", _returner_arguments),

@@ -43,10 +43,10 @@ else:
     # The state engine, which a reactor without reactions does not need.
     reactor_sls = lazy_module("saltern.reactor.sls")
 
-#: Seconds that the master has to take a reaction.
+#: Seconds to wait for the master's answer to a reaction.
 _CONTROL_TIMEOUT = 30.0
 
-#: Names of refusals that say nothing about what was asked for: the master cannot be asked now.
+#: Names of errors by which the master says that it cannot answer now; they do not count as a failed attempt.
 _MASTER_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Busy"})
 
 
@@ -57,9 +57,9 @@ class Reactor:
     role: Role
     sls: reactor_sls.ReactorSls
     table: ReactorTable
-    #: Takes an event whose reactions the master is to be asked for; False when there is no place for it now.
+    #: Submits an event to the thread pool; returns False if the queue is full.
     submit: Callable[[EventTask], bool]
-    #: Is told of an event whose work has ended.
+    #: Called with an event when work on it has ended.
     finished: Callable[[EventTask], None]
 
     def react(self, task: EventTask) -> None:
@@ -162,7 +162,7 @@ def wheel(control: ControlClient, reaction: Reaction, request_id: str) -> None:
     control.call("wheel", timeout=_CONTROL_TIMEOUT, fun=reaction.fun, **fields)
 
 
-#: Client of a reaction -> what asks the master for it.
+#: Map of a reaction's client to the function that sends its request.
 _CLIENTS: Mapping[str, Callable[[ControlClient, Reaction, str], None]] = {
     "local": local,
     "runner": runner,
@@ -193,7 +193,7 @@ def _loop(role: Role) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
     sender = EventSender(context, options, keys)
-    # Whoever configured reactions has the engine at once, others when somebody adds the first (`salt-run reactor.add`).
+    # With configured reactions the engine is loaded at once, otherwise at the first `salt-run reactor.add`.
     sls = reactor_sls.ReactorSls(options) if table.rows else deferred(lambda: reactor_sls.ReactorSls(options))
     inbox = Inbox(role, store, table, sender.fire)
     pool: Pool[EventTask] = Pool(

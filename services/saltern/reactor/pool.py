@@ -12,10 +12,10 @@ from typing import Generic, TypeAlias, TypeVar
 
 Work = TypeVar("Work")
 
-#: Made by each thread for itself: does one piece of work, and is closed with the thread.
+#: (function that runs one work item, function that cleans up at the end of the thread); each thread makes its own pair.
 Worker: TypeAlias = tuple[Callable[[Work], None], Callable[[], None]]
 
-#: Seconds between looks of an idle thread at whether the pool ends.
+#: Seconds between two checks of an idle thread whether the pool has ended.
 _BLOCK_SECONDS = 0.2
 
 

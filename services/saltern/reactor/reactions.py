@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.model.types import Low
 
-#: First segment of a reaction's function -> the client that performs it. ``cmd`` is Salt's older word for ``local``.
+#: Map of the first part of a reaction's function to the client. ``cmd`` is Salt's older name of ``local``.
 CLIENTS: Mapping[str, str] = {
     "local": "local",
     "cmd": "local",
@@ -19,16 +19,16 @@ CLIENTS: Mapping[str, str] = {
     "caller": "caller",
 }
 
-#: The user that reactions are recorded under. Events of its own jobs call for no further reaction, as in Salt.
+#: User of the reactor's jobs. As in Salt, events about these jobs cause no reactions.
 USER = "Reactor"
 
-#: Keys of a low chunk that are the compiler's.
+#: Keys of a low chunk that the compiler adds.
 _COMPILER = frozenset({"state", "fun", "name", "order", "__id__", "__sls__", "__env__", "__sls_included_from__"})
 
-#: Keys of a ``local`` reaction that say whom and how, not with what.
+#: Keys of a ``local`` reaction that are not arguments of the function.
 _TARGETING = frozenset({"tgt", "tgt_type", "expr_form", "ret", "timeout"})
 
-#: Keys that hold arguments; ``arg`` and ``kwarg`` are Salt's older words.
+#: Keys that contain arguments; ``arg`` and ``kwarg`` are Salt's older names.
 _ARGUMENTS = frozenset({"args", "arg", "kwarg", "kwargs"})
 
 _SPECIAL = re.compile(r"[*?\[]")
@@ -49,7 +49,7 @@ class Reaction:
     fun: str
     arg: tuple[Any, ...] = ()
     kwarg: Mapping[str, Any] = field(default_factory=dict)
-    #: For local: whom, and by which kind of target.
+    #: Target and target type; only for local.
     tgt: Any = None
     tgt_type: str = "glob"
     ret: str = ""
@@ -90,7 +90,7 @@ def reactions(chunks: Sequence[Low]) -> Iterator[Reaction]:
             yield _local(low, arg, kwarg)
         else:
             more = {key: value for key, value in low.items() if key not in _COMPILER | _ARGUMENTS}
-            # A name that was written is an argument; the one that the compiler takes from the ID is not.
+            # ``name`` is an argument only if the SLS sets it; otherwise the compiler copied it from the ID.
             named = {"name": low["name"]} if low["name"] != low["__id__"] else {}
             yield Reaction(str(low["__id__"]), client, str(low["fun"]), tuple(arg), {**named, **more, **kwarg})
 

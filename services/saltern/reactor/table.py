@@ -99,7 +99,7 @@ class ReactorTable:
         return self._is_leader(data)
 
 
-#: Last part of an order's tag -> what obeys it.
+#: Map of the last part of an order's tag to its function.
 _ORDERS: Mapping[str, Callable[[ReactorTable, Mapping[str, Any]], tuple[str, dict[str, Any]]]] = {
     "list": ReactorTable._list,
     "add": ReactorTable._add,

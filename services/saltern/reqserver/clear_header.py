@@ -15,10 +15,10 @@ import msgpack
 
 from saltwire.busy import PATIENT
 
-#: Requests up to so many bytes are read whole; of larger ones the outermost map alone, as far as its values are plain.
+#: Requests up to so many bytes are unpacked whole. Of larger ones only the plain entries of the outermost map are read.
 _WHOLE = 4096
 
-#: Entries of a map that are looked at.
+#: Most entries of a large map that are read.
 _ENTRIES = 16
 
 
@@ -26,10 +26,10 @@ _ENTRIES = 16
 class ClearHeader:
     """The unencrypted fields of a request."""
 
-    #: Empty where it is sealed.
+    #: Command; empty if the request is encrypted.
     cmd: str = ""
     sender: bytes = b""
-    #: Whether the sender understands that the master is busy (saltwire.busy).
+    #: Whether the sender understands the busy reply (saltwire.busy).
     patient: bool = False
 
 
@@ -57,12 +57,12 @@ def _map(payload: bytes) -> dict[Any, Any]:
             msgpack.unpackb(payload, raw=True, strict_map_key=False) if len(payload) <= _WHOLE else _outermost(payload)
         )
     except (ValueError, TypeError, msgpack.UnpackException):
-        # RecursionError and the like of msgpack's are ValueErrors; TypeError: a map as a key.
+        # msgpack raises ValueError for too deep nesting, TypeError for a map as a key.
         return {}
     return found if isinstance(found, dict) else {}
 
 
-#: First byte of a string or bytes -> how many bytes its length has.
+#: Map of a msgpack type byte of text or bytes to the size of its length field, bytes.
 _LENGTH_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}

@@ -28,32 +28,32 @@ from saltern.reqserver.clear_header import NO_HEADER, ClearHeader
 from saltern.reqserver.queue import FairQueue, Request, Side, WaitingRequests
 from saltern.reqserver.workers import Worker, Workers
 
-#: A request that ended so many workers is not handed to another one.
+#: A request during which so many workers died is not assigned again.
 MAX_ATTEMPTS = 3
 
-#: An operator is told after so many seconds that there is no worker at all; a restarting one is back sooner. For a pool that has
-#: none others stand in then.
+#: Seconds without any worker after which operators get an error, and without a worker of its pool after which other pools serve a
+#: request. A restarting worker is back sooner.
 WORKERLESS = 5.0
 
-#: A busy worker that says "ready" this long after it was handed a request never got it (seconds).
+#: Seconds after an assignment from which on "ready" of a busy worker means that the request never arrived.
 HANDOVER_GRACE = 1.0
 
-#: Requests that are answered later; with more the oldest is given up.
+#: Most deferred requests; above that the oldest is given up.
 MAX_DEFERRED = 1000
 
-#: Seconds for a late answer. Whoever asked has given up long before; this bounds what is remembered.
+#: Seconds until a deferred request is given up. Its sender has given up long before; this bounds memory.
 DEFERRED_SECONDS = 3600.0
 
-#: What one sender may take of the bounds of what waits: a flood of one minion leaves the rest to the others.
+#: Part of the limits of waiting requests that one sender may use, so that one minion cannot fill the queue.
 SENDERS_SHARE = 0.1
 
-#: Seconds after which who was refused may ask again. What waits is worked off in seconds, and everybody's pause differs.
+#: Seconds after which a refused sender may repeat its request. A full queue is processed within seconds.
 RETRY_AFTER = 5.0
 
-#: A request that is sent again is found among so many of its sender's; who has more is not worth the search.
+#: Most waiting requests of a sender that are searched for a repeated one.
 _MOST_COMPARED = 16
 
-#: Connections whose last pool is remembered, to have the next request opened where it belongs.
+#: Most connections whose last pool is remembered, so that the next request goes to the right pool first.
 _HINTS = 10_000
 
 
@@ -103,35 +103,35 @@ Instruction: TypeAlias = Assign | Answer | GiveUp | Refuse
 class Dispatcher:
     """Waiting requests, workers, and the decisions about them. All times are seconds of one monotonic clock."""
 
-    #: Seconds without a sign of life after which a worker is given up.
+    #: Seconds without a message after which a worker is given up.
     silence: float = 4.0
-    #: Seconds after which a waiting request is answered with an error; of some commands others.
+    #: Seconds after which a waiting request is given up; ``deadlines`` maps commands to other values.
     deadline: float = 60.0
     deadlines: Mapping[str, float] = field(default_factory=dict)
     pools: Pools = ONE_POOL
     max_count: int = 20_000
     max_bytes: int = 256 * 1024 * 1024
-    #: Requests of one minion in work at once in a pool; 0: all its workers but one.
+    #: Most requests of one minion that a pool handles at the same time; 0: one less than the pool's workers.
     at_once: int = 0
     waiting: WaitingRequests = field(default_factory=WaitingRequests)
     workers: Workers = field(init=False)
-    #: Requests that a process of some worker's answers when it is done: ticket -> when the worker said so, oldest first.
+    #: Map of ticket to (time of deferral, request) of requests that a worker's child process answers, oldest first.
     deferred: dict[int, tuple[float, Request]] = field(default_factory=dict)
-    #: How often since it was last taken: a request went to another worker, was opened in another pool, was refused and why.
+    #: Counters since the last metrics update: requests assigned again, given back by another pool, and refused by reason.
     requeued: int = 0
     handed_back: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     _tickets: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _hints: OrderedDict[bytes, str] = field(default_factory=OrderedDict)
-    #: Whose turn it is among the lines that a pool's workers serve.
+    #: Map of pool to the index of the queue that it serves next.
     _next_served: dict[str, int] = field(init=False)
-    #: Pool -> the lines that its workers serve.
+    #: Map of pool to the queues that its workers serve.
     _served_queues: Mapping[str, Sequence[tuple[str | None, Side, FairQueue]]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.workers = Workers(self.pools, self.at_once)
         self._next_served = dict.fromkeys(self.pools.names, 0)
-        # Its own requests, those that nobody has looked into, those of pools without a worker.
+        # A pool serves its own queues, requests of unknown command, and queues of pools without workers.
         unopened = [None] if self.pools.several else []
         self._served_queues = {
             pool: [
@@ -161,7 +161,7 @@ class Dispatcher:
         address: str = "",
     ) -> list[Instruction]:
         """A request arrived. ``header``: its unencrypted part; ``address``: IP address of the sender."""
-        # An operator's commands are connections of their own; a minion's are one sender.
+        # All requests of a minion are one sender; each command of an operator has its own connection.
         sender = (address, header.sender) if header.sender and side is Side.MINION else route[0]
         overdue = now + self.deadlines.get(header.cmd, self.deadline)
         pool = self.pools.of(header.cmd) if header.cmd or not self.pools.several else None
@@ -183,7 +183,7 @@ class Dispatcher:
         gone: list[Instruction] = []
         if worker.request is not None:
             if now - worker.assigned_at < HANDOVER_GRACE:
-                # Its "ready" and our request crossed on the wire.
+                # The worker sent "ready" before the request arrived.
                 return []
             gone = self._take_back(worker)
         return gone + self._set_idle(name, worker, now)
@@ -198,7 +198,7 @@ class Dispatcher:
         request = self.workers.take(worker)
         if self.pools.several:
             self._hint(request, worker.pool)
-        # The worker waits for its next request; who gets an answer has the whole network to wait for.
+        # The next request is sent first, because the worker is idle; the reply takes longer on the network anyway.
         return [*self._set_idle(name, worker, now), Answer(request, payload)]
 
     def defer(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
@@ -216,14 +216,14 @@ class Dispatcher:
             return []
         request = self.workers.take(worker)
         request.attempts -= 1
-        # A worker with another configuration may name a pool that is none here.
+        # A worker with another configuration may name an unknown pool.
         request.pool = pool if pool in self.pools.workers else self.pools.rest
         self._hint(request, request.pool)
         self.handed_back += 1
         fitting = self._idle_worker_for(request)
         handed = [self._assign_to(fitting, request, now)] if fitting else []
         if not fitting:
-            # Not before those that wait already: other pools look into more than this one works off.
+            # The request goes to the end of its queue: other pools may open requests faster than its own pool handles them.
             self.waiting.add(request)
         return [*handed, *self._set_idle(name, worker, now)]
 
@@ -249,13 +249,13 @@ class Dispatcher:
         for request in self.waiting.overdue(now):
             instructions.append(self._expire(request))
         if self.waiting.count and not self.workers:
-            # Minions ask again by themselves and can wait; somebody sits in front of a command.
+            # Minions repeat their requests; an operator waits in front of a command.
             impatient = [one for one in self.waiting if one.side is Side.CONTROL and now - one.arrived > WORKERLESS]
             for request in impatient:
                 self.waiting.drop(request)
                 instructions.append(self._expire(request))
         if self.waiting.count and self.pools.several:
-            # A pool without a worker: others stand in after a while.
+            # Other pools serve a pool without workers after WORKERLESS seconds.
             instructions += self._assign(self.workers.order, now)
         return instructions
 
@@ -321,7 +321,7 @@ class Dispatcher:
                 return "sender"
         if self.waiting.count >= self.max_count:
             return "count"
-        # A single one may be as large as the port reads.
+        # A single request may have any size that the port accepts.
         return "bytes" if self.waiting.count and self.waiting.bytes + size > self.max_bytes else ""
 
     def _is_repeated(self, request: Request) -> bool:
@@ -331,7 +331,7 @@ class Dispatcher:
             return False
         for one in own:
             if one.cmd == request.cmd == "_auth":
-                # Who signs in anew has given up on the answer to the one before; its place is worth keeping.
+                # The minion no longer waits for the answer to its earlier sign-in; the new one takes its place in the queue.
                 self.waiting.replace(one, request)
                 return True
             if one.route == request.route and one.payload == request.payload:
@@ -402,7 +402,7 @@ class Dispatcher:
         return Assign(name, request, worker.pool if request.pool is None else "")
 
 
-#: Why a request is refused at once -> as one says it.
+#: Map of the reason for a refusal to its text.
 _REFUSALS: Mapping[str, str] = {
     "sender": "too many requests of this minion wait already",
     "count": "too many requests wait already",

@@ -26,32 +26,32 @@ from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instr
 from saltern.reqserver.queue import Request, Side
 from saltwire.busy import busy_answer
 
-#: Milliseconds between looks at the clock when nothing arrives.
+#: Milliseconds to wait for a message before the timers are checked.
 _TICK = 250
 
-#: Seconds between looks at the clock, however much arrives: what it decides about takes seconds.
+#: Least seconds between two checks of the timers.
 _TICK_SECONDS = 0.05
 
-#: Messages read from one port before the others get their turn, so that a flood on 4506 never starves workers' answers.
+#: Messages read from one port before the other ports are read, so that many requests on 4506 do not delay workers' replies.
 _BURST = 100
 
-#: Largest control request: a state tree is not sent this way, arguments are.
+#: Largest request of an operator, bytes.
 _MAX_CONTROL_BYTES = 16 * 1024 * 1024
 
 
-#: Seconds between two looks of the metrics at what waits.
+#: Seconds between two updates of the metrics.
 _MEASURE_SECONDS = 0.2
 
-#: Seconds between two warnings that requests are refused: in a flood each one would be a line.
+#: Seconds between two warnings about refused requests or missing workers.
 _WARNING_SECONDS = 10.0
 
-#: Seconds for which a worker is believed that says why it cannot begin: it waits for Redis as long as a connection does.
+#: Seconds for which a worker's report is valid that it cannot start; workers repeat it every few seconds.
 _FAULT_SECONDS = 6.0
 
-#: What the metrics call the pool of requests that no worker has looked into.
+#: Label in the metrics for requests whose command is not known yet.
 UNOPENED = "unopened"
 
-#: A peer whose machine vanished is forgotten after about two minutes (protocol section 1.1).
+#: TCP keepalive: a machine that vanished is noticed after about two minutes. Source: docs/protocol.md#request-framing
 _KEEPALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 60, zmq.TCP_KEEPALIVE_INTVL: 15, zmq.TCP_KEEPALIVE_CNT: 3}
 
 
@@ -72,13 +72,13 @@ class Server:
             at_once=options.minion_requests_at_once,
         )
         self._next_tick = self._next_measure = self._next_warning = 0.0
-        #: When a worker said that it cannot begin, and why.
+        #: (time, reason) of the last report of a worker that it cannot start.
         self._worker_fault = (-_FAULT_SECONDS, "")
         self._wait_metrics = {
             pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names
         }
         self._minions = _router(context, options.max_request_bytes)
-        # Protocol section 1.1: an identity that reconnects replaces its old connection, idle peers are noticed.
+        # docs/protocol.md#request-framing: an identity that reconnects replaces its old connection; dead peers are noticed.
         self._minions.setsockopt(zmq.HEARTBEAT_IVL, 10_000)
         self._minions.setsockopt(zmq.HEARTBEAT_TIMEOUT, 30_000)
         self._minions.setsockopt(zmq.BACKLOG, 1000)
@@ -134,7 +134,7 @@ class Server:
         self._curve_auth.stop()
 
     def _from_minion(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
-        # Exactly one identity hop, an empty delimiter and a payload (protocol section 1.1).
+        # One identity frame, an empty delimiter and a payload: docs/protocol.md#request-framing
         if len(message) != 3 or message[1].bytes:
             return self._drop("ret_port", message)
         payload = message[2].bytes
@@ -155,7 +155,7 @@ class Server:
         try:
             client = self._curve_auth.name_of(message[3])
         except PermissionError as error:
-            # The connection stands since before the key was taken back.
+            # The key was revoked after this connection was made.
             self._answer(Side.CONTROL, route, control.refused("AuthorizationError", str(error)))
             return []
         payload = message[3].bytes
@@ -172,7 +172,7 @@ class Server:
         if kind == ELSEWHERE and len(rest) == 2 and rest[0].isdigit():
             return self._dispatcher.wrong_pool(name, int(rest[0]), rest[1].decode(errors="replace"), now)
         if kind == READY:
-            # A worker of an earlier release says no pool.
+            # Workers of earlier releases do not send a pool.
             return self._dispatcher.ready(name, now, rest[0].decode(errors="replace") if rest else "")
         if kind == PULSE and rest:
             return self._dispatcher.pulse(rest[0], now)
@@ -204,7 +204,7 @@ class Server:
                     self._refuse(request, why, retry_after)
                 case GiveUp(request, why):
                     self._role.log.error("a request from %s was given up: %s", request.client or "a minion", why)
-                    # A minion that gets no answer asks again by itself; an operator is told at once.
+                    # A minion without an answer repeats its request; an operator gets an error.
                     if request.side is Side.CONTROL:
                         self._answer(
                             request.side,
@@ -251,7 +251,7 @@ class Server:
         frames.send(port, [*route, payload])
 
     def _check_workers(self) -> str | None:
-        # A pool without a worker is no reason to send minions elsewhere: the others stand in.
+        # A pool without workers does not make the role unhealthy, because other pools serve it.
         return None if self._dispatcher.workers else self._startup_fault() or "no worker is connected to workers_port"
 
     def _startup_fault(self) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-#: Seconds between two looks for what is overdue, which are looks at everything that waits.
+#: Seconds between two searches for overdue requests; each search visits all waiting requests.
 _CHECK_SECONDS = 0.2
 
 
@@ -35,18 +35,18 @@ class Request:
     client: str
     payload: bytes
     arrived: float
-    #: Who takes turns with others.
+    #: Senders alternate by this value.
     sender: Hashable
-    #: Empty where it is sealed.
+    #: Command; empty if the request is encrypted.
     cmd: str
-    #: Whether the sender understands that it is to ask again later.
+    #: Whether the sender understands the busy reply.
     patient: bool
-    #: The pool that works on it, None until a worker has looked into it.
+    #: Pool that handles the request; None while the command is not known.
     pool: str | None
-    #: Until when it may wait.
+    #: Time after which the request is given up, seconds of the monotonic clock.
     overdue: float
     attempts: int = 0
-    #: The line it waits in.
+    #: The queue that contains the request; None if it does not wait.
     queue: FairQueue | None = field(default=None, repr=False)
 
 
@@ -112,7 +112,7 @@ class WaitingRequests:
     def __init__(self) -> None:
         self._of_minions: dict[str | None, FairQueue] = {}
         self._of_operators: dict[str | None, FairQueue] = {}
-        #: Nothing is overdue before.
+        #: No request is overdue before this time.
         self._earliest = math.inf
         self._checked_at = -math.inf
         self._counts: dict[str | None, int] = {}
@@ -148,7 +148,7 @@ class WaitingRequests:
     def replace(self, old: Request, new: Request) -> None:
         """Put ``new`` in the place of ``old``."""
         queue = old.queue
-        assert queue is not None, "it does not wait"
+        assert queue is not None, "the request does not wait"
         queue.replace(old, new)
         self._count_out(old)
         self._count_in(new, queue)
@@ -162,7 +162,7 @@ class WaitingRequests:
 
     def drop(self, request: Request) -> None:
         """Remove a request."""
-        assert request.queue is not None, "it does not wait"
+        assert request.queue is not None, "the request does not wait"
         request.queue.remove(request)
         self._count_out(request)
 

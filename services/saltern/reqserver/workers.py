@@ -29,13 +29,13 @@ class Workers:
         """
         self._pools = pools
         self._at_once = at_once
-        # Who serves everything else looks into requests first.
+        #: Pools in the order in which they decrypt requests of unknown command: the pool of the rest first.
         self.order = tuple(sorted(pools.names, key=lambda pool: pool != pools.rest))
         self._by_name: dict[bytes, Worker] = {}
-        #: Idle workers of each pool in the order they became idle; the last, whose caches are warm, works first.
+        #: Map of pool to its idle workers, in the order in which they became idle. The last one works first: its caches are warm.
         self._idle: dict[str, dict[bytes, None]] = {pool: {} for pool in pools.names}
         self._sizes: Counter[str] = Counter()
-        #: (pool, sender) -> requests in work.
+        #: Number of requests in work by (pool, sender).
         self._in_work: Counter[tuple[str, Hashable]] = Counter()
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class Workers:
     def take(self, worker: Worker) -> Request:
         """Take the request from a busy worker and return it."""
         request, worker.request = worker.request, None
-        assert request is not None, "an idle worker has nothing to give"
+        assert request is not None, "the worker is idle"
         key = (worker.pool, request.sender)
         self._in_work[key] -= 1
         if not self._in_work[key]:

@@ -17,11 +17,11 @@ from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import MasterOptions, load_master
 
-#: Seconds for one answer: a step over a large key takes longer than what roles ask.
+#: Seconds to wait for one answer of Redis; a step over a large key takes longer than the roles' commands.
 _PATIENCE = 30.0
 
 
-#: Times that repair goes through everything, at most.
+#: Most passes of a repair over all keys.
 _GOES = 3
 
 
@@ -45,16 +45,18 @@ def _run(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="saltern store",
-        description="Looks through every key of the master in Redis. Roles may work meanwhile.",
+        description="Check every key of the master in Redis. The roles may work meanwhile.",
     )
     parser.add_argument(
         "verb",
         choices=tuple(_VERBS),
-        help="check: name what is wrong, exit code 1 if anything is; repair: mend it, or remove it; "
-        "migrate: bring jobs of an older schema to this one",
+        help="check: print each fault, exit code 1 if there is any; repair: repair or delete faulty keys; "
+        "migrate: convert jobs of an older schema to the current one",
     )
     parser.add_argument("-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)")
-    parser.add_argument("--redis-url", metavar="URL", help="another Redis than that of the configuration")
+    parser.add_argument(
+        "--redis-url", metavar="URL", help="URL of Redis (default: the option redis_url of the configuration)"
+    )
     return parser
 
 
@@ -74,7 +76,7 @@ def _check(client: Client, options: MasterOptions) -> int:
 
 def _repair(client: Client, options: MasterOptions) -> int:
     mended, left = 0, dict[str, None]()
-    # Mending one thing may uncover another: a life that can be read again tells what the counts of its job are.
+    # A repair may reveal another fault: counters are checked only after the lives of a job can be read.
     for _ in range(_GOES):
         before, left = mended, {}
         for finding in Check(client).findings(options.keep_jobs_seconds):

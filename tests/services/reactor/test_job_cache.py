@@ -113,7 +113,7 @@ def test_an_external_job_cache_is_told_of_jobs_alone(site: Site, caplog: pytest.
         site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[], minions=["a"])
         assert reader.poll()
     assert site.kept() == [[JID, 2]] * 2
-    assert caplog.text.count("ext_job_cache: it is not told of jobs") == 1
+    assert caplog.text.count("ext_job_cache: the returner gets no jobs") == 1
 
 
 @pytest.mark.parametrize(
