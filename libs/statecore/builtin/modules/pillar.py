@@ -1,7 +1,7 @@
-"""The minion's pillar: in memory, or compiled anew (Salt's ``pillar`` module).
+"""The minion's pillar, in memory or compiled again (Salt's ``pillar`` module).
 
-Asked for by an operator, values are masked as Salt 3008 masks them, unless ``unmask=True`` or the option
-``pillar_mask_output`` is False. States and templates always see the values.
+Values are masked as Salt 3008 masks them when an operator calls these functions, unless the call has
+``unmask=True`` or the option ``pillar_mask_output`` is False. States and templates always get the plain values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 ALIASES = {"get": "get", "fetch": "get"}
 
-#: Stands for "no default given"; Salt's own marker, which callers may pass on.
+#: Marker for "no default given". It is Salt's own marker, because callers may pass it on.
 _NOT_SET = "__unset__"
 
 _ABSENT = object()
@@ -40,10 +40,11 @@ def get(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> Any:
-    """The value at a path, ``default`` (or "") when there is none; with ``merge`` the value merged over the default.
+    """Return the pillar value at a path, or ``default`` ("" without one) when the path does not exist.
 
-    With ``pillarenv`` or ``saltenv`` the pillar of that environment is compiled for this call. Raises CommandError for
-    a missing key when the option ``pillar_raise_on_missing`` is set and no default is given.
+    With ``merge`` the value is merged over the default. With ``pillarenv`` or ``saltenv`` the pillar of that
+    environment is compiled for this call. Raises CommandError for a missing key when the option
+    ``pillar_raise_on_missing`` is set and no default is given.
 
     CLI Example:
 
@@ -80,7 +81,8 @@ def items(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> dict[str, Any]:
-    """The pillar, compiled anew; ``pillar`` overrides values in it. With names, only those (as ``item``).
+    """Compile the pillar again and return it. ``pillar`` overrides values in it. With names, return only these keys (as
+    ``item``).
 
     CLI Example:
 
@@ -106,7 +108,7 @@ def item(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> dict[str, Any]:
-    """The values at these paths.
+    """Return a map of each given path to its pillar value. A path that does not exist has the value ``default``.
 
     CLI Example:
 
@@ -119,18 +121,18 @@ def item(
 
 
 def raw(ctx: Context, key: str | None = None, unmask: bool | None = None) -> Any:
-    """The pillar in memory, or one key of it; values are shown unless ``unmask=False``."""
+    """Return the pillar in memory, or one top-level key of it. Values are masked only with ``unmask=False``."""
     found = ctx.pillar.get(key, {}) if key else dict(ctx.pillar)
     return found if unmask is not False else redacted(found)
 
 
 def ls(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
-    """The top keys of the pillar, compiled anew."""
+    """Compile the pillar again and return its top-level keys."""
     return list(items(ctx, *args, **{key: value for key, value in kwargs.items() if not key.startswith("__")}))
 
 
 def keys(ctx: Context, key: str, delimiter: str = DELIMITER, unmask: bool | None = None) -> list[str]:
-    """The keys of the dict at a path. Raises CommandError when there is none."""
+    """Return the keys of the dict at a path. Raise CommandError for a missing path, InvocationError when it is no dict."""
     found = traverse(ctx.pillar, key, _ABSENT, delimiter)
     if found is _ABSENT:
         raise CommandError(f"Pillar key not found: {key}")
@@ -140,7 +142,7 @@ def keys(ctx: Context, key: str, delimiter: str = DELIMITER, unmask: bool | None
 
 
 def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> Any:
-    """``items`` with each value replaced by its type."""
+    """Return the same map as ``items``, with the name of each value's type in place of the value (``<str>``)."""
     plain = {key: value for key, value in kwargs.items() if not key.startswith("__")}
     return _types(items(ctx, *args, **{**plain, "unmask": True}))
 
@@ -148,9 +150,10 @@ def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> Any:
 def ext(
     ctx: Context, external: Mapping[str, Any] | str, pillar: Mapping[str, Any] | None = None, unmask: bool | None = None
 ) -> dict[str, Any]:
-    """The pillar, compiled anew with one external pillar more: ``{name: arguments}``, or YAML of it.
+    """Compile the pillar with one more external pillar and return it. ``external``: ``{name: arguments}``, or that as
+    YAML text.
 
-    The master grants those that its option ``on_demand_ext_pillar`` lists.
+    The master accepts only the external pillars that its option ``on_demand_ext_pillar`` lists.
 
     CLI Example:
 
@@ -168,7 +171,9 @@ def ext(
 
 
 def file_exists(ctx: Context, path: str, saltenv: str | None = None) -> bool:
-    """Whether a file is in the pillar tree of this host, in one environment or any. External pillars are not asked.
+    """Return whether a file exists in the pillar tree of this host. External pillars are not searched.
+
+    Without ``saltenv`` all environments are searched. Raises CommandError where no ``pillar_roots`` are configured.
 
     CLI Example:
 
@@ -189,7 +194,7 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> Any:
-    """The entry of a table whose key, a glob, matches a pillar value; as ``grains.filter_by``."""
+    """Return the entry of ``lookup_dict`` whose key, a glob, matches a pillar value. Works like ``grains.filter_by``."""
     return _filter_by(lookup_dict, pillar, ctx.pillar, merge, default, base)
 
 
@@ -215,7 +220,11 @@ def _override(given: Any) -> Mapping[str, Any] | None:
 
 
 def _shown(ctx: Context, value: Any, unmask: bool | None) -> Any:
-    """Masked when an operator asked (the runtime marks such calls) and neither call nor option says otherwise."""
+    """Return the value, masked unless ``unmask`` is True.
+
+    With ``unmask`` None, a call that an operator sent is masked (the runtime sets "pillar.mask"), unless the option
+    ``pillar_mask_output`` is False.
+    """
     if unmask is None:
         unmask = not (ctx.scratch.get("pillar.mask") and ctx.opts.get("pillar_mask_output", True))
     return value if unmask else redacted(value)

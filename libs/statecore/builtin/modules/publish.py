@@ -1,6 +1,7 @@
-"""Jobs on other minions, and runners, asked for by a minion (Salt's ``publish`` module).
+"""Jobs on other minions, and runners on the master, started by a minion (Salt's ``publish`` module).
 
-The master's options ``peer`` and ``peer_run`` say who may ask for what. A published function cannot publish.
+The master's options ``peer`` and ``peer_run`` list the functions that each minion may start. A published function
+cannot itself be of the ``publish`` module.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from statecore.model.errors import InvocationError
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two looks at what came back.
+#: Seconds between two requests for the returns.
 _PAUSE = 0.3
 
 
@@ -31,8 +32,10 @@ def publish(
     timeout: float = 5,
     via_master: str | None = None,
 ) -> dict[str, Any]:
-    """Runs a function on minions: {minion: what it returned}, of those that returned within ``timeout`` seconds. ``{}`` where the
-    master does not let this minion. ``arg`` is an argument or a list of them; ``name=value`` is one by name.
+    """Run a function on minions and return a map of minion id to return value.
+
+    The map holds the minions that returned within ``timeout`` seconds. It is empty when the master's option ``peer``
+    does not allow the call. ``arg`` is one argument or a list of arguments; ``name=value`` is a keyword argument.
 
     CLI Example:
 
@@ -47,7 +50,8 @@ def publish(
 def full_data(
     ctx: Context, tgt: Any, fun: str, arg: Any = None, tgt_type: str = "glob", returner: str = "", timeout: float = 5
 ) -> dict[str, Any]:
-    """The same, with more than the value: {minion: {"ret": value, "out": outputter}}.
+    """Run a function on minions and return {minion id: {"ret": return value, "out": outputter}}. Otherwise as
+    ``publish``.
 
     CLI Example:
 
@@ -57,7 +61,7 @@ def full_data(
 
 
 def runner(ctx: Context, fun: str, arg: Any = None, timeout: float = 5) -> Any:
-    """Runs a runner on the master; what it returned, ``{}`` where the master does not let this minion.
+    """Run a runner on the master and return its value; {} when the master's option ``peer_run`` does not allow it.
 
     CLI Example:
 
@@ -66,7 +70,7 @@ def runner(ctx: Context, fun: str, arg: Any = None, timeout: float = 5) -> Any:
     if ctx.opts.get("file_client") == "local":
         return "No access to master. If using salt-call with --local, please remove."
     load = {"fun": fun, "arg": _listed(arg), "tmo": timeout, "no_parse": ctx.opts.get("no_parse") or []}
-    # A runner that is asked for twice would run twice.
+    # Sent once only: a repeated request would run the runner twice.
     return ctx.minion.ask_master("minion_runner", load, once=True)
 
 
@@ -108,6 +112,9 @@ def _published(
 
 
 def _returns(ctx: Context, jid: str, expected: set[str], seconds: float, via_master: str | None) -> dict[str, Any]:
+    """Return the returns of a job by minion id, as soon as all ``expected`` minions returned, at the latest after
+    ``seconds``.
+    """
     deadline = time.monotonic() + seconds
     while True:
         answer = ctx.minion.ask_master("pub_ret", {"jid": jid}, master=via_master)
@@ -118,7 +125,7 @@ def _returns(ctx: Context, jid: str, expected: set[str], seconds: float, via_mas
 
 
 def _listed(arg: Any) -> list[Any]:
-    """Arguments as a list; a text may be one, as YAML writes it."""
+    """Return the arguments as a list. Text that begins with "[" is read as a YAML list."""
     if isinstance(arg, str) and arg.strip().startswith("["):
         try:
             arg = yaml.safe_load(arg)

@@ -1,14 +1,14 @@
-"""Python packages by pip (Salt's ``pip`` module): of a virtual environment, or of a Python of the managed host.
+"""Python packages by pip (Salt's ``pip`` module), in a virtual environment or in a Python of the managed host.
 
-``program`` finds pip, ``requirements`` brings requirements files to where it can read them, ``words`` turns arguments into
-its options, ``installing`` changes what is installed, ``looking`` tells of it.
+``program`` finds and runs pip, ``requirements`` copies requirements files where pip can read them, ``cli_options``
+translates arguments into pip's options, ``installation`` changes packages, ``queries`` lists them.
 """
 
 from __future__ import annotations
 
 from statecore.builtin.modules.pip import installation, queries
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``pip``.
 PARTS = (installation, queries)
 
 ALIASES = {"list": "list_"}

@@ -1,4 +1,4 @@
-"""The options of ``pip install`` and ``pip uninstall``, from the arguments that Salt gives them."""
+"""Options of ``pip install`` and ``pip uninstall``, built from the arguments of Salt's functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _URL = re.compile(r"(?:https?|ftp|file)://", re.IGNORECASE)
 
 _EGG = re.compile(r"(?:#|#.*?&)egg=([^&]+)")
 
-#: Argument -> option that stands alone.
+#: Argument -> pip option without a value.
 _FLAGS: Mapping[str, str] = {
     "no_index": "--no-index",
     "disable_version_check": "--disable-pip-version-check",
@@ -51,7 +51,11 @@ _REPEATED: Mapping[str, str] = {
 
 
 def installing(ctx: Context, given: Mapping[str, Any], version: str) -> list[str]:
-    """The words behind ``pip install``. Raises InvocationError or CommandError for what cannot be meant."""
+    """Return the command-line words after ``pip install``.
+
+    ``given``: all arguments of ``pip.install`` by name. ``version``: pip's version. Raises InvocationError or
+    CommandError for invalid arguments.
+    """
     words = [*_wheels(given, version), *common(ctx, given)]
     words += [word for link in split(given["find_links"]) for word in ("--find-links", _place(ctx, link))]
     words += indexes(given)
@@ -70,14 +74,14 @@ def installing(ctx: Context, given: Mapping[str, Any], version: str) -> list[str
             )
         words += ["--exists-action", str(action)]
     words += [word for name, option in _REPEATED.items() for each in split(given[name]) for word in (option, each)]
-    # The state writes ; for the commas within one requirement.
+    # pip.installed writes ";" for the commas within one requirement, since "," separates requirements.
     words += [each.replace(";", ",") if _commas(each) else each for each in split(given["pkgs"])]
     words += [word for entry in editables(given["editable"]) for word in ("--editable", entry)]
     return words + extra(given["extra_args"])
 
 
 def common(ctx: Context, given: Mapping[str, Any]) -> list[str]:
-    """Options of installing and uninstalling: log, proxy, timeout."""
+    """Return the options that installing and uninstalling share: --log, --proxy, --timeout (seconds)."""
     words: list[str] = []
     if given["log"]:
         words += ["--log", _log(ctx, str(given["log"]))]
@@ -91,7 +95,9 @@ def common(ctx: Context, given: Mapping[str, Any]) -> list[str]:
 
 
 def indexes(given: Mapping[str, Any]) -> list[str]:
-    """Options that say where packages are looked for by name."""
+    """Return the options that name package indexes. Raise CommandError for an invalid URL, or an index together with
+    no_index.
+    """
     if given["no_index"] and (given["index_url"] or given["extra_index_url"]):
         raise CommandError("'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive.")
     words: list[str] = []
@@ -105,7 +111,7 @@ def indexes(given: Mapping[str, Any]) -> list[str]:
 
 
 def editables(value: Any) -> list[str]:
-    """What is to be installed where it lies. Raises CommandError for a repository that names no egg."""
+    """Return the requirements to install in editable mode. Raise CommandError for a repository URL without ``#egg=``."""
     entries = split(value)
     for entry in entries:
         if entry != "." and not entry.startswith(("file://", "/")) and not _EGG.search(entry):
@@ -114,7 +120,7 @@ def editables(value: Any) -> list[str]:
 
 
 def split(value: Any) -> list[str]:
-    """A list of texts: of a list, or of text with commas between."""
+    """Return a list of texts, from a list or from comma-separated text; [] for None, "" and False."""
     if value in (None, "", False):
         return []
     each = value if isinstance(value, list | tuple) else str(value).split(",")
@@ -122,7 +128,9 @@ def split(value: Any) -> list[str]:
 
 
 def extra(value: Any) -> list[str]:
-    """``extra_args``: words, and maps of an option and its value. Raises InvocationError for deeper ones."""
+    """Return the words of ``extra_args``: texts, and option and value of each map. Raise InvocationError for nested
+    values.
+    """
     words: list[str] = []
     if isinstance(value, str | Mapping):
         value = [value]
@@ -162,7 +170,9 @@ def _log(ctx: Context, log: str) -> str:
 
 
 def _proxy(ctx: Context, proxy: Any) -> str | None:
-    """That of the argument, else the minion's; False: none."""
+    """Return the proxy URL of the argument, else of the minion's proxy options. None without one, or when ``proxy`` is
+    False.
+    """
     if proxy:
         return str(proxy)
     host, port = ctx.opts.get("proxy_host"), ctx.opts.get("proxy_port")
@@ -173,6 +183,10 @@ def _proxy(ctx: Context, proxy: Any) -> str | None:
 
 
 def _commas(requirement: str) -> bool:
-    """Whether ; stands for a comma: an environment marker begins with a name, a condition does not."""
+    """Return whether ";" means a comma in this requirement.
+
+    ";" before an environment marker is followed by a name; ";" that means a comma is followed by an operator such as
+    ">=".
+    """
     _, separator, rest = requirement.partition(";")
     return bool(separator) and re.match(r"\s*[<>=!~]", rest) is not None

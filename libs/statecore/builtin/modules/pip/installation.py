@@ -1,4 +1,4 @@
-"""Installing and removing packages."""
+"""Functions of ``pip`` that install, upgrade and remove packages."""
 
 from __future__ import annotations
 
@@ -59,10 +59,11 @@ def install(
     no_binary: Any = None,
     disable_version_check: bool = False,
 ) -> dict[str, Any]:
-    """Installs packages (names with commas between, or a list), those of requirements files, editable ones: retcode, stdout
-    and stderr of pip.
+    """Install packages, packages of requirements files, and editable packages. Return retcode, stdout and stderr of
+    pip.
 
-    Options are handed to pip, which says what it does not know. Requirements files may be salt://.
+    ``pkgs`` is comma-separated text or a list. Options are passed to pip, which reports unknown ones. Requirements
+    files may be salt:// URLs.
 
     CLI Example:
 
@@ -98,7 +99,7 @@ def uninstall(
     use_vt: bool = False,
     extra_args: Any = None,
 ) -> dict[str, Any]:
-    """Removes packages, and those of requirements files: retcode, stdout and stderr of pip.
+    """Remove packages, and the packages of requirements files. Return retcode, stdout and stderr of pip.
 
     CLI Example:
 
@@ -123,7 +124,9 @@ def upgrade(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> dict[str, Any]:
-    """Upgrades all packages that can be: changes (name -> old and new version), result, comment (what pip complained of).
+    """Upgrade all packages that have a newer version.
+
+    Returns ``changes`` (package name -> old and new version), ``result``, and ``comment`` (pip's stderr).
 
     CLI Example:
 
@@ -148,7 +151,7 @@ def upgrade(
 
 
 def normalize(ctx: Context, name: str) -> str:
-    """The one way to write a package's name (PEP 503).
+    """Return a package's normalized name (PEP 503): lower case, with "-" for runs of "-", "_" and ".".
 
     CLI Example:
 
@@ -163,7 +166,7 @@ def _files(value: Any) -> list[str]:
 
 def _readable(ctx: Context, files: Sequence[str], user: str | None, cwd: str | None, saltenv: str | None) -> Any:
     if user is not None:
-        # Asked before files are made for it.
+        # An unknown user is an error before any file is copied.
         ctx.host.uid(user)
     return requirements.readable(ctx, files, user, cwd, saltenv or ctx.saltenv)
 

@@ -1,4 +1,4 @@
-"""Which pip is meant, and how it is run."""
+"""Finds the pip program that ``bin_env`` names, and runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError, HostError, InvocationError
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)?)?$")
 
-#: Names of a host's own Python, then of its pip, in the order in which they are looked for.
+#: Programs of a mounted host that are searched, in this order: its Python first, then its pip.
 _PYTHONS = ("python3", "python")
 _PIPS = ("pip3", "pip")
 
@@ -21,8 +21,11 @@ _CHECKED = "pip.version"
 
 
 def argv(ctx: Context, bin_env: str | None) -> list[str]:
-    """The first words of a command that runs pip. ``bin_env``: a virtual environment, a Python, or a pip; None: the Python
-    that runs this, of a mounted host its own. Raises CommandError where there is none."""
+    """Return the first words of a command that runs pip.
+
+    ``bin_env``: a virtual environment, a Python, or a pip. None means the Python that runs Saltern, and on a mounted
+    host the host's own Python or pip. Raises CommandError where there is none.
+    """
     if not bin_env:
         return _of_the_host(ctx) if ctx.host.mounted else [sys.executable, "-m", "pip"]
     if not str(bin_env).startswith("/"):
@@ -42,7 +45,7 @@ def argv(ctx: Context, bin_env: str | None) -> list[str]:
 
 
 def version(ctx: Context, bin_env: str | None = None, cwd: str | None = None, user: str | None = None) -> str:
-    """The version of a pip; asked once in a run. Raises CommandError where there is no pip that runs."""
+    """Return pip's version; pip is run once per state run. Raise CommandError where no pip runs."""
     key = f"{_CHECKED}.{bin_env}"
     if key not in ctx.scratch:
         result = run(ctx, [*argv(ctx, bin_env), "--version"], bin_env, user, cwd)
@@ -54,7 +57,7 @@ def version(ctx: Context, bin_env: str | None = None, cwd: str | None = None, us
 
 
 def forget_version(ctx: Context, bin_env: str | None) -> None:
-    """pip may have been changed by pip."""
+    """Forget the cached version of pip: an installation may have replaced pip itself."""
     ctx.scratch.pop(f"{_CHECKED}.{bin_env}", None)
 
 
@@ -67,7 +70,7 @@ def run(
     env_vars: Mapping[str, Any] | None = None,
     redirect_stderr: bool = False,
 ) -> dict[str, Any]:
-    """retcode, stdout and stderr of a command of pip."""
+    """Run a pip command and return its retcode, stdout and stderr. Raise CommandError when it cannot be started."""
     env = {}
     if bin_env and str(bin_env).startswith("/") and ctx.host.path(str(bin_env)).is_dir():
         env["VIRTUAL_ENV"] = str(bin_env)

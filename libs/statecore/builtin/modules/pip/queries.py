@@ -1,4 +1,4 @@
-"""What is installed, and what could be."""
+"""Functions of ``pip`` that list installed packages and available versions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from statecore.system.packages.python_versions import normal_name
 
 log = logging.getLogger(__name__)
 
-#: From these versions on pip tells lists as JSON, and knows the command ``index``.
+#: First versions of pip with JSON lists, and with the command ``index``.
 _JSON, _INDEX = "9.0", "21.2"
 
 _QUIET = "--disable-pip-version-check"
 
 
 def version(ctx: Context, bin_env: str | None = None, cwd: str | None = None, user: str | None = None) -> str:
-    """The version of pip. Raises CommandError where there is none.
+    """Return pip's version. Raise CommandError where there is no pip.
 
     CLI Example:
 
@@ -40,7 +40,7 @@ def freeze(
     use_vt: bool = False,
     env_vars: dict[str, Any] | None = None,
 ) -> list[str]:
-    """What is installed, as lines of a requirements file.
+    """Return the installed packages as lines of a requirements file.
 
     CLI Example:
 
@@ -62,7 +62,9 @@ def list_(
     env_vars: dict[str, Any] | None = None,
     target: str | None = None,
 ) -> dict[str, str]:
-    """name -> version of what is installed, by normal names that begin with ``prefix``; ``target``: in this directory.
+    """Map the normalized name of each installed package that begins with ``prefix`` to its version.
+
+    ``target``: list the packages of this directory instead.
 
     CLI Example:
 
@@ -85,7 +87,8 @@ def list_freeze_parse(
     cwd: str | None = None,
     env_vars: dict[str, Any] | None = None,
 ) -> dict[str, str]:
-    """As ``list``, read from what ``freeze`` tells; of an editable package its location in place of the version.
+    """Return the same map as ``list``, read from ``freeze``. The value of an editable package is its location, not its
+    version.
 
     CLI Example:
 
@@ -116,7 +119,7 @@ def list_editable(
     cwd: str | None = None,
     env_vars: dict[str, Any] | None = None,
 ) -> dict[str, str]:
-    """Directory -> name of what is installed where it lies (``pip install --editable``).
+    """Map each directory that is installed in editable mode (``pip install --editable``) to its package name.
 
     CLI Example:
 
@@ -137,8 +140,10 @@ def requirements_met(
     env_vars: dict[str, Any] | None = None,
     saltenv: str | None = None,
 ) -> bool:
-    """Whether all that requirements files name is installed in a version that they allow; False, too, where only pip could
-    tell (places, options, hashes, environment markers). What the packages themselves require is not looked at.
+    """Return whether every requirement of requirements files is installed in an allowed version.
+
+    Also False where only pip could decide: URLs, paths, options, hashes, environment markers. Dependencies of the
+    packages are not checked.
 
     CLI Example:
 
@@ -158,7 +163,8 @@ def requirements_met(
 def requirements_texts(
     ctx: Context, requirements: Any, cwd: str | None = None, saltenv: str | None = None
 ) -> list[str]:
-    """The contents of requirements files and of those that they ask for. Raises CommandError for a file that is not there.
+    """Return the contents of requirements files and of the files that they include. Raise CommandError for a missing
+    file.
 
     CLI Example:
 
@@ -170,7 +176,7 @@ def requirements_texts(
 def list_upgrades(
     ctx: Context, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> dict[str, str]:
-    """name -> version, and the form in which it is offered, of what could be upgraded.
+    """Map the name of each package with a newer version to "VERSION [file type]".
 
     CLI Example:
 
@@ -183,7 +189,7 @@ def list_upgrades(
 def is_installed(
     ctx: Context, pkgname: str, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> bool:
-    """Whether a package is installed.
+    """Return whether a package is installed.
 
     CLI Example:
 
@@ -195,7 +201,7 @@ def is_installed(
 def upgrade_available(
     ctx: Context, pkg: str, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> bool:
-    """Whether a package could be upgraded.
+    """Return whether a newer version of an installed package is available.
 
     CLI Example:
 
@@ -219,7 +225,9 @@ def list_all_versions(
     find_links: Any = None,
     no_index: bool = False,
 ) -> list[str] | None:
-    """All versions of a package that there are, oldest first, pre-releases where they are asked for; None for none.
+    """Return all available versions of a package, oldest first; None without any.
+
+    Pre-releases are included only with ``include_alpha``, ``include_beta``, ``include_rc``.
 
     CLI Example:
 
@@ -250,6 +258,7 @@ def _rows(
     cwd: str | None,
     env_vars: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
+    """Return the rows of ``pip list --format=json``. Raise CommandError when pip fails or prints no JSON."""
     command = [*program.argv(ctx, bin_env), "list", "--format=json", _QUIET, *more]
     result = program.run(ctx, command, bin_env, user, cwd, env_vars)
     if result["retcode"]:

@@ -1,4 +1,4 @@
-"""Requirements files, where pip can read them: from the state tree, or of a user that may not read them."""
+"""Requirements files for pip: those of the state tree, and those that pip's user may not read, are copied to the host."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from statecore.host.rooted_path import located, remove_tree
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
-#: Another file that a line of a requirements file asks for: requirements, or constraints.
+#: A line of a requirements file that includes another requirements or constraints file.
 _CHAINED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)(?:\s+|=)([^\s#]+)", re.MULTILINE)
 
 _SCHEME = "salt://"
 
 
 def listed(requirements: str | Sequence[str] | None) -> list[str]:
-    """The files of an argument: a list, or text with commas between. Raises InvocationError for what is neither."""
+    """Return the file names of an argument: a list, or comma-separated text. Raise InvocationError for any other value."""
     if requirements is None:
         return []
     if isinstance(requirements, str):
@@ -33,8 +33,11 @@ def listed(requirements: str | Sequence[str] | None) -> list[str]:
 def readable(
     ctx: Context, requirements: str | Sequence[str] | None, user: str | None, cwd: str | None, saltenv: str
 ) -> Iterator[list[str]]:
-    """The paths, of the host, of requirements files; those of the state tree, and all where a user is named, as copies that are
-    removed again, with the files that they ask for. Raises CommandError for a file that is not there."""
+    """Yield the host paths of requirements files that pip's user can read.
+
+    Files of the state tree are copied, together with the files that they include. With ``user`` all files are
+    copied. The copies are removed afterwards. Raises CommandError for a missing file.
+    """
     wanted = listed(requirements)
     if not any(each.startswith(_SCHEME) for each in wanted) and not user:
         yield [_absolute(each, cwd) for each in wanted]
@@ -56,13 +59,15 @@ def readable(
 
 
 def texts(ctx: Context, requirements: str | Sequence[str], cwd: str | None, saltenv: str) -> list[str]:
-    """The contents of requirements files and of those that they ask for. Raises CommandError for a file that is not there."""
+    """Return the contents of requirements files and of the files that they include. Raise CommandError for a missing
+    file.
+    """
     found = [_chain(ctx, each, cwd, saltenv)[1] for each in listed(requirements)]
     return [text.decode("utf-8", "replace") for chain in found for text in chain.values()]
 
 
 def _place(ctx: Context, wanted: str, top: str, cwd: str | None, saltenv: str) -> str:
-    """Copies a file and all that it leads to below ``top``; where it is then. Each keeps its place beside the others."""
+    """Copy a file and all files that it includes below ``top``. Return the copy's path. Relative positions are kept."""
     start, chain = _chain(ctx, wanted, cwd, saltenv)
     for at, text in chain.items():
         copy = ctx.host.path(f"{top}/{at.lstrip('/')}")
@@ -72,7 +77,10 @@ def _place(ctx: Context, wanted: str, top: str, cwd: str | None, saltenv: str) -
 
 
 def _chain(ctx: Context, wanted: str, cwd: str | None, saltenv: str) -> tuple[str, dict[str, bytes]]:
-    """Where a file is, of the host or in the state tree; it and all that it leads to: place -> content."""
+    """Return (path of the file, {path: content}) for a requirements file and all files that it includes.
+
+    Paths are paths of the host, or paths in the state tree for a salt:// file.
+    """
     if wanted.startswith(_SCHEME):
         start, _, query = wanted.removeprefix(_SCHEME).partition("?")
         saltenv = query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv
@@ -110,7 +118,7 @@ def _absolute(path: str, cwd: str | None) -> str:
 
 
 def _joined(directory: PurePosixPath, path: str) -> str:
-    """``path`` from ``directory``, without dots; never above the top of the state tree."""
+    """Return ``path`` relative to ``directory`` without "." and ".."; ".." never leads above the top of the state tree."""
     parts: list[str] = []
     for part in (directory / path).parts:
         if part == "..":

@@ -1,7 +1,7 @@
-"""Packages by apk of the managed host (Alpine's; Salt's ``pkg`` module there, until 3007).
+"""Packages by apk of the managed host (Salt's ``pkg`` module on Alpine, in Salt up to 3007).
 
-What is installed, and whose files are, stands in apk's own database and is read from it: a mounted host needs no userland to be
-asked. What could be installed is asked of ``apk``, which does whatever is to change.
+Installed packages and their files are read from apk's database, so a mounted host needs no programs for that.
+Available versions come from ``apk``, and ``apk`` makes all changes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from statecore.system.packages import package_requests
 
 VIRTUAL = "pkg"
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``pkg`` on Alpine.
 PARTS = (queries, changes, repositories)
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host's packages are apk's."""
+    """Return None on a host whose package manager is apk, else the reason why not."""
     return package_requests.not_served(ctx, "apk", ("apk",))

@@ -1,4 +1,4 @@
-"""apk of a managed host: its database read, how it is called, and what it says. Behind the ``pkg`` module."""
+"""Helpers of ``pkg`` for apk: read its database, run the program, parse its output."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from statecore.model.ports import CommandResult, ManagedHost
 from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import apk as versions
 
-#: Where apk keeps its database, up to 2 and since 3.
+#: Paths of apk's database: of apk 2, of apk 3.
 _DATABASES = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
 
 _KNOWN = "pkg.list_pkgs"
 
-#: Set by the pkg states when a run begins: the indexes are to be fetched before the next installation.
+#: Scratch key that the pkg states set when a run begins: fetch the indexes before the next installation.
 _REFRESH_DUE = "pkg.refresh_due"
 
 _ENVIRONMENT = {"LC_ALL": "C"}
 
-#: Another apk may be at work: wait so many seconds for it.
+#: Seconds to wait for the lock while another apk runs.
 _PATIENCE = ("--wait", "120")
 
 _UPGRADING = re.compile(r"^\(\d+/\d+\) Upgrading (?P<name>\S+) \((?P<old>\S+) -> (?P<new>[^)\s]+)\)", re.MULTILINE)
@@ -34,7 +34,7 @@ _UPGRADING = re.compile(r"^\(\d+/\d+\) Upgrading (?P<name>\S+) \((?P<old>\S+) ->
 
 @dataclass(frozen=True, slots=True)
 class ApkPackage:
-    """One installed package."""
+    """One installed package and the paths of its files."""
 
     name: str
     version: str
@@ -43,7 +43,9 @@ class ApkPackage:
 
 
 def parse_database(text: str) -> dict[str, ApkPackage]:
-    """Name -> package, of the records of ``installed``: lines ``letter:value``, an empty one behind each."""
+    """Parse apk's database ``installed`` into a map of name to package. Records are ``letter:value`` lines and end with
+    an empty line.
+    """
     found: dict[str, ApkPackage] = {}
     for record in text.split("\n\n"):
         fields: dict[str, str] = {}
@@ -63,7 +65,7 @@ def parse_database(text: str) -> dict[str, ApkPackage]:
 
 
 def packages(ctx: Context) -> Mapping[str, ApkPackage]:
-    """What is installed, read again when it changed."""
+    """Map of name to installed package. The database is read again only when its file changed."""
     place = next((place for place in _DATABASES if ctx.host.path(place).is_file()), _DATABASES[0])
     path = ctx.host.path(place)
     try:
@@ -79,29 +81,34 @@ def packages(ctx: Context) -> Mapping[str, ApkPackage]:
 
 
 def shown(ctx: Context) -> dict[str, str]:
-    """Name -> version, of what is installed."""
+    """Map of installed package name to version."""
     return {name: package.version for name, package in packages(ctx).items()}
 
 
 def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
-    """Runs apk so that it tells something. Raises HostError when it cannot be started."""
+    """Run a read-only apk command. Raise HostError when apk cannot be started."""
     return host.run(["apk", *words], env=_ENVIRONMENT)
 
 
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
-    """Runs apk so that it may change packages; [] or what went wrong. Daemons that scripts of packages start stay."""
+    """Run an apk command that changes packages. Return the errors, [] on success.
+
+    Daemons that package scripts start keep running after the command.
+    """
     result = run_detached(host, ["apk", "--no-progress", *_PATIENCE, *words], env=_ENVIRONMENT)
     return package_requests.refusal("apk", result, "Run 'apk fix' on the host, then this state again.")
 
 
 def update(ctx: Context) -> bool:
-    """Fetches the indexes; False where one could not be fetched."""
+    """Fetch the repository indexes. Return False where one could not be fetched."""
     ctx.scratch.pop(_REFRESH_DUE, None)
     return not ask(ctx.host, [*_PATIENCE, "update"]).retcode
 
 
 def offered(host: ManagedHost, names: Sequence[str], fromrepo: Any = None) -> dict[str, list[str]]:
-    """Package -> versions that repositories have, newest first; packages that no repository has are left out."""
+    """Map each package that a repository has to its available versions, newest first. Raise CommandError when apk
+    fails.
+    """
     if not names:
         return {}
     result = ask(host, [*source(fromrepo), "policy", *names])
@@ -111,7 +118,10 @@ def offered(host: ManagedHost, names: Sequence[str], fromrepo: Any = None) -> di
 
 
 def parse_policy(text: str) -> dict[str, list[str]]:
-    """Package -> versions, newest first, of ``apk policy``. What is installed alone, and is in no repository, is none of them."""
+    """Parse the output of ``apk policy`` into a map of package to available versions, newest first.
+
+    A version that is only installed, and in no repository, is left out.
+    """
     places: dict[str, dict[str, list[str]]] = {}
     package = version = ""
     for line in text.splitlines():
@@ -131,7 +141,7 @@ def parse_policy(text: str) -> dict[str, list[str]]:
 
 
 def upgrades(host: ManagedHost) -> dict[str, str]:
-    """Package -> new version, of what an upgrade would install. Raises CommandError."""
+    """Map each package that an upgrade would change to its new version. Raise CommandError when apk fails."""
     result = ask(host, ["upgrade", "--simulate"])
     if result.retcode:
         raise CommandError(f"apk upgrade --simulate failed: {result.stderr.strip() or result.stdout.strip()}")
@@ -139,5 +149,5 @@ def upgrades(host: ManagedHost) -> dict[str, str]:
 
 
 def source(fromrepo: Any) -> list[str]:
-    """Options for repositories besides those of the host."""
+    """Return the options that add repositories to those of the host."""
     return [word for each in package_requests.texts(fromrepo) for word in ("--repository", each)]

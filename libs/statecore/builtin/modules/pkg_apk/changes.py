@@ -1,4 +1,4 @@
-"""Installing, upgrading and removing packages on a host with apk."""
+"""Functions of ``pkg`` that install, upgrade and remove packages with apk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statecore.system.packages.package_versions import apk as versions
 
 
 def refresh_db(ctx: Context, failhard: bool = False, **kwargs: Any) -> bool:
-    """Fetches the indexes of the repositories; False where one could not be fetched.
+    """Fetch the repository indexes. Return False where one could not be fetched; with ``failhard`` raise CommandError.
 
     CLI Example:
 
@@ -39,18 +39,18 @@ def install(
     downloadonly: bool = False,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Installs packages; returns what changed: {name: {"old": version, "new": version}}.
+    """Install packages. Return the changes: {name: {"old": version, "new": version}}.
 
     name
         one package, or several with commas; ``pkgs`` a list of names and of {name: version}
     version
-        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``); apk remembers it, and keeps to it in upgrades
+        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``); apk records it and keeps to it in upgrades
     sources
         a list of {name: path}, salt://, http:// or an .apk file of the host
     skip_verify
-        files and repositories whose signature nobody knows, too
+        accept files and repositories with unknown signatures
     fromrepo
-        URLs of repositories besides those of the host
+        URLs of repositories to use besides those of the host
 
     CLI Example:
 
@@ -78,7 +78,7 @@ def install(
             ctx, {each: exact for each, exact in wanted.items() if exact or each not in again}, fromrepo, errors
         )
         if words:
-            # A package that is there may be older than what is newest.
+            # Without --upgrade apk keeps an installed package at an older version.
             errors += apk.change(ctx.host, [*general, "add", "--upgrade", *words])
         if again:
             errors += apk.change(ctx.host, [*general, "fix", "--reinstall", *again])
@@ -93,7 +93,7 @@ def install(
 def remove(
     ctx: Context, name: str | None = None, pkgs: Any = None, purge: bool = False, **kwargs: Any
 ) -> dict[str, Any]:
-    """Removes packages, keeping configuration that was changed; returns what changed."""
+    """Remove packages. Changed configuration files stay. Return the changes."""
     wanted = package_requests.wanted(name, pkgs, None, str)
     before = apk.shown(ctx)
     targets = sorted({package for pattern in wanted for package in fnmatch.filter(before, pattern)})
@@ -106,14 +106,14 @@ def remove(
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
-    """Removes packages with their configuration; returns what changed."""
+    """Remove packages and their configuration files. Return the changes."""
     return remove(ctx, name, pkgs, purge=True)
 
 
 def upgrade(
     ctx: Context, name: str | None = None, pkgs: Any = None, refresh: bool = True, **kwargs: Any
 ) -> dict[str, Any]:
-    """Upgrades every package, or those of ``name`` and ``pkgs``; returns what changed."""
+    """Upgrade all packages, or those of ``name`` and ``pkgs``. Return the changes."""
     if refresh:
         apk.update(ctx)
     before = apk.shown(ctx)
@@ -125,8 +125,10 @@ def upgrade(
 
 
 def _words(ctx: Context, wanted: Mapping[str, str | None], fromrepo: Any, errors: list[str]) -> list[str]:
-    """What apk calls what is wanted (``name``, ``name=version``, ``name>=version``); what no repository can fulfil is added
-    to ``errors``."""
+    """Return apk's words for the wanted packages: ``name``, ``name=version`` or ``name>=version``.
+
+    An error is appended to ``errors`` for each package without a matching version.
+    """
     searched = [
         package for package, text in wanted.items() if text and ("*" in text or package_versions.is_range(text))
     ]
@@ -140,7 +142,7 @@ def _words(ctx: Context, wanted: Mapping[str, str | None], fromrepo: Any, errors
                 errors.append(f"No version matching '{package}{text}' could be found (available: {known})")
                 continue
             conditions = package_versions.conditions(text)
-            # apk keeps one condition of a package: it is the one that is asked for where it can be, else that version.
+            # apk records one condition for a package: the wanted condition where it is a single one, else the exact version.
             native = len(conditions) == 1 and conditions[0][0] in ("<", "<=", ">", ">=")
             words.append(f"{package}{''.join(conditions[0])}" if native else f"{package}={best}")
         else:

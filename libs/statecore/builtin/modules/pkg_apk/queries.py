@@ -1,4 +1,4 @@
-"""Which packages are installed on a host with apk, which could be, and whose files are."""
+"""Functions of ``pkg`` that list installed packages, available versions and packages' files on a host with apk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from statecore.system.packages.package_versions import apk as versions
 def list_pkgs(
     ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: Any
 ) -> dict[str, Any]:
-    """Installed packages and their versions. apk keeps nothing of packages that are gone: {} for ``removed``.
+    """Map of installed package to version. With ``removed`` or ``purge_desired`` {}: apk keeps no records of removed
+    packages.
 
     CLI Example:
 
@@ -27,7 +28,7 @@ def list_pkgs(
 
 
 def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
-    """Version of an installed package, "" when it is not; with several names, or a glob, a map.
+    """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
 
     CLI Example:
 
@@ -38,7 +39,8 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
 
 
 def latest_version(ctx: Context, *names: str, refresh: bool = True, fromrepo: Any = None, **kwargs: Any) -> Any:
-    """The version that could be installed, "" when it is installed already or there is none; a map for several names.
+    """Return the newest available version of a package; "" when it is installed already or none exists. Several names
+    give a map.
 
     CLI Example:
 
@@ -58,34 +60,34 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, fromrepo: An
 
 
 def available_version(ctx: Context, *names: str, **kwargs: Any) -> Any:
-    """The same as latest_version."""
+    """Return the same as ``latest_version``."""
     return latest_version(ctx, *names, **kwargs)
 
 
 def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a repository has a version of the package that is newer than the installed one."""
+    """Return whether a repository has a newer version of the package than the installed one."""
     return bool(latest_version(ctx, name, **kwargs))
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str, str]:
-    """Packages that an upgrade would install -> their new versions."""
+    """Map each package that an upgrade would change to its new version."""
     if refresh:
         apk.update(ctx)
     return apk.upgrades(ctx.host)
 
 
 def list_repo_pkgs(ctx: Context, *names: str, fromrepo: Any = None, **kwargs: Any) -> dict[str, list[str]]:
-    """All versions of these packages that the repositories have, newest first."""
+    """Map each of these packages to all its available versions, newest first."""
     return apk.offered(ctx.host, names, fromrepo)
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
-    """-1, 0 or 1: the first version is older than, the same as, newer than the second."""
+    """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
     return versions.compare(str(pkg1), str(pkg2))
 
 
 def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
-    """The package that a file belongs to, "" where it belongs to none; a map for several paths.
+    """Return the name of the package that a file belongs to, "" without one. Several paths give a map.
 
     CLI Example:
 
@@ -97,13 +99,13 @@ def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
 
 
 def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str]]:
-    """{"errors", "files"}: the files of packages, or of all."""
+    """Return {"errors": texts, "files": paths of the files} of packages (globs), or of all."""
     found = file_dict(ctx, *packages)
     return {"errors": found["errors"], "files": [file for files in found["packages"].values() for file in files]}
 
 
 def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
-    """{"errors", "packages": package -> files}, of packages (globs) or of all."""
+    """Return {"errors": texts, "packages": {package: paths of its files}} of packages (globs), or of all."""
     known = apk.packages(ctx)
     names = [name for pattern in packages or ("*",) for name in fnmatch.filter(known, pattern)]
     errors = [f"package {pattern} is not installed" for pattern in packages if not fnmatch.filter(known, pattern)]

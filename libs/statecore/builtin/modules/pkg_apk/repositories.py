@@ -1,4 +1,4 @@
-"""Where apk gets packages from: the lines of /etc/apk/repositories, and the keys in /etc/apk/keys."""
+"""Functions of ``pkg`` for apk's repositories: the lines of /etc/apk/repositories, and the keys in /etc/apk/keys."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from statecore.system.packages import package_requests
 _FILE = "/etc/apk/repositories"
 _KEYS = "/etc/apk/keys"
 
-#: Arguments that are done; ``comments`` and those of other package managers are passed over.
+#: Arguments that raise an error. ``comments`` and other package managers' arguments are ignored.
 _REFUSED = ("ppa", "copr", "key_text", "keyid", "keyserver", "clean_file", "consolidate")
 
 
 def list_repos(ctx: Context, **kwargs: Any) -> dict[str, dict[str, Any]]:
-    """URL -> the repository there, those that are disabled too.
+    """Map of URL to repository, including disabled ones.
 
     CLI Example:
 
@@ -31,13 +31,15 @@ def list_repos(ctx: Context, **kwargs: Any) -> dict[str, dict[str, Any]]:
 
 
 def get_repo(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
-    """The repository that a line (``https://x.test/main``, ``@edge https://x.test/main``) means, {} where there is none."""
+    """Return the repository of a line (``https://x.test/main``, ``@edge https://x.test/main``); {} where there is none."""
     found = _find(ctx, _parsed(repo))
     return _described(found) if found else {}
 
 
 def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
-    """What ``mod_repo`` would change, by part, with old and new; ``{"repo": repo}`` for a new one, {} for nothing."""
+    """Return the changes that ``mod_repo`` would make: {part: {"old", "new"}}, ``{"repo": repo}`` for a new one, {} for
+    none.
+    """
     wanted = _wanted(repo, kwargs)
     found = _find(ctx, wanted)
     if found is None:
@@ -51,16 +53,16 @@ def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> dict[str, Any]:
-    """Makes a repository as it is to be, a new one behind all others; {repo: what ``get_repo`` says}.
+    """Add or change a repository. A new one is appended to the file. Return {repo: its description by ``get_repo``}.
 
     repo
-        a line: ``https://x.test/alpine/v3.19/main``, with ``@TAG`` in front for packages that are to be named with it
+        a line: ``https://x.test/alpine/v3.19/main``, with ``@TAG`` in front for packages that are named with that tag
     enabled, disabled
-        one that is disabled stays as a comment
+        a disabled repository is kept as a comment
     key_url
-        its public key, which is kept in /etc/apk/keys under its own name
+        its public key, which is kept in /etc/apk/keys under the file name of the URL
     refresh
-        the indexes are fetched afterwards
+        fetch the indexes afterwards
 
     CLI Example:
 
@@ -78,7 +80,7 @@ def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> di
 
 
 def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> str:
-    """Removes a repository."""
+    """Remove a repository. Return a sentence that says so. Raise CommandError where it does not exist."""
     text = _text(ctx)
     left = apk_repositories.without(text, _parsed(repo))
     if left == text:

@@ -1,7 +1,7 @@
-"""Packages by dpkg and APT of the managed host (Salt's ``pkg`` module on Debian and its kin).
+"""Packages by dpkg and APT of the managed host (Salt's ``pkg`` module on Debian and its derivatives).
 
-Everything asked of dpkg and APT goes through ``ctx.host``. What is installed is read again only when dpkg's own database
-changed. Daemons that a package's scripts start are left running; whether they are started is the host's policy.
+dpkg and APT run through ``ctx.host``. The installed packages are read again only when dpkg's database changed.
+Daemons that a package's scripts start keep running; the host's policy decides whether they are started.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from statecore.system.packages.package_versions import deb
 
 VIRTUAL = "pkg"
 
-#: The modules whose functions are served with those of this one.
+#: Further modules that define functions of ``pkg`` on Debian.
 PARTS = (repositories,)
 
 ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
 
-#: Set by the pkg states when a run begins: the package lists are to be fetched before the next installation.
+#: Scratch key that the pkg states set when a run begins: fetch the package lists before the next installation.
 _REFRESH_DUE = "pkg.refresh_due"
 _KNOWN = "pkg.list_pkgs"
 _NATIVE = "pkg.architecture"
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has APT and dpkg."""
+    """Return None on a host with APT and dpkg, else the reason why not."""
     return package_requests.not_served(ctx, "APT", apt.PROGRAMS)
 
 
-# --------------------------------------------------------------------------------------------------------------- what is there
+# ------------------------------------------------------------------------------------------------------------- queries
 
 
 def list_pkgs(
     ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: Any
 ) -> dict[str, Any]:
-    """Installed packages and their versions; ``removed``: those of which only configuration files are left.
+    """Map of installed package to version. ``removed``: packages of which only configuration files are left.
 
     CLI Example:
 
@@ -56,7 +56,7 @@ def list_pkgs(
 
 
 def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
-    """Version of an installed package, "" when it is not; with several names, or a glob, a map.
+    """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
 
     CLI Example:
 
@@ -75,7 +75,8 @@ def latest_version(
     cache_valid_time: float = 0,
     **kwargs: Any,
 ) -> Any:
-    """The version that APT would install, "" when it is installed already or there is none; a map for several names.
+    """Return the version that APT would install; "" when it is installed already or none exists. Several names give a
+    map.
 
     CLI Example:
 
@@ -96,12 +97,12 @@ def latest_version(
 
 
 def upgrade_available(ctx: Context, name: str, refresh: bool = True, **kwargs: Any) -> bool:
-    """Whether APT has a version of the package that is not installed."""
+    """Return whether APT has a newer version of the package than the installed one."""
     return bool(latest_version(ctx, name, refresh=refresh))
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True, **kwargs: Any) -> dict[str, str]:
-    """Packages that an upgrade would install -> their new versions."""
+    """Map each package that an upgrade would change to its new version."""
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
     words = ["dist-upgrade" if dist_upgrade else "upgrade"]
@@ -111,26 +112,29 @@ def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True,
 
 
 def list_repo_pkgs(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[str]]:
-    """All versions that the repositories have, newest first, by package; of these packages, or of all."""
+    """Map each of these packages, or of all, to the versions in the repositories, newest first."""
     return apt.repository(ctx.host, names)
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
-    """-1, 0 or 1: the first version is older than, the same as, newer than the second."""
+    """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
     return deb.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
 
 def normalize_name(ctx: Context, name: str) -> str:
-    """The name without an architecture that is the host's own."""
+    """Return the package name without its architecture, where that is the host's own (``nginx:amd64`` -> ``nginx``)."""
     plain, _, architecture = name.rpartition(":")
     return plain if plain and architecture in ("all", "any", _architecture(ctx)) else name
 
 
-# ----------------------------------------------------------------------------------------------------------------- what is done
+# ---------------------------------------------------------------------------------------------------------------- changes
 
 
 def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: Any) -> dict[str, Any]:
-    """Updates the package lists; per database True (fetched), None (was current), False (failed).
+    """Fetch the package lists. Map each source to True (fetched), None (unchanged) or False (failed).
+
+    Lists younger than ``cache_valid_time`` seconds are not fetched; the map is then empty. With ``failhard`` a
+    failed source raises CommandError.
 
     CLI Example:
 
@@ -166,7 +170,7 @@ def install(
     debconf: str | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Installs packages; returns what changed: {name: {"old": version, "new": version}}.
+    """Install packages. Return the changes: {name: {"old": version, "new": version}}.
 
     name
         one package, or several with commas; ``pkgs`` a list of names and of {name: version}
@@ -175,9 +179,9 @@ def install(
     sources
         a list of {name: path}, salt://, http:// or a .deb file of the host
     downloadonly
-        only fetches; returns the files, by package and version
+        only download; return the files, by package and version
     debconf
-        a file (salt:// or the host's) with answers for the packages' questions, as debconf-set-selections takes them
+        a file (salt:// or the host's) with answers to the packages' questions, in the format of debconf-set-selections
 
     CLI Example:
 
@@ -228,25 +232,27 @@ def install(
     }
     unfetched = [source for source, result in fetched.items() if result is False]
     if errors and unfetched:
-        # APT itself only warns of it, and what is then missing looks like a wrong name.
+        # APT only warns of lists that it cannot fetch; the missing package then looks like a wrong name.
         errors.append(f"package lists that could not be fetched: {', '.join(unfetched)}")
     package_requests.complain("Problem encountered installing package(s)", errors, changes)
     return changes
 
 
 def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
-    """Removes packages, keeping their configuration; returns what changed."""
+    """Remove packages. Their configuration files stay. Return the changes."""
     return _uninstall(ctx, "remove", name, pkgs)["installed"]
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
-    """Removes packages with their configuration; returns {"installed": changes, "removed": changes}, {} for nothing."""
+    """Remove packages and their configuration files. Return {"installed": changes, "removed": changes}, {} without
+    changes.
+    """
     changes = _uninstall(ctx, "purge", name, pkgs)
     return changes if any(changes.values()) else {}
 
 
 def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kwargs: Any) -> dict[str, Any]:
-    """Upgrades every package, or those of ``pkgs``; returns what changed."""
+    """Upgrade all packages, or those of ``pkgs``. Return the changes."""
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
     before = list_pkgs(ctx)
@@ -265,7 +271,7 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
 
 
 def autoremove(ctx: Context, purge: bool = False, **kwargs: Any) -> dict[str, Any]:
-    """Removes packages that were installed for others only and are not needed now; returns what changed."""
+    """Remove packages that were installed as dependencies and are no longer needed. Return the changes."""
     before = list_pkgs(ctx)
     errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
     changes = package_requests.compared(before, list_pkgs(ctx))
@@ -277,7 +283,7 @@ def autoremove(ctx: Context, purge: bool = False, **kwargs: Any) -> dict[str, An
 
 
 def get_selections(ctx: Context, pattern: str | None = None, state: str | None = None) -> dict[str, list[str]]:
-    """Selection state (install, hold, deinstall, purge) -> packages."""
+    """Map each dpkg selection state (install, hold, deinstall, purge) to its packages."""
     result = apt.run(ctx.host, ["dpkg", "--get-selections", pattern or "*"])
     found: dict[str, list[str]] = {}
     for line in result.stdout.splitlines():
@@ -288,7 +294,9 @@ def get_selections(ctx: Context, pattern: str | None = None, state: str | None =
 
 
 def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Sets selection states, {state: [package, ...]}; returns {package: {"old": state, "new": state}}."""
+    """Set dpkg selection states from {state: [package, ...]}. Return {package: {"old": state, "new": state}} of the
+    changed ones.
+    """
     current = {package: state for state, packages in get_selections(ctx).items() for package in packages}
     changes = {}
     for state, packages in selection.items():
@@ -302,7 +310,7 @@ def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict
 
 
 def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kw: Any) -> dict[str, Any]:
-    """Keeps packages from being upgraded or removed; per package name, changes, result and comment."""
+    """Hold packages: they are neither upgraded nor removed. Map each package to its name, changes, result and comment."""
     held = get_selections(ctx, state="hold")["hold"]
     answers = {}
     for package in package_requests.named(name, pkgs, sources):
@@ -313,7 +321,7 @@ def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any =
 
 
 def unhold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kw: Any) -> dict[str, Any]:
-    """Ends a hold; per package name, changes, result and comment."""
+    """End the hold of packages. Map each package to its name, changes, result and comment."""
     selections = get_selections(ctx)
     known = {package: state for state, packages in selections.items() for package in packages}
     answers = {}
@@ -327,11 +335,11 @@ def unhold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any
     return answers
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ---------------------------------------------------------------------------------------------------------------------- helpers
 
 
 def _known(ctx: Context) -> apt.Packages:
-    """dpkg's records, read again when they changed."""
+    """Return dpkg's records. They are read again when dpkg's database changed."""
     state = apt.state(ctx.host)
     known: tuple[tuple[int, int], apt.Packages] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != state or state == (0, 0):
@@ -350,13 +358,13 @@ def _normalizer(ctx: Context, normalize: bool) -> Callable[[str], str]:
 
 
 def _refresh_needed(ctx: Context, wanted: Mapping[str, str | None]) -> bool:
-    """Not when every package is pinned to the version that APT would install anyway."""
+    """Return False when every package is pinned to the version that APT already knows as its candidate."""
     known = apt.candidates(ctx.host, list(wanted))
     return any(version is None or known.get(package) != version for package, version in wanted.items())
 
 
 def _install_files(ctx: Context, sources: Mapping[str, str], options: Sequence[str]) -> list[str]:
-    """Installs package files; dependencies come from the repositories."""
+    """Install package files; their dependencies come from the repositories. Return the errors."""
     with package_requests.staged(ctx.host, package_requests.package_files(ctx, sources), ".deb") as paths:
         return apt.change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
 
@@ -381,7 +389,7 @@ _ARCHIVES = "/var/cache/apt/archives"
 
 
 def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Package files that APT has fetched: package -> version -> path, size in bytes and time.
+    """Map the package files in APT's cache: package -> version -> path, size (bytes) and creation time.
 
     CLI Example:
 
@@ -390,7 +398,7 @@ def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     place = ctx.host.path(_ARCHIVES)
     for path in sorted(place.glob("*.deb")) if place.is_dir() else ():
-        # APT's own names: name_version_architecture.deb, the colon of an epoch as %3a.
+        # APT names them name_version_architecture.deb, with %3a for the colon of an epoch.
         parts = path.stem.split("_")
         if len(parts) != 3 or path.is_symlink():
             continue

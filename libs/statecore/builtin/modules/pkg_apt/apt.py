@@ -1,4 +1,4 @@
-"""dpkg and APT of a managed host: how they are called, and what they say, read. Behind the ``pkg`` module."""
+"""Helpers of ``pkg`` for dpkg and APT: run the programs and parse their output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from statecore.system.packages.package_versions import deb
 
 PROGRAMS = ("apt-get", "apt-cache", "dpkg-query", "dpkg")
 
-#: No questions, and messages in the language that is parsed here.
+#: Environment of every command: no questions, and English messages, which are parsed here.
 _ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "APT_LISTCHANGES_FRONTEND": "none",
@@ -24,37 +24,40 @@ _ENVIRONMENT = {
     "LANGUAGE": "C",
 }
 
-#: Another APT or dpkg may be at work (unattended upgrades): wait so many seconds for it.
+#: Seconds to wait for the lock while another APT or dpkg runs (unattended upgrades).
 PATIENCE = ("-o", "DPkg::Lock::Timeout=120")
 
-#: What a dpkg that was killed wants; no state does it unasked, for scripts of packages run then.
+#: Advice after a killed dpkg. No state runs it by itself, because it runs scripts of packages.
 _MEND = "Run 'dpkg --configure -a' on the host (by cmd.run, or a state that is required), then this state again."
 
 _STATUS = "/var/lib/dpkg/status"
 _LISTS = "/var/lib/apt/lists"
 
-#: First word of a line of ``apt-get update`` -> what became of that database.
+#: First word of a line of ``apt-get update`` -> True (fetched), None (unchanged), False (failed).
 _UPDATED: Mapping[str, bool | None] = {"Get": True, "Hit": None, "Ign": False, "Err": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """What dpkg has on record: package -> versions, sorted."""
+    """dpkg's records: map of package to sorted versions, for each kind of record."""
 
     installed: Mapping[str, list[str]] = field(default_factory=dict)
-    #: Only configuration files are left.
+    #: Packages of which only configuration files are left.
     removed: Mapping[str, list[str]] = field(default_factory=dict)
-    #: Installed and marked to be purged.
+    #: Packages that are installed and marked to be purged.
     purge_desired: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def run(host: ManagedHost, argv: Sequence[str], stdin: str | None = None) -> CommandResult:
-    """Runs a program that asks or records something. Raises HostError when it cannot be started."""
+    """Run a program that queries or records something. Raise HostError when it cannot be started."""
     return host.run(argv, env=_ENVIRONMENT, stdin=stdin)
 
 
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
-    """Runs apt-get so that it may change packages; [] or what went wrong. Daemons that it starts stay."""
+    """Run an apt-get command that changes packages. Return the errors, [] on success.
+
+    Daemons that package scripts start keep running after the command.
+    """
     result = run_detached(host, ["apt-get", *words], env=_ENVIRONMENT)
     errors = package_requests.refusal("apt-get", result, _MEND)
     if errors and "dpkg --configure -a" in errors[0] and _MEND not in errors[0]:
@@ -63,14 +66,14 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
 
 
 def answer(host: ManagedHost, text: str) -> None:
-    """Answers questions of packages before they ask. Raises CommandError."""
+    """Store answers to the packages' debconf questions. Raise CommandError when that fails."""
     result = run(host, ["debconf-set-selections"], stdin=text)
     if result.retcode:
         raise CommandError(f"debconf-set-selections failed: {result.stderr.strip() or result.stdout.strip()}")
 
 
 def state(host: ManagedHost) -> tuple[int, int]:
-    """Changes whenever dpkg's database does."""
+    """Return a value that changes whenever dpkg's database changes; (0, 0) without a database."""
     try:
         found = host.path(_STATUS).stat()
     except OSError:
@@ -79,14 +82,14 @@ def state(host: ManagedHost) -> tuple[int, int]:
 
 
 def architecture(host: ManagedHost) -> str:
-    """The host's own architecture ("amd64")."""
+    """Return the host's own architecture ("amd64")."""
     return run(host, ["dpkg", "--print-architecture"]).stdout.strip()
 
 
 def packages(host: ManagedHost, native: str) -> Packages:
-    """Reads dpkg's records. Packages of another architecture than ``native`` are named ``name:architecture``."""
+    """Read dpkg's records. Packages of another architecture than ``native`` are named ``name:architecture``."""
     result = run(host, ["dpkg-query", "--showformat", "${Status} ${Package} ${Version} ${Architecture}\\n", "--show"])
-    # It fails on an empty database too, and then has nothing to say.
+    # dpkg-query also fails on an empty database, then without a message.
     if result.retcode and result.stderr.strip() and "no packages found" not in result.stderr:
         raise CommandError(f"dpkg-query failed: {result.stderr.strip()}")
     found = Packages({}, {}, {})
@@ -108,7 +111,7 @@ def packages(host: ManagedHost, native: str) -> Packages:
 
 
 def candidates(host: ManagedHost, names: Sequence[str], fromrepo: str | None = None) -> dict[str, str]:
-    """Package -> the version that APT would install; packages that it does not know, or cannot install, are left out."""
+    """Map each package that APT can install to the version that it would install."""
     words = ["-o", f"APT::Default-Release={fromrepo}"] if fromrepo else []
     result = run(host, ["apt-cache", "-q", *words, "policy", *names])
     found: dict[str, str] = {}
@@ -120,13 +123,13 @@ def candidates(host: ManagedHost, names: Sequence[str], fromrepo: str | None = N
             version = line.split()[-1]
             if version != "(none)":
                 found[package] = version
-                # A foreign package is answered by its full name, a native one by the plain name.
+                # APT prints a foreign package with its architecture, a native one without.
                 found.setdefault(package.partition(":")[0], version)
     return {name: found[name] for name in names if name in found}
 
 
 def upgrades(host: ManagedHost, words: Sequence[str]) -> dict[str, str]:
-    """Package -> new version, of what an upgrade would configure. Raises CommandError."""
+    """Map each package that an upgrade would configure to its new version. Raise CommandError when APT fails."""
     result = run(host, ["apt-get", "--just-print", *words])
     if result.retcode:
         raise CommandError(f"Failed to get upgrades: {result.stderr or result.stdout}".rstrip())
@@ -134,7 +137,7 @@ def upgrades(host: ManagedHost, words: Sequence[str]) -> dict[str, str]:
 
 
 def repository(host: ManagedHost, names: Sequence[str]) -> dict[str, list[str]]:
-    """Package -> versions in the repositories, newest first; of these packages, or of all."""
+    """Map each of these packages, or of all, to the versions in the repositories, newest first."""
     result = run(host, ["apt-cache", *(["show", *names] if names else ["dumpavail"])])
     found: dict[str, list[str]] = {}
     package = ""
@@ -149,7 +152,9 @@ def repository(host: ManagedHost, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def update(host: ManagedHost) -> dict[str, bool | None]:
-    """Fetches the package lists; per database True (fetched), None (was current), False (failed). Raises CommandError."""
+    """Fetch the package lists. Map each source to True (fetched), None (unchanged) or False (failed). Raise
+    CommandError.
+    """
     result = run(host, ["apt-get", "-q", *PATIENCE, "update"])
     if result.retcode:
         raise CommandError(result.stderr.strip() or f"apt-get update failed with return code {result.retcode}")
@@ -163,7 +168,7 @@ def update(host: ManagedHost) -> dict[str, bool | None]:
 
 
 def lists_age(host: ManagedHost) -> float:
-    """Seconds since the package lists were fetched; without end where there are none."""
+    """Return the seconds since the package lists were fetched; infinity without lists."""
     try:
         return time.time() - host.path(_LISTS).stat().st_mtime
     except OSError:
@@ -173,8 +178,11 @@ def lists_age(host: ManagedHost) -> float:
 def batches(
     words: Mapping[str, str], before: Mapping[str, str], again: Sequence[str]
 ) -> list[tuple[list[str], list[str]]]:
-    """(what to install, options) for each call of apt-get. ``words``: package -> ``name`` or ``name=version``. Older
-    versions and those to be installed again need options that the rest must not get."""
+    """Split an installation into apt-get calls: [(words to install, extra options), ...].
+
+    ``words``: package -> ``name`` or ``name=version``. Older versions and reinstallations need options that the
+    other packages must not get.
+    """
     fresh: list[str] = []
     older: list[str] = []
     repeated: list[str] = []
@@ -206,7 +214,9 @@ def install_options(
     only_upgrade: bool = False,
     force_conf_new: bool = False,
 ) -> list[str]:
-    """Options of apt-get for an installation. Configuration files that were changed by hand are kept, or not."""
+    """Return apt-get's options for an installation. With ``force_conf_new`` configuration files changed by hand are
+    replaced.
+    """
     kept = ("--force-confnew",) if force_conf_new else ("--force-confold", "--force-confdef")
     words = ["-q", "-y", *PATIENCE]
     for option in kept:
@@ -222,7 +232,10 @@ def install_options(
 def words(
     host: ManagedHost, wanted: Mapping[str, str | None], errors: list[str], *, ignore_epoch: bool
 ) -> dict[str, str]:
-    """Package -> what to call it for apt-get; what no repository can fulfil is added to ``errors``."""
+    """Map each package to apt-get's word for it (``name`` or ``name=version``).
+
+    An error is appended to ``errors`` for each package without a matching version.
+    """
     ranged = [package for package, version in wanted.items() if version and package_versions.is_range(version)]
     offered = repository(host, ranged) if ranged else {}
     found = {}

@@ -1,4 +1,6 @@
-"""Where APT gets packages from: lines of ``sources.list``, stanzas of ``.sources``, and the keys that they are signed with."""
+"""Functions of ``pkg`` for APT's sources: lines of ``sources.list``, stanzas of ``.sources`` files, and their signing
+keys.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from statecore.system.hostfiles import apt_sources
 
 
 def list_repos(ctx: Context, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:
-    """URI -> the sources there, those that are disabled too.
+    """Map of URI to the list of sources with that URI, including disabled ones.
 
     CLI Example:
 
@@ -25,10 +27,10 @@ def list_repos(ctx: Context, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: Any) -> dict[str, Any]:
-    """The source that a line means (type, URI, suite and a component in common), {} where there is none.
+    """Return the source with the type, URI and suite of a line and a common component; {} where there is none.
 
     exact
-        its architectures have to be those of the line
+        the architectures must also be those of the line
 
     CLI Example:
 
@@ -42,7 +44,9 @@ def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: Any) -> dic
 
 
 def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
-    """What ``mod_repo`` would change, by part, with old and new; ``{"repo": repo}`` for a new one, {} for nothing."""
+    """Return the changes that ``mod_repo`` would make: {part: {"old", "new"}}, ``{"repo": repo}`` for a new one, {} for
+    none.
+    """
     return source_files.plan(ctx, repo, kwargs).changes
 
 
@@ -66,20 +70,20 @@ def mod_repo(
     refresh_db: bool = True,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Makes a source as it is to be, a new one where there is none; {repo: what ``get_repo`` says}.
+    """Add or change a source. Return {repo: its description by ``get_repo``}.
 
     repo
         a line: ``deb [signed-by=/etc/apt/keyrings/x.gpg] https://x.test/debian bookworm main``
     comps, architectures, dist, trusted, disabled
-        in place of those in the line; the first two with commas
+        replace those in the line; the first two are comma-separated
     file
-        where a new one is written: ``/etc/apt/sources.list.d/x.list``, or ``.sources`` for a stanza
+        the file for a new source: ``/etc/apt/sources.list.d/x.list``, or ``.sources`` for a stanza
     key_url, key_text
-        the key that it is signed with. It is kept where ``signed-by`` says, else among the keys that are trusted for all
+        the signing key. It is kept in the file that ``signed-by`` names, else among the keys that are trusted for all sources
     clean_file
-        nothing else stays in the file
+        remove all other sources from the file
     refresh
-        the package lists are fetched afterwards
+        fetch the package lists afterwards
 
     CLI Example:
 
@@ -111,7 +115,7 @@ def mod_repo(
 
 
 def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> str:
-    """Removes a source, or those of its components that the line names; a file in which nothing is left goes too.
+    """Remove a source, or only the components that the line names. An empty file is removed too.
 
     CLI Example:
 
@@ -148,10 +152,11 @@ def add_repo_key(
     keyfile: str | None = None,
     **kwargs: Any,
 ) -> bool:
-    """Keeps a key: of ``path`` (salt://, http:// or the host's own) or ``text``, as ``keydir``/``keyfile``.
+    """Store a key of ``path`` (salt://, http:// or a file of the host) or ``text`` on the host, as
+    ``keydir``/``keyfile``.
 
     keydir
-        /etc/apt/keyrings, or with ``aptkey`` /etc/apt/trusted.gpg.d, where keys are trusted for all sources
+        /etc/apt/keyrings, or with ``aptkey`` /etc/apt/trusted.gpg.d, whose keys are trusted for all sources
     """
     if keyserver or keyid:
         raise InvocationError(repository_keys.NO_KEYSERVER)

@@ -1,4 +1,6 @@
-"""Keys of APT's sources: where they are kept, and in which form. No program of the host is needed. Behind the ``pkg`` module."""
+"""Signing keys of APT's sources: their files on the host and their form (armoured or binary). No program of the host
+is needed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from statecore.system.packages import package_requests
 
 KEYRINGS = "/etc/apt/keyrings"
 
-#: Keys here are trusted for every source.
+#: Directory of keys that are trusted for every source.
 TRUSTED = "/etc/apt/trusted.gpg.d"
 
 NO_KEYSERVER = (
@@ -28,19 +30,19 @@ NO_KEYSERVER = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a key is kept on the host."""
+    """Directory and file name of a key on the host."""
 
     directory: str
-    #: Without a suffix where that follows from the key (.asc, .gpg).
+    #: Without a suffix where the key's form decides it (.asc, .gpg).
     name: str
 
     @classmethod
     def of(cls, directory: str, name: str | None) -> Place:
-        """A place in a directory; "key" where nobody says how it is called."""
+        """Return a place in a directory; the name is "key" by default."""
         return cls(directory.rstrip("/"), name or "key")
 
     def path(self, data: bytes) -> str:
-        """The file for a key in this form."""
+        """Return the file path for a key with this content."""
         if self.name.endswith((".asc", ".gpg")) or PurePosixPath(self.name).suffix in (".pgp", ".kbx"):
             return f"{self.directory}/{self.name}"
         return f"{self.directory}/{self.name}{'.gpg' if openpgp_keys.is_binary(data) else '.asc'}"
@@ -48,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that is to be on the host."""
+    """A key that shall be on the host, by URL or by text."""
 
     place: Place
     url: str | None = None
@@ -56,7 +58,7 @@ class Key:
 
 
 def of(wanted: AptSource, key_url: str | None, key_text: str | None) -> Key | None:
-    """The key that a source is to have, None where nobody names one."""
+    """Return the key for a source, or None where neither URL nor text is given."""
     if not key_url and not key_text:
         return None
     if wanted.signed_by.startswith("/"):
@@ -67,7 +69,10 @@ def of(wanted: AptSource, key_url: str | None, key_text: str | None) -> Key | No
 
 
 def missing(ctx: Context, key: Key) -> str | None:
-    """The file that would be written, None where the key is there. What a server has is not fetched to compare it."""
+    """Return the path of the file that would be written, or None where the key is present.
+
+    A key on a server is not downloaded for the comparison: an existing file counts as present.
+    """
     if key.url and key.url.startswith(downloads.SCHEMES):
         names = (
             [key.place.name]
@@ -81,7 +86,7 @@ def missing(ctx: Context, key: Key) -> str | None:
 
 
 def keep(ctx: Context, key: Key) -> None:
-    """Writes a key where it is to be, to be read by all. Raises CommandError for what is no key, or cannot be had."""
+    """Write a key's file, readable by all. Raise CommandError for data that is no key, or that cannot be fetched."""
     path, data = _content(ctx, key)
     place = ctx.host.path(path)
     if managed_file.read(place, path) == data:
@@ -91,7 +96,7 @@ def keep(ctx: Context, key: Key) -> None:
 
 
 def _content(ctx: Context, key: Key) -> tuple[str, bytes]:
-    """The key's file on the host, and what is to be in it."""
+    """Return (path of the key's file on the host, its content)."""
     data = key.text.encode() if key.text else _fetched(ctx, str(key.url)).read_bytes()
     path = key.place.path(data)
     what = key.url or "key_text"
@@ -102,7 +107,7 @@ def _content(ctx: Context, key: Key) -> tuple[str, bytes]:
     if not path.endswith(".asc"):
         return path, binary
     if not openpgp_keys.is_armoured(data):
-        # APT takes the form from the name.
+        # APT decides by the file name whether a key is armoured or binary.
         raise CommandError(f"Error: failed to add key from {what}: it is binary; name its file .gpg, not {path}")
     return path, data
 

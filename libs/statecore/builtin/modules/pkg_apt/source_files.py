@@ -1,4 +1,4 @@
-"""The files with APT's sources on a host, and what becomes of them when one is to be as it is wanted. Behind the ``pkg`` module."""
+"""The files with APT's sources on a host, and the plan of a change to one source. Helpers of ``pkg``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from statecore.system.packages import package_requests
 MAIN = "/etc/apt/sources.list"
 PARTS = "/etc/apt/sources.list.d/"
 
-#: Arguments that are not done -> why not, and what is to be done instead.
+#: Unsupported argument -> the reason, or what to use instead.
 _REFUSED: Mapping[str, str] = {
     "ppa": "name the line: deb https://ppa.launchpadcontent.net/OWNER/NAME/ubuntu SUITE main, and its key with key_url",
     "ppa_auth": "write name and password into the line's URI",
@@ -47,7 +47,7 @@ _TAKEN = frozenset(
     ]
 )
 
-#: Arguments that mean other package managers: one state may have those of all.
+#: Arguments of other package managers are ignored: one state may have the arguments of all.
 _OTHERS = frozenset(
     [
         "humanname",
@@ -79,11 +79,11 @@ _TRUE = ("yes", "true", "with", "on", "enable", "1")
 
 @dataclass(frozen=True, slots=True)
 class SourceFileEntry:
-    """A source, and the file that it is in."""
+    """A source, and the file that contains it."""
 
     file: str
     source: AptSource
-    #: Of the whole stanza, where it is one: further types, places and suites.
+    #: All types, URIs and suites of the stanza, for a source of a ``.sources`` file.
     types: tuple[str, ...]
     uris: tuple[str, ...]
     suites: tuple[str, ...]
@@ -91,19 +91,19 @@ class SourceFileEntry:
 
 @dataclass(frozen=True, slots=True)
 class SourceFilePlan:
-    """What is to be done for a source to be as it is wanted."""
+    """The file text, key and changes that are needed for one wanted source."""
 
     wanted: AptSource
     file: str
-    #: None: the file is as it is to be.
+    #: The file's new text; None where the file needs no change.
     text: str | None
     key: repository_keys.Key | None
-    #: Part -> {"old", "new"}; ``{"repo": line}`` for a new one.
+    #: Part -> {"old", "new"}; ``{"repo": line}`` for a new source.
     changes: dict[str, Any] = field(default_factory=dict)
 
 
 def texts(host: ManagedHost) -> dict[str, str]:
-    """File -> its text, of those that APT reads."""
+    """Map the path of each source file that APT reads to its text."""
     found = {}
     try:
         parts = sorted(path.name for path in host.path(PARTS).iterdir() if path.name.endswith((".list", ".sources")))
@@ -117,7 +117,7 @@ def texts(host: ManagedHost) -> dict[str, str]:
 
 
 def entries(host: ManagedHost) -> list[SourceFileEntry]:
-    """All sources of the host."""
+    """Return all sources of the host."""
     found = []
     for file, text in texts(host).items():
         stanzas = file.endswith(".sources")
@@ -137,12 +137,12 @@ def entries(host: ManagedHost) -> list[SourceFileEntry]:
 
 
 def find(host: ManagedHost, wanted: AptSource) -> SourceFileEntry | None:
-    """The source that is meant: of the same type, place and suite, with a component in common."""
+    """Return the existing source with the wanted type, URI and suite and a common component; None without one."""
     return next((entry for entry in entries(host) if wanted.same_place(entry.source)), None)
 
 
 def parsed(line: str) -> AptSource:
-    """The source that a line names. Raises InvocationError for any other line."""
+    """Return the source that a line describes. Raise InvocationError for an invalid line."""
     if line.startswith("ppa:"):
         raise InvocationError(f"not supported: {line}; {_REFUSED['ppa']}")
     source = apt_sources.parse_line(line)
@@ -154,12 +154,14 @@ def parsed(line: str) -> AptSource:
 
 
 def described(entry: SourceFileEntry) -> dict[str, Any]:
-    """A source as ``pkg.get_repo`` tells it."""
+    """Return a source as the map that ``pkg.get_repo`` returns."""
     return {"file": entry.file, **_parts(entry.source, entry), "enabled": not entry.source.disabled}
 
 
 def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
-    """What ``pkg.mod_repo`` is to do. Raises InvocationError for arguments that are not done, CommandError."""
+    """Return the plan for ``pkg.mod_repo``. Raise InvocationError for unsupported arguments, CommandError for unusable
+    files.
+    """
     for name, why in _REFUSED.items():
         if given.get(name) not in (None, False):
             raise InvocationError(f"not supported: {name}; {why}")
@@ -193,7 +195,7 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
-    """Writes a file of sources. Raises HostError."""
+    """Write a file of sources. Raise HostError when that fails."""
     place = host.path(file)
     managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
     attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
@@ -228,7 +230,7 @@ def _text(
     clean: bool,
     changed: bool,
 ) -> str | None:
-    """What is to be in the file, None where it is."""
+    """Return the file's new text, or None where the file needs no change."""
     data = managed_file.read(host.path(file), file)
     old = (data or b"").decode("utf-8", "surrogateescape")
     stanzas = file.endswith(".sources")
@@ -245,7 +247,7 @@ def _text(
 
 
 def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str, Any]:
-    """The parts of a source that are compared and shown."""
+    """Return the parts of a source that are compared and shown."""
     return {
         "comps": list(source.comps),
         "disabled": source.disabled,
@@ -262,7 +264,10 @@ def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str,
 
 
 def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str]) -> dict[str, Any]:
-    """Part -> {"old", "new"} of those that differ; {} where only their order does, or what a stanza means besides."""
+    """Return {part: {"old", "new"}} of the parts that differ.
+
+    {} where the sources differ only in the order of their parts, or in further types or suites of the stanza.
+    """
     old, new = _parts(found.source), _parts(wanted)
     same = (
         sorted(found.source.comps) == sorted(wanted.comps)
@@ -282,5 +287,5 @@ def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str])
 
 
 def _apart(source: AptSource) -> AptSource:
-    """What sources of one stanza have in common."""
+    """Return the source without type, URI and suite, to compare the rest of a stanza."""
     return replace(source, type="", uri="", dist="")

@@ -1,7 +1,8 @@
-"""Packages by RPM of the managed host, with dnf5, dnf or yum over it (Salt's ``pkg`` module on RedHat and its kin).
+"""Packages by RPM of the managed host, installed by dnf5, dnf or yum (Salt's ``pkg`` module on RedHat and its
+derivatives).
 
-Everything asked goes through ``ctx.host``: what is installed, files and their state to rpm; what could be installed, and what
-is to change, to dnf. What is installed is read again only when rpm's own database changed.
+Programs run through ``ctx.host``: rpm for installed packages and their files, dnf for available packages and for
+changes. The installed packages are read again only when rpm's database changed.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from statecore.system.packages import package_requests
 
 VIRTUAL = "pkg"
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``pkg`` on RedHat.
 PARTS = (queries, files, changes, holds, groups, repositories)
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host's packages are RPM's, and it has a program that gets them."""
+    """Return None on a host with RPM and dnf5, dnf or yum, else the reason why not."""
     if refused := package_requests.not_served(ctx, "RPM", ("rpm",)):
         return refused
     return None if dnf.program(ctx.host) else f"the host has no {' nor '.join(dnf.PROGRAMS)}"

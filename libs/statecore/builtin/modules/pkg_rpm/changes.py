@@ -1,4 +1,4 @@
-"""Installing, upgrading and removing packages on a host with rpm."""
+"""Functions of ``pkg`` that install, upgrade and remove packages on a host with rpm."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from statecore.system.packages import package_requests
 
 
 def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, **kwargs: Any) -> bool | None:
-    """Looks again what the repositories have. True: there are upgrades, None: there are none, False: it failed.
+    """Fetch the repositories' metadata. Return True when upgrades are available, None when none are, False when it
+    failed.
 
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
-        which repositories are looked at, as dnf's options of these names say
+        choose the repositories, as dnf's options of these names
     check_update
-        False only makes dnf look when it is next asked; True
+        False: only mark the metadata as expired, so that dnf fetches it with its next command; return True
 
     CLI Example:
 
@@ -33,7 +34,7 @@ def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, 
 
 
 def clean_metadata(ctx: Context, **kwargs: Any) -> bool | None:
-    """The same as refresh_db."""
+    """Do and return the same as ``refresh_db``."""
     return refresh_db(ctx, **kwargs)
 
 
@@ -53,7 +54,7 @@ def install(
     version: Any = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Installs packages; returns what changed: {name: {"old": version, "new": version}}.
+    """Install packages. Return the changes: {name: {"old": version, "new": version}}.
 
     name
         one package, or several with commas; ``pkgs`` a list of names and of {name: version}
@@ -62,15 +63,15 @@ def install(
     sources
         a list of {name: path}, salt://, http:// or an .rpm file of the host
     advisory_ids
-        advisories, in place of packages, whose packages are to be installed
+        install the packages of these advisories instead
     downloadonly
-        only fetches; returns the files, by package and version
+        only download; return the files, by package and version
     update_holds
-        held packages are let go of meanwhile; they are an error else
+        unhold held packages during the installation; without it a held package is an error
     skip_verify
-        without looking at signatures
+        do not check signatures
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
-        which repositories are used, as dnf's options of these names say
+        choose the repositories, as dnf's options of these names
 
     CLI Example:
 
@@ -117,7 +118,7 @@ def install(
 
 
 def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
-    """Removes packages, which may be named with a version; returns what changed."""
+    """Remove packages, by name or by name and version. Return the changes."""
     wanted = package_requests.wanted(name, pkgs, None, lambda each: inventory.plain_name(ctx, each))
     before = inventory.versions(ctx)
     targets = []
@@ -137,7 +138,7 @@ def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: An
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
-    """The same as remove: rpm keeps changed configuration files beside, as ``.rpmsave``."""
+    """Do the same as ``remove``: rpm itself keeps changed configuration files as ``.rpmsave``."""
     return remove(ctx, name, pkgs)
 
 
@@ -152,12 +153,12 @@ def upgrade(
     obsoletes: bool = True,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Upgrades every package, or those of ``name`` and ``pkgs``; returns what changed.
+    """Upgrade all packages, or those of ``name`` and ``pkgs``. Return the changes.
 
     minimal
-        only to the first version that fixes something
+        upgrade only to the first version with a bug fix
     obsoletes
-        False keeps packages that others replace
+        False: keep packages that other packages replace
     security, exclude and others
         any further option of dnf: ``security=True``, ``exclude='kernel*'``
 
@@ -192,12 +193,12 @@ def update(
     obsoletes: bool = False,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Upgrades as ``upgrade`` does, but packages that others replace stay."""
+    """Upgrade as ``upgrade`` does, but keep packages that other packages replace. Return the changes."""
     return upgrade(ctx, name, pkgs, refresh, skip_verify, normalize, minimal, obsoletes, **kwargs)
 
 
 def autoremove(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Removes packages that were installed for others only and are not needed now; returns what changed."""
+    """Remove packages that were installed as dependencies and are no longer needed. Return the changes."""
     before = inventory.shown(ctx)
     errors = dnf.change(ctx.host, ["-y", "autoremove"])
     changes = package_requests.compared(before, inventory.shown(ctx))
@@ -206,5 +207,5 @@ def autoremove(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Package files that dnf has fetched: package -> version -> path, size and time."""
+    """Map the package files in dnf's cache: package -> version -> path, size (bytes) and creation time."""
     return inventory.files(ctx)

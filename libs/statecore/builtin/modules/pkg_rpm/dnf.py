@@ -1,4 +1,4 @@
-"""dnf5, dnf and yum of a managed host: how they are called, and what they say, read. Behind the ``pkg`` module."""
+"""Helpers of ``pkg`` for dnf5, dnf and yum: run the programs and parse their output."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from statecore.model.ports import CommandResult, ManagedHost
 from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import rpm as versions
 
-#: The first that the host has is used.
+#: Package managers in order of preference; the first one that the host has is used.
 PROGRAMS = ("dnf5", "dnf", "yum")
 
-#: Programs -> how what could be installed, and what could be upgraded, is listed.
+#: Program -> command that lists available packages; program -> command that lists upgrades. Others use the default.
 _AVAILABLE: Mapping[str, list[str]] = {"dnf5": ["list", "--available"]}
 _UPGRADES: Mapping[str, list[str]] = {"yum": ["list", "updates"]}
 
-#: Lines of a listing that are no packages.
+#: Headings in a listing, in lower case.
 _HEADINGS = frozenset(
     {"installed packages", "available packages", "available upgrades", "updated packages", "upgraded packages"}
     | {"obsoleting packages"}
 )
 
-#: What dnf says where it has nothing to list, which is no error.
+#: Messages of dnf for an empty list, which is no error.
 _NOTHING = ("no matching packages", "no match for argument", "no packages to list")
 
-#: Set by the pkg states when a run begins: what the repositories have is to be looked at before the next installation.
+#: Scratch key that the pkg states set when a run begins: fetch the metadata before the next installation.
 _REFRESH_DUE = "pkg.refresh_due"
 
-#: Exit code of ``check-update`` -> whether there are upgrades.
+#: Exit code of ``check-update`` -> True (upgrades available), None (no upgrades).
 _CHECKED: Mapping[int, bool | None] = {100: True, 0: None}
 
-#: Options of functions that are options of dnf, by name; each may be given several values.
+#: Arguments that are dnf options of the same name, and may have several values.
 _REPEATED = ("disablerepo", "enablerepo")
 
 
 @dataclass(frozen=True, slots=True)
 class AvailablePackage:
-    """A package that a repository has."""
+    """A package that a repository offers."""
 
     #: With its architecture where that is not the host's own.
     name: str
@@ -53,16 +53,16 @@ class AvailablePackage:
 
 
 def program(host: ManagedHost) -> str | None:
-    """The program that gets packages, None where the host has none."""
+    """Return the host's package manager, the first of ``PROGRAMS``; None where the host has none."""
     return next((name for name in PROGRAMS if host.which(name)), None)
 
 
-#: What a transaction that was killed wants.
+#: Advice after a killed transaction.
 _MEND = "Run 'dnf check' on the host (packages that are there twice go by 'dnf remove --duplicates'), then this state again."
 
 
 def name(host: ManagedHost) -> str:
-    """The program that gets packages. Raises NotAvailable where the host has none (any more)."""
+    """Return the host's package manager. Raise NotAvailable where the host has none."""
     found = program(host)
     if found is None:
         raise NotAvailable("pkg", f"the host has no {' nor '.join(PROGRAMS)}")
@@ -70,12 +70,15 @@ def name(host: ManagedHost) -> str:
 
 
 def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
-    """Runs dnf so that it tells something. Raises HostError when it cannot be started."""
+    """Run a read-only dnf command. Raise HostError when dnf cannot be started."""
     return rpm.run(host, [name(host), *words])
 
 
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
-    """Runs dnf so that it may change packages; [] or what went wrong. Daemons that scripts of packages start stay."""
+    """Run a dnf command that changes packages. Return the errors, [] on success.
+
+    Daemons that package scripts start keep running after the command.
+    """
     result = run_detached(host, [name(host), *words], env=rpm.ENVIRONMENT)
     if not result.retcode:
         return []
@@ -84,7 +87,9 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
 
 
 def options(given: Mapping[str, Any]) -> list[str]:
-    """Options about repositories: fromrepo (or repo), disablerepo, enablerepo, disableexcludes, branch, setopt."""
+    """Return the options that choose repositories: fromrepo (or repo), disablerepo, enablerepo, disableexcludes,
+    branch, setopt.
+    """
     words = []
     if fromrepo := given.get("fromrepo") or given.get("repo"):
         words += ["--disablerepo=*", f"--enablerepo={','.join(package_requests.texts(fromrepo))}"]
@@ -102,7 +107,10 @@ def options(given: Mapping[str, Any]) -> list[str]:
 def offers(
     host: ManagedHost, names: Sequence[str], given: Mapping[str, Any], own: str, *, all_versions: bool = False
 ) -> list[AvailablePackage]:
-    """What repositories have of these packages, or of all, newest first. Raises CommandError."""
+    """Return the available packages of these names, or all, newest first. Raise CommandError when dnf fails.
+
+    ``own``: the host's architecture.
+    """
     used = name(host)
     words = ["--quiet", *options(given), *(["-C"] if given.get("cacheonly") else [])]
     listing = _AVAILABLE.get(used, ["list", "available"])
@@ -110,13 +118,16 @@ def offers(
 
 
 def upgrades(host: ManagedHost, given: Mapping[str, Any], own: str) -> list[AvailablePackage]:
-    """Packages for which there is a newer version. Raises CommandError."""
+    """Return the packages with a newer version. Raise CommandError when dnf fails. ``own``: the host's architecture."""
     listing = _UPGRADES.get(name(host), ["list", "--upgrades"])
     return _listed(host, ["--quiet", *options(given), *listing], own)
 
 
 def parse_listing(text: str, own: str) -> list[AvailablePackage]:
-    """Packages of a listing, newest first. Long names have a line of their own: three words are a package."""
+    """Parse a listing of dnf into packages, newest first.
+
+    Three words are one package, because dnf breaks the line after a long name.
+    """
     words = [word for line in text.splitlines() if line.strip().lower() not in _HEADINGS for word in line.split()]
     found = []
     for full, version, repository in zip(words[::3], words[1::3], words[2::3], strict=False):
@@ -137,7 +148,7 @@ def parse_listing(text: str, own: str) -> list[AvailablePackage]:
 
 
 def parse_advisories(lines: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Rows ``[i] id severity package`` as id -> {"installed", "summary": packages}."""
+    """Parse rows ``[i] id severity package`` into {advisory id: {"installed": bool, "summary": packages}}."""
     found: dict[str, dict[str, Any]] = {}
     for line in lines:
         words = line.split()
@@ -152,18 +163,20 @@ def parse_advisories(lines: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def provider(host: ManagedHost, capability: str) -> str | None:
-    """The package, installed or to be had, that provides something; None where none does."""
+    """Return the package, installed or available, that provides a capability; None without one."""
     installed = rpm.run(host, ["rpm", "-q", "--whatprovides", "--queryformat", "%{NAME}\n", capability])
     if not installed.retcode:
         return installed.stdout.partition("\n")[0] or None
-    # yum has a program of its own for it.
+    # yum has the separate program repoquery.
     asking = ["repoquery"] if name(host) == "yum" else [name(host), "--quiet", "repoquery"]
     found = rpm.run(host, [*asking, "--whatprovides", capability, "--queryformat", "%{name}\n"])
     return next(iter(found.stdout.split()), None)
 
 
 def advisories(host: ManagedHost) -> dict[str, dict[str, Any]]:
-    """Advisories of the repositories: id -> {"installed", "summary": packages}. Raises CommandError."""
+    """Map each advisory of the repositories to {"installed": bool, "summary": packages}. Raise CommandError when dnf
+    fails.
+    """
     result = ask(host, ["--quiet", "updateinfo", "list", "all" if name(host) == "yum" else "--all"])
     if result.retcode:
         raise CommandError(f"advisories cannot be listed: {result.stderr.strip() or result.stdout.strip()}")
@@ -171,13 +184,15 @@ def advisories(host: ManagedHost) -> dict[str, dict[str, Any]]:
 
 
 def expire(ctx: Context, given: Mapping[str, Any]) -> None:
-    """What dnf knows of the repositories is old from now on: it looks again when it is next asked."""
+    """Mark the repositories' metadata as expired: dnf fetches it with its next command."""
     ctx.scratch.pop(_REFRESH_DUE, None)
     ask(ctx.host, ["--quiet", "--assumeyes", "clean", "expire-cache", *options(given)])
 
 
 def refresh(ctx: Context, given: Mapping[str, Any]) -> bool | None:
-    """Looks again what the repositories have. True: there are upgrades, None: there are none, False: it failed."""
+    """Fetch the repositories' metadata. Return True when upgrades are available, None when none are, False when it
+    failed.
+    """
     expire(ctx, given)
     result = ask(ctx.host, ["--quiet", "--assumeyes", "check-update", *options(given)])
     return _CHECKED.get(result.retcode, False)

@@ -1,4 +1,4 @@
-"""Files of packages on a host with rpm: whose they are, and whether they are as the package brought them."""
+"""Functions of ``pkg`` about packages' files on a host with rpm: their owner, and changes since the installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.packages import package_requests
 
-#: Column of a line of ``rpm -V`` -> its sign, and what differs where the sign is there.
+#: Signs in a line of ``rpm -V``, and the attribute that differs.
 _MISMATCHES: Sequence[tuple[str, str]] = (
     ("S", "size"),
     ("M", "mode"),
@@ -23,14 +23,14 @@ _MISMATCHES: Sequence[tuple[str, str]] = (
     ("P", "capabilities"),
 )
 
-#: Sign behind them -> what kind of file it is.
+#: Letter after these signs -> kind of file.
 _TYPES: Mapping[str, str] = {"c": "config", "d": "doc", "g": "ghost", "l": "license", "r": "readme"}
 
 _COLUMNS = 9
 
 
 def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
-    """The package that a file belongs to, "" where it belongs to none; a map for several paths.
+    """Return the name of the package that a file belongs to, "" without one. Several paths give a map.
 
     CLI Example:
 
@@ -46,7 +46,7 @@ def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
 
 
 def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str]]:
-    """{"errors", "files"}: the files of packages, or of all."""
+    """Return {"errors": texts, "files": paths of the files} of packages, or of all."""
     errors: list[str] = []
     files: list[str] = []
     for package in packages or ("-a",):
@@ -60,7 +60,7 @@ def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str
 
 
 def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
-    """{"errors", "packages": package -> files}, of packages or of all."""
+    """Return {"errors": texts, "packages": {package: paths of its files}} of packages, or of all."""
     names = packages or tuple(sorted(set(rpm.run(ctx.host, ["rpm", "-qa", "--qf", "%{NAME}\n"]).stdout.split())))
     found: dict[str, list[str]] = {}
     errors: list[str] = []
@@ -75,7 +75,9 @@ def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
 def verify(
     ctx: Context, *names: str, ignore_types: Any = None, verify_options: Any = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Files of packages, or of all, that are not as they were installed: path -> what differs, and the kind of file.
+    """Map the path of each file that changed since its installation to its differing attributes and its kind.
+
+    Checks the named packages, or all. Raises CommandError when rpm fails.
 
     ignore_types
         kinds of files that are left out: config, doc, ghost, license, readme
@@ -95,17 +97,17 @@ def verify(
 
 
 def modified(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[str]]:
-    """Path -> what differs, of files of packages that are not as they were installed."""
+    """Map the path of each file that changed since its installation to its differing attributes."""
     return {path: list(found.get("mismatch", ["missing"])) for path, found in verify(ctx, *names).items()}
 
 
 def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, Any]:
-    """Lines of ``rpm -V``: ``S.5....T.  c /etc/motd``, ``missing     /etc/motd``."""
+    """Parse lines of ``rpm -V``: ``S.5....T.  c /etc/motd``, ``missing     /etc/motd``."""
     found: dict[str, Any] = {}
     for line in text.splitlines():
         columns, _, rest = line.partition("/")
         if not rest:
-            # What a package needs and has not; no file.
+            # A missing dependency of the package, not a file.
             continue
         kind = _TYPES.get(columns[_COLUMNS:].strip())
         if kind is not None and kind in ignored:

@@ -1,4 +1,4 @@
-"""What dnf says of groups of packages, read. Behind the ``pkg`` module."""
+"""Parsers of dnf's output about package groups. Helpers of ``pkg``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.model.errors import CommandError
 
 KINDS = ("mandatory", "optional", "default", "conditional")
 
-#: Heading of a list of groups -> what they are.
+#: Heading of dnf's list of groups -> key of the result.
 _SECTIONS: Mapping[str, str] = {
     "installed groups:": "installed",
     "installed environment groups:": "installed environments",
@@ -23,12 +23,16 @@ _SECTIONS: Mapping[str, str] = {
 
 _LANGUAGE = re.compile(r"(.+) \[(.+)\]")
 
-#: ``Mandatory Packages:`` with members below, ``Mandatory packages : gettext`` with the first beside it (dnf5).
+#: ``Mandatory Packages:`` with members in the lines below; dnf5 has the first member in the same line.
 _KIND = re.compile(rf"({'|'.join(KINDS)}) (?:groups|packages)\s*:\s*(.*)$", re.IGNORECASE)
 
 
 def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, seen: list[str]) -> dict[str, Any]:
-    """A group as dnf tells it. ``seen``: groups that are not to be expanded again. Raises CommandError where there is none."""
+    """Return a group's description as ``parse_info`` does. Raise CommandError where the group does not exist.
+
+    ``expand``: replace the groups of an environment by their packages. ``seen``: groups that are not expanded
+    (again); expanded groups are added.
+    """
     repositories = {key: given.get(key) for key in ("fromrepo", "enablerepo", "disablerepo")}
     words = ["group", "info"] if dnf.name(ctx.host) == "dnf5" else ["groupinfo"]
     result = dnf.ask(ctx.host, ["--quiet", *dnf.options(repositories), *words, name])
@@ -43,7 +47,7 @@ def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, see
             if group in seen:
                 continue
             seen.append(group)
-            # A group of an environment is told by its name, whose packages are what its own kinds say.
+            # An environment lists its groups by name; each group is queried for its packages.
             inner = info(ctx, group, given, expand=True, seen=seen)
             for each in KINDS:
                 members[each] |= set(inner[each])
@@ -51,7 +55,7 @@ def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, see
 
 
 def parse_info(text: str) -> dict[str, Any]:
-    """One group: ``type``, ``group``, ``id``, ``description``, and its members by kind, sorted."""
+    """Parse one group into ``type``, ``group``, ``id``, ``description``, and its sorted members by kind (``KINDS``)."""
     facts: dict[str, str] = {}
     members: dict[str, set[str]] = {kind: set() for kind in KINDS}
     kind = None
@@ -79,7 +83,7 @@ def parse_info(text: str) -> dict[str, Any]:
 
 
 def parse_list(text: str) -> dict[str, Any]:
-    """Groups below their headings, as dnf and yum print them."""
+    """Parse dnf's and yum's list of groups below headings into {section: groups}."""
     found = _nothing()
     section = None
     for line in text.splitlines():
@@ -98,7 +102,7 @@ def parse_list(text: str) -> dict[str, Any]:
 
 
 def parse_table(text: str) -> dict[str, Any]:
-    """Groups in rows that end with ``yes`` or ``no``, as dnf5 prints them."""
+    """Parse dnf5's table of groups, whose rows end with ``yes`` (installed) or ``no``, into {section: group ids}."""
     found = _nothing()
     for words in (line.split() for line in text.splitlines()):
         if len(words) >= 3 and words[-1].lower() in ("yes", "no"):

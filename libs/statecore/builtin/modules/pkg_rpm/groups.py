@@ -1,4 +1,4 @@
-"""Groups of packages on a host with rpm."""
+"""Functions of ``pkg`` for package groups on a host with rpm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from statecore.system.packages import package_requests
 
 
 def group_list(ctx: Context) -> dict[str, Any]:
-    """Groups by what they are: installed, available, installed environments, available environments, available languages."""
+    """Return the groups by kind: installed, available, installed environments, available environments, available
+    languages.
+    """
     used = dnf.name(ctx.host)
     words = ["group", "list"] if used == "dnf5" else ["grouplist", "hidden"]
     result = dnf.ask(ctx.host, words)
@@ -23,12 +25,12 @@ def group_list(ctx: Context) -> dict[str, Any]:
 def group_info(
     ctx: Context, name: str, expand: bool = False, ignore_groups: Any = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """A group's type, name, id, description, and its packages: mandatory, optional, default, conditional.
+    """Return a group's type, name, id, description, and its packages: mandatory, optional, default, conditional.
 
     expand
-        packages of the groups of an environment, in place of the groups
+        list the packages of an environment's groups in place of the groups
     fromrepo, enablerepo, disablerepo
-        which repositories are looked at
+        choose the repositories
 
     CLI Example:
 
@@ -38,7 +40,9 @@ def group_info(
 
 
 def group_diff(ctx: Context, name: str, **kwargs: Any) -> dict[str, dict[str, list[str]]]:
-    """The packages of a group, installed and "not installed", by mandatory, optional, default and conditional."""
+    """Map mandatory, optional, default and conditional to the group's packages that are "installed" and "not
+    installed".
+    """
     there = inventory.versions(ctx)
     found = group_listings.info(ctx, name, kwargs, expand=True, seen=[])
     return {
@@ -51,7 +55,7 @@ def group_diff(ctx: Context, name: str, **kwargs: Any) -> dict[str, dict[str, li
 
 
 def group_install(ctx: Context, name: Any, skip: Any = (), include: Any = (), **kwargs: Any) -> dict[str, Any]:
-    """Installs the mandatory and default packages of groups, but not those of ``skip``, and those of ``include``.
+    """Install the mandatory and default packages of groups, except those of ``skip``, and the packages of ``include``.
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Keeping packages at their versions on a host with rpm."""
+"""Functions of ``pkg`` that hold packages at their versions on a host with rpm."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from statecore.system.packages import package_requests
 
 
 def list_holds(ctx: Context, pattern: str | None = None, full: bool = True) -> list[str]:
-    """Locks as versionlock has them (``bash-0:5.1.8-6.el9.*``), or the names of the packages alone."""
+    """Return the locks as versionlock writes them (``bash-0:5.1.8-6.el9.*``); with ``full=False`` the package names."""
     _check(ctx)
     return [lock.text for lock in locks.read(ctx)] if full else locks.names(ctx)
 
 
 def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kwargs: Any) -> dict[str, Any]:
-    """Keeps packages at their versions; per package name, changes, result and comment."""
+    """Hold packages at their versions. Map each package to its name, changes, result and comment."""
     _check(ctx)
     held = locks.names(ctx)
     answers = {}
@@ -37,7 +37,7 @@ def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any =
 def unhold(
     ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Lets go of packages; per package name, changes, result and comment."""
+    """End the hold of packages. Map each package to its name, changes, result and comment."""
     _check(ctx)
     held = locks.names(ctx)
     answers = {}

@@ -1,4 +1,7 @@
-"""What rpm has on record on a host, read once for as long as it does not change. Behind the ``pkg`` module."""
+"""rpm's installed packages, and the package files in dnf's cache. Helpers of ``pkg``.
+
+The installed packages are read again only when rpm's database changed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _ARCHITECTURE = "pkg.architecture"
 
 
 def architecture(ctx: Context) -> str:
-    """The host's own architecture ("x86_64")."""
+    """Return the host's own architecture ("x86_64")."""
     if _ARCHITECTURE not in ctx.scratch:
         known = ctx.grains.get("osarch") or rpm.run(ctx.host, ["rpm", "--eval", "%{_host_cpu}"]).stdout.strip()
         ctx.scratch[_ARCHITECTURE] = known
@@ -22,7 +25,7 @@ def architecture(ctx: Context) -> str:
 
 
 def packages(ctx: Context) -> Mapping[str, list[rpm.RpmPackage]]:
-    """What is installed, by name; some packages are there in several versions."""
+    """Map of name to the installed packages of that name: some packages are installed in several versions."""
     state = rpm.state(ctx.host)
     known: tuple[Any, Mapping[str, list[rpm.RpmPackage]]] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != state or not state:
@@ -34,19 +37,19 @@ def packages(ctx: Context) -> Mapping[str, list[rpm.RpmPackage]]:
 
 
 def versions(ctx: Context) -> dict[str, list[str]]:
-    """Name -> the versions that are installed, oldest first."""
+    """Map of name to the installed versions, oldest first."""
     return {
         name: rpm.sorted_versions([package.full_version for package in found]) for name, found in packages(ctx).items()
     }
 
 
 def shown(ctx: Context) -> dict[str, str]:
-    """Name -> the versions that are installed, joined by commas."""
+    """Map of name to the installed versions, joined by commas."""
     return {name: ",".join(found) for name, found in versions(ctx).items()}
 
 
 def plain_name(ctx: Context, name: str) -> str:
-    """The name without an architecture that is the host's own."""
+    """Return the package name without its architecture, where that is the host's own."""
     plain, named = rpm.split_name(name)
     return name if named is None else rpm.resolved_name(plain, named, architecture(ctx))
 
@@ -55,7 +58,10 @@ _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")
 
 
 def files(ctx: Context) -> dict[str, Any]:
-    """Package -> version -> {"path", "size" in bytes, "creation_date_time", "creation_date_time_t" in seconds since 1970}."""
+    """Map the package files in dnf's cache: package -> version -> facts.
+
+    The facts are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in seconds since 1970.
+    """
     places = {}
     for cache in _CACHES:
         top = ctx.host.path(cache)

@@ -1,4 +1,4 @@
-"""Versions of packages that are locked on a host with rpm (``versionlock``). Behind the ``pkg`` module."""
+"""Version locks of packages on a host with rpm (``versionlock``). Helpers of ``pkg``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError, HostError
 from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles import ini
 
-#: Program -> configuration of its plugin, the list that it keeps unless that says otherwise, and the package it comes in.
+#: Program -> its plugin's configuration file, the default file of the locks, and the package of the plugin.
 _PLUGINS: Mapping[str, tuple[str, str, str]] = {
     "dnf": (
         "/etc/dnf/plugins/versionlock.conf",
@@ -27,7 +27,7 @@ _PLUGINS: Mapping[str, tuple[str, str, str]] = {
     ),
 }
 
-#: What dnf5 keeps, without a plugin.
+#: File of dnf5's locks; dnf5 needs no plugin.
 _TOML = "/etc/dnf/versionlock.toml"
 
 _DNF = re.compile(r"(?P<name>.+)-\d+:")
@@ -37,15 +37,15 @@ _PLAIN = re.compile(r"(?P<name>.+)-[^-]+-[^-]+$")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A package that is kept at a version."""
+    """The lock of a package at a version."""
 
     name: str
-    #: As the list has it: ``bash-0:5.1.8-6.el9.*``.
+    #: The lock as the file has it: ``bash-0:5.1.8-6.el9.*``.
     text: str
 
 
 def missing(host: ManagedHost) -> str | None:
-    """Why packages cannot be locked on the host; None where they can."""
+    """Return the reason why packages cannot be locked on the host; None where they can."""
     used = dnf.name(host)
     if used not in _PLUGINS:
         return None
@@ -54,7 +54,7 @@ def missing(host: ManagedHost) -> str | None:
 
 
 def read(ctx: Context) -> list[Lock]:
-    """The locks that there are; [] where none can be. Raises CommandError for a list that cannot be read."""
+    """Return all locks; [] where packages cannot be locked. Raise CommandError for a damaged file."""
     used = dnf.name(ctx.host)
     if used not in _PLUGINS:
         return _read_toml(_text(ctx.host, _TOML))
@@ -65,12 +65,12 @@ def read(ctx: Context) -> list[Lock]:
 
 
 def names(ctx: Context) -> list[str]:
-    """Packages that are locked."""
+    """Return the names of the locked packages."""
     return list(dict.fromkeys(lock.name for lock in read(ctx)))
 
 
 def parse(text: str) -> list[Lock]:
-    """Locks of a list: one in a line; ``!`` excludes a version, which is no lock."""
+    """Parse a file of locks, one in each line. A line with ``!`` excludes a version and is no lock."""
     found = []
     for line in text.splitlines():
         lock = line.partition("#")[0].strip()
@@ -81,12 +81,12 @@ def parse(text: str) -> list[Lock]:
 
 
 def add(ctx: Context, package: str) -> list[str]:
-    """Locks a package at the version it has; [] or what went wrong."""
+    """Lock a package at its installed version. Return the errors, [] on success."""
     return _tell(ctx, "add", package)
 
 
 def remove(ctx: Context, package: str) -> list[str]:
-    """Removes the locks of a package; [] or what went wrong."""
+    """Remove the locks of a package. Return the errors, [] on success."""
     # yum does not find its own locks by the package's name.
     found = [lock.text for lock in read(ctx) if lock.name == package] if dnf.name(ctx.host) == "yum" else [package]
     return _tell(ctx, "delete", *found)

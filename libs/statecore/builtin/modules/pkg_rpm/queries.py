@@ -1,4 +1,4 @@
-"""Which packages are installed on a host with rpm, and which could be."""
+"""Functions of ``pkg`` that list installed packages, available versions and advisories on a host with rpm."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def list_pkgs(
     purge_desired: bool = False,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Installed packages and their versions.
+    """Map of installed package to version.
 
     attr
-        attributes to be told in place of a version (epoch, version, release, arch, install_date, install_date_time_t), or ``all``
+        attributes to return in place of a version (epoch, version, release, arch, install_date, install_date_time_t), or ``all``
     removed, purge_desired
-        rpm keeps nothing of packages that are gone: {}
+        {}: rpm keeps no records of removed packages
 
     CLI Example:
 
@@ -48,7 +48,7 @@ def list_pkgs(
 
 
 def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
-    """Version of an installed package, "" when it is not; with several names, or a glob, a map.
+    """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
 
     CLI Example:
 
@@ -59,10 +59,11 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
 
 
 def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: Any) -> Any:
-    """The version that could be installed, "" when it is installed already or there is none; a map for several names.
+    """Return the newest available version of a package; "" when it is installed already or none exists. Several names
+    give a map.
 
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
-        which repositories are looked at, as dnf's options of these names say
+        choose the repositories, as dnf's options of these names
 
     CLI Example:
 
@@ -84,17 +85,17 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: An
 
 
 def available_version(ctx: Context, *names: str, **kwargs: Any) -> Any:
-    """The same as latest_version."""
+    """Return the same as ``latest_version``."""
     return latest_version(ctx, *names, **kwargs)
 
 
 def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a repository has a version of the package that is newer than the installed one."""
+    """Return whether a repository has a newer version of the package than the installed one."""
     return bool(latest_version(ctx, name, **kwargs))
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str, str]:
-    """Packages that an upgrade would install -> their new versions."""
+    """Map each package that an upgrade would change to its new version."""
     if refresh:
         dnf.expire(ctx, kwargs)
     newest: dict[str, str] = {}
@@ -104,12 +105,12 @@ def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str
 
 
 def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: Any) -> dict[str, Any]:
-    """All versions that the repositories have, newest first, by package; of these packages (globs), or of all.
+    """Map each of these packages (globs), or of all, to its available versions, newest first.
 
     byrepo
-        by repository first
+        return {repository: {package: versions}}
     cacheonly
-        what dnf knows already
+        use the metadata that dnf already has, without fetching
     """
     by_repository: dict[str, dict[str, list[str]]] = {}
     together: dict[str, list[str]] = {}
@@ -122,23 +123,23 @@ def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: An
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
-    """-1, 0 or 1: the first version is older than, the same as, newer than the second."""
+    """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
     return versions.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
 
 def normalize_name(ctx: Context, name: str) -> str:
-    """The name without an architecture that is the host's own."""
+    """Return the package name without its architecture, where that is the host's own (``bash.x86_64`` -> ``bash``)."""
     return inventory.plain_name(ctx, name)
 
 
 def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
-    """{"name", "arch"} of a name; arch is None where none is named."""
+    """Split a package name into {"name", "arch"}; arch is None in a name without architecture."""
     plain, named = rpm.split_name(name)
     return {"name": plain, "arch": named}
 
 
 def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwargs: Any) -> list[str]:
-    """The packages that provide what is named (``/usr/bin/dig``, ``perl(JSON)``); names of packages stay.
+    """Replace each capability (``/usr/bin/dig``, ``perl(JSON)``) by the package that provides it. Package names stay.
 
     CLI Example:
 
@@ -151,7 +152,10 @@ def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwarg
 
 
 def info_installed(ctx: Context, *names: str, **kwargs: Any) -> dict[str, dict[str, Any]]:
-    """Package -> its name, version, release, epoch, architecture, installation date; those that are not there are left out."""
+    """Map each named package, or all, to its name, version, release, epoch, architecture and installation date.
+
+    Raises CommandError for a named package that is not installed.
+    """
     known = inventory.packages(ctx)
     missing = [name for name in names if name not in known]
     if missing:
@@ -160,12 +164,12 @@ def info_installed(ctx: Context, *names: str, **kwargs: Any) -> dict[str, dict[s
 
 
 def list_patches(ctx: Context, refresh: bool = False, **kwargs: Any) -> dict[str, dict[str, Any]]:
-    """Advisories of the repositories: id -> {"installed", "summary": packages}."""
+    """Map each advisory of the repositories to {"installed": bool, "summary": packages}."""
     if refresh:
         dnf.refresh(ctx, {})
     return dnf.advisories(ctx.host)
 
 
 def list_installed_patches(ctx: Context, **kwargs: Any) -> dict[str, dict[str, Any]]:
-    """Advisories of which every package is installed."""
+    """Map each advisory whose packages are all installed to {"installed": True, "summary": packages}."""
     return {name: patch for name, patch in list_patches(ctx, **kwargs).items() if patch["installed"]}

@@ -1,4 +1,4 @@
-"""The ``.repo`` files of a host, and what becomes of them when a repository is to be as it is wanted. Behind the ``pkg`` module."""
+"""The ``.repo`` files of a host, and the plan of a change to one repository. Helpers of ``pkg``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles import ini, yum_repos
 from statecore.system.packages import package_requests
 
-#: Where dnf and yum look, unless their configuration says otherwise.
+#: Default directories of ``.repo`` files, and the configuration files that can name others.
 _DIRECTORIES = ("/etc/yum.repos.d", "/etc/yum/repos.d", "/etc/distro.repos.d")
 _CONFIGURATIONS = ("/etc/dnf/dnf.conf", "/etc/yum.conf", "/etc/yum/yum.conf")
 
-#: Options that say where packages are; a repository has one of them.
+#: Options with the packages' location; a repository has exactly one of them.
 _LINKS = ("baseurl", "mirrorlist", "metalink")
 
-#: Arguments that are not done -> why not, and what is to be done instead.
+#: Unsupported argument -> the reason, or what to use instead.
 _REFUSED: Mapping[str, str] = {
     "copr": "write the repository's baseurl, as `dnf copr enable` would",
     "ppa": "it means Ubuntu",
@@ -32,7 +32,7 @@ _REFUSED: Mapping[str, str] = {
     "consolidate": "it means APT",
 }
 
-#: Arguments of ``pkgrepo.managed`` that are no options of a section; the last mean APT, and one state may have those of all.
+#: Arguments of ``pkgrepo.managed`` that are no options of a section. APT's are ignored: one state may have both.
 _NO_OPTIONS = frozenset(
     [
         "basedir",
@@ -55,17 +55,17 @@ _NO_OPTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RepoFilePlan:
-    """What is to be done for a repository to be as it is wanted."""
+    """The file text and the changes that are needed for one wanted repository."""
 
     file: str
-    #: None: the file is as it is to be.
+    #: The file's new text; None where the file needs no change.
     text: str | None = None
-    #: Option -> {"old", "new"}; ``{"repo": name}`` for a new one.
+    #: Option -> {"old", "new"}; ``{"repo": name}`` for a new repository.
     changes: dict[str, Any] = field(default_factory=dict)
 
 
 def directories(host: ManagedHost, basedir: Any = None) -> list[str]:
-    """Where ``.repo`` files are looked for."""
+    """Return the directories of ``.repo`` files: ``basedir``, else dnf's configuration, else the defaults."""
     if basedir:
         return package_requests.texts(basedir)
     for place in _CONFIGURATIONS:
@@ -77,7 +77,7 @@ def directories(host: ManagedHost, basedir: Any = None) -> list[str]:
 
 
 def texts(host: ManagedHost, basedir: Any = None) -> dict[str, str]:
-    """File -> its text, of the ``.repo`` files."""
+    """Map the path of each ``.repo`` file to its text."""
     found = {}
     for directory in directories(host, basedir):
         place = host.path(directory)
@@ -90,12 +90,12 @@ def texts(host: ManagedHost, basedir: Any = None) -> dict[str, str]:
 
 
 def known(host: ManagedHost, repo: str) -> bool:
-    """Whether there is a repository of this name."""
+    """Return whether a repository of this name exists."""
     return any(repo in yum_repos.sections(text) for text in texts(host).values())
 
 
 def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> RepoFilePlan:
-    """What ``pkg.mod_repo`` is to do. Raises InvocationError for arguments that are not done, or do not fit."""
+    """Return the plan for ``pkg.mod_repo``. Raise InvocationError for unsupported or conflicting arguments."""
     for argument, why in _REFUSED.items():
         if given.get(argument) not in (None, False):
             raise InvocationError(f"not supported: {argument}; {why}")
@@ -115,7 +115,7 @@ def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> RepoFilePlan
     links = [key for key in _LINKS if key in options]
     if len(links) > 1:
         raise InvocationError(f"One and only one of {', '.join(_LINKS)} can be used")
-    # Another way to the packages takes the place of the one that there was.
+    # A new location replaces the previous one, which may be another option.
     removed += [key for key in _LINKS if links and key not in links]
     basedir = given.get("basedir")
     for file, text in texts(host, basedir).items():
@@ -132,7 +132,7 @@ def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> RepoFilePlan
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
-    """Writes a file of repositories. Raises HostError."""
+    """Write a ``.repo`` file. Raise HostError when that fails."""
     place = host.path(file)
     managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
     attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
@@ -167,21 +167,23 @@ def _changed(
 
 
 def _comments(value: Any) -> list[str] | None:
-    """Comments as a section has them, None where nobody gives any."""
+    """Return the comments as lines of a section, None where none are given."""
     if value is None:
         return None
     return [str(each).lstrip("# ") for each in (value if isinstance(value, list) else [value])]
 
 
 def _text(value: Any) -> str:
-    """A value as it is written."""
+    """Return a value as it is written into the file."""
     if isinstance(value, bool):
         return "1" if value else "0"
     return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _same(key: str, now: Any, wanted: str) -> bool:
-    """Whether an option has a value already. A repository is enabled where it does not say otherwise; 1 is yes is true."""
+    """Return whether an option already has a value. A repository without ``enabled`` is enabled; 1, yes and true are
+    equal.
+    """
     if now is None:
         return key == "enabled" and _flag(wanted) is True
     return now == wanted or (_flag(wanted) is not None and _flag(str(now)) == _flag(wanted))

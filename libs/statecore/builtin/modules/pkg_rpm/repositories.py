@@ -1,4 +1,4 @@
-"""Where dnf gets packages from: sections of ``.repo`` files."""
+"""Functions of ``pkg`` for dnf's repositories: sections of ``.repo`` files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from statecore.system.hostfiles import yum_repos
 
 
 def list_repos(ctx: Context, basedir: Any = None, **kwargs: Any) -> dict[str, dict[str, Any]]:
-    """Repository -> its options, and ``file``, the file that it is in.
+    """Map each repository to its options and to ``file``, the path of its file.
 
     basedir
-        directories that are looked in, in place of those that dnf looks in
+        directories to search in place of dnf's
 
     CLI Example:
 
@@ -29,7 +29,7 @@ def list_repos(ctx: Context, basedir: Any = None, **kwargs: Any) -> dict[str, di
 
 
 def get_repo(ctx: Context, repo: str, basedir: Any = None, **kwargs: Any) -> dict[str, Any]:
-    """The options of a repository, {} where there is none.
+    """Return the options of a repository; {} where there is none.
 
     CLI Example:
 
@@ -40,19 +40,21 @@ def get_repo(ctx: Context, repo: str, basedir: Any = None, **kwargs: Any) -> dic
 
 
 def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
-    """What ``mod_repo`` would change, by option, with old and new; ``{"repo": repo}`` for a new one, {} for nothing."""
+    """Return the changes that ``mod_repo`` would make: {option: {"old", "new"}}, ``{"repo": repo}`` for a new one, {}
+    for none.
+    """
     return repo_files.plan(ctx.host, repo, kwargs).changes
 
 
 def mod_repo(ctx: Context, repo: str, basedir: Any = None, refresh: bool = True, **kwargs: Any) -> dict[str, Any]:
-    """Sets options of a repository, a new one where there is none; {file: repository -> options}.
+    """Add or change a repository. Return {file: {repository: options}}.
 
     name (or humanname), baseurl, mirrorlist, metalink, enabled, gpgcheck, gpgkey and others
-        options of the section; what is empty is removed. Of the first three after the name there is to be one
+        options of the section; an empty value removes the option. Exactly one of baseurl, mirrorlist and metalink is needed
     comments
-        a list, in place of the comments of the section
+        a list that replaces the comments of the section
     basedir
-        the directory that a new one is written to
+        the directory of the file for a new repository
 
     CLI Example:
 
@@ -65,7 +67,9 @@ def mod_repo(ctx: Context, repo: str, basedir: Any = None, refresh: bool = True,
 
 
 def del_repo(ctx: Context, repo: str, basedir: Any = None, **kwargs: Any) -> str:
-    """Removes a repository; a file in which nothing is left goes too.
+    """Remove a repository. An empty file is removed too. Return a sentence that says so.
+
+    Raises CommandError where the repository does not exist.
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""rpm of a managed host: how it is asked, and what it says, read. Behind the ``pkg`` module."""
+"""Helpers of ``pkg`` for rpm: run the program and parse its output."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult, ManagedHost
 from statecore.system.packages.package_versions import rpm as versions
 
-#: Messages in the language that is parsed here.
+#: Environment of every command: English messages, which are parsed here.
 ENVIRONMENT = {"LC_ALL": "C", "LANGUAGE": "C"}
 
-#: Where rpm keeps its database, before and since Fedora 36.
+#: Directories of rpm's database: before Fedora 36, and since.
 _DATABASES = ("/var/lib/rpm", "/usr/lib/sysimage/rpm")
 
 _TAGS = ("NAME", "EPOCH", "VERSION", "RELEASE", "ARCH", "INSTALLTIME")
 _FORMAT = "\t".join(f"%{{{tag}}}" for tag in _TAGS) + "\n"
 
-#: Architectures that run on one another: their packages have no architecture in their names.
+#: Sets of compatible architectures: package names within a set have no architecture appended.
 _ALIKE = (
     frozenset({"x86_64", "x86_64_v2"}),
     frozenset({"i386", "i486", "i586", "i686"}),
     frozenset({"armv5tel", "armv5tejl", "armv6l", "armv6hl", "armv7l", "armv7hl", "armv7hnl"}),
 )
 
-#: What may stand behind the last dot of a package's name and mean an architecture.
+#: Words that are an architecture when they follow the last dot of a package's name.
 ARCHITECTURES = frozenset().union(
     *_ALIKE,
     ("noarch", "athlon", "amd64", "ia32e", "ia64", "geode", "aarch64", "ppc", "ppc64", "ppc64le", "s390", "s390x"),
@@ -39,13 +39,13 @@ ARCHITECTURES = frozenset().union(
 class RpmPackage:
     """One installed package."""
 
-    #: With its architecture where that is not the host's own ("glibc.i686").
+    #: Name, with the architecture appended where that is not the host's own ("glibc.i686").
     name: str
     epoch: str | None
     version: str
     release: str
     architecture: str
-    #: Seconds since 1970, None where the database does not say.
+    #: Installation time in seconds since 1970; None where the database has none.
     installed: int | None
 
     @property
@@ -59,7 +59,7 @@ class RpmPackage:
         return f"{self.version}-{self.release}" if self.release else self.version
 
     def attributes(self) -> dict[str, str | int | None]:
-        """What ``pkg.list_pkgs attr=all`` tells of it."""
+        """Return the attributes of ``pkg.list_pkgs attr=all``."""
         date = None if self.installed is None else datetime.fromtimestamp(self.installed, UTC).isoformat() + "Z"
         return {
             "epoch": self.epoch,
@@ -72,16 +72,16 @@ class RpmPackage:
 
 
 def run(host: ManagedHost, argv: Sequence[str]) -> CommandResult:
-    """Runs a program that asks something. Raises HostError when it cannot be started."""
+    """Run a read-only program. Raise HostError when it cannot be started."""
     return host.run(argv, env=ENVIRONMENT)
 
 
 def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
-    """Changes whenever rpm's database does; () where it is not found."""
+    """Return a value that changes whenever rpm's database changes; () without a database."""
     found = []
     for place in _DATABASES:
         try:
-            # Readers touch the shared memory and the lock, too.
+            # Reading changes the shared memory file and the lock file too.
             paths = [path for path in host.path(place).iterdir() if not path.name.endswith(("-shm", ".lock"))]
             found += [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
         except OSError:
@@ -90,7 +90,7 @@ def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
 
 
 def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
-    """What is installed, as rpm lists it. ``architecture``: the host's own."""
+    """Return the installed packages. ``architecture``: the host's own. Raise CommandError when rpm fails."""
     result = run(host, ["rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", _FORMAT])
     if result.retcode:
         raise CommandError(f"rpm -qa failed: {result.stderr.strip() or result.stdout.strip()}")
@@ -103,12 +103,12 @@ def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
 
 
 def sorted_versions(found: Sequence[str]) -> list[str]:
-    """Oldest first."""
+    """Return the distinct versions, oldest first."""
     return sorted(set(found), key=functools.cmp_to_key(versions.compare))
 
 
 def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) -> list[RpmPackage]:
-    """What is in package files of the host. Raises CommandError for what is no package."""
+    """Return the packages in package files of the host. Raise CommandError for a file that is no package."""
     result = run(host, ["rpm", "-qp", "--nodigest", "--nosignature", "--queryformat", _FORMAT, *paths])
     found = [_package(line.split("\t"), architecture) for line in result.stdout.splitlines() if line.count("\t") == 5]
     if result.retcode or len(found) != len(paths):
@@ -117,14 +117,14 @@ def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) ->
 
 
 def resolved_name(name: str, architecture: str, own: str) -> str:
-    """The name of a package: with its architecture where it is another than the host's own."""
+    """Return the name of a package, with the architecture appended where it is not the host's own."""
     if architecture in (own, "noarch", "(none)") or any({architecture, own} <= alike for alike in _ALIKE):
         return name
     return f"{name}.{architecture}"
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """(name, architecture) of ``glibc.i686``; None where none is named."""
+    """Split ``glibc.i686`` into (name, architecture); the architecture is None in a name without one."""
     plain, _, architecture = name.rpartition(".")
     return (plain, architecture) if plain and architecture in ARCHITECTURES else (name, None)
 

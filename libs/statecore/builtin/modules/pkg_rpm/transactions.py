@@ -1,4 +1,4 @@
-"""What dnf is told for an installation: which packages by which word, in which call. Behind the ``pkg`` module."""
+"""dnf's calls for an installation: which packages, by which word, in which call. Helpers of ``pkg``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from statecore.model.ports import ManagedHost
 from statecore.system.packages import package_requests, package_versions
 from statecore.system.packages.package_versions import rpm as versions
 
-#: Packages of which older versions are installed beside newer ones.
+#: Packages whose older versions are installed beside newer ones, without a downgrade.
 _SIDE_BY_SIDE = re.compile(r"kernel(-devel)?$")
 
-#: Arguments of ``pkg.upgrade`` that are no further options of dnf: those about repositories, and those that mean APT.
+#: Arguments of ``pkg.upgrade`` that are not passed on to dnf as options: repository arguments, and APT's.
 _NO_FURTHER = frozenset(
     (
         *("fromrepo", "repo", "disablerepo", "enablerepo", "disableexcludes", "branch", "setopt"),
@@ -29,7 +29,7 @@ _NO_FURTHER = frozenset(
 
 @dataclass(slots=True)
 class _Calls:
-    """Package -> its word, for each kind of call."""
+    """Map of package to its word, for each of dnf's calls: install, downgrade, reinstall."""
 
     fresh: dict[str, str] = field(default_factory=dict)
     older: dict[str, str] = field(default_factory=dict)
@@ -37,14 +37,14 @@ class _Calls:
 
 
 def options(host: ManagedHost, given: Mapping[str, Any], *, skip_verify: bool, downloadonly: bool) -> list[str]:
-    """Options of every call of an installation."""
+    """Return the options of every dnf call of an installation."""
     words = dnf.options(given)
     words += ["--nogpgcheck"] if skip_verify else []
     return [*words, "--downloadonly"] if downloadonly else words
 
 
 def further_options(given: Mapping[str, Any]) -> list[str]:
-    """Arguments that are options of dnf as they are: ``exclude="kernel*"``, ``security=True``."""
+    """Return the arguments that dnf takes as options unchanged: ``exclude="kernel*"``, ``security=True``."""
     words = []
     for name in sorted(given.keys() - _NO_FURTHER):
         value = given[name]
@@ -66,7 +66,11 @@ def install_packages(
     update_holds: bool,
     ignore_epoch: bool,
 ) -> list[str]:
-    """Installs packages of repositories, newer or older or again; those that were to be installed again."""
+    """Install, downgrade or reinstall packages of repositories. Return the packages that were to be reinstalled.
+
+    Errors are appended to ``errors``. Held packages are errors, or with ``update_holds`` are unheld during the
+    installation.
+    """
     installed = inventory.versions(ctx)
     exact = _exact(ctx, wanted, given, errors, ignore_epoch=ignore_epoch)
     calls = _sorted(exact, installed, reinstall=reinstall, ignore_epoch=ignore_epoch)
@@ -96,7 +100,10 @@ def install_packages(
 def install_files(
     ctx: Context, sources: Mapping[str, str], general: Sequence[str], errors: list[str], *, reinstall: bool
 ) -> list[str]:
-    """Installs package files; dependencies come from the repositories. Those that were to be installed again."""
+    """Install package files; dependencies come from the repositories. Return the packages that were to be reinstalled.
+
+    Errors are appended to ``errors``.
+    """
     with package_requests.staged(ctx.host, package_requests.package_files(ctx, sources), ".rpm") as paths:
         packages = rpm.file_packages(ctx.host, paths, inventory.architecture(ctx))
         installed = inventory.versions(ctx)
@@ -116,7 +123,7 @@ def install_files(
 
 
 def install_advisories(ctx: Context, advisories: Sequence[str], general: Sequence[str], errors: list[str]) -> list[str]:
-    """Installs what advisories name. Raises CommandError for one that no repository knows."""
+    """Install the packages of advisories. Return []. Raise CommandError for an advisory that no repository has."""
     known = dnf.advisories(ctx.host)
     unknown = [each for each in advisories if each not in known]
     if unknown:
@@ -127,13 +134,13 @@ def install_advisories(ctx: Context, advisories: Sequence[str], general: Sequenc
 
 
 def word(package: str, version: str) -> str:
-    """What dnf calls a version of a package: ``name-version-release.architecture``, without the epoch."""
+    """Return dnf's word for a version of a package: ``name-version-release.architecture``, without the epoch."""
     name, architecture = rpm.split_name(package)
     return f"{name}-{version.split(':', 1)[-1]}{'.' + architecture if architecture else ''}"
 
 
 def _call(host: ManagedHost, verb: str, general: Sequence[str], words: Sequence[str]) -> list[str]:
-    # The newest version or an error, and what stands in its way may go.
+    # --best: the newest version or an error. --allowerasing: dnf may remove packages that conflict with it.
     best = ["--best", "--allowerasing"] if verb == "install" and dnf.name(host) != "yum" else []
     if dnf.name(host) == "dnf5":
         late = [option for option in general if option == "--downloadonly"]
@@ -144,7 +151,10 @@ def _call(host: ManagedHost, verb: str, general: Sequence[str], words: Sequence[
 def _exact(
     ctx: Context, wanted: Mapping[str, str | None], given: Mapping[str, Any], errors: list[str], *, ignore_epoch: bool
 ) -> dict[str, str | None]:
-    """Package -> a version that there is, None for any; what no repository can fulfil is added to ``errors``."""
+    """Map each package to an available version, None for any version.
+
+    An error is appended to ``errors`` for each package without a matching version.
+    """
     searched = [name for name, text in wanted.items() if text and ("*" in text or package_versions.is_range(text))]
     offered: dict[str, list[str]] = {}
     if searched:

@@ -1,8 +1,9 @@
 """PostgreSQL (Salt's ``postgres`` module), by the host's ``psql``.
 
-Connection arguments of every function: user, host, port, maintenance_db, password, runas; else ``postgres.user`` and its kin of
-configuration and pillar. A server of the host itself is asked as the system user ``postgres``. Statements and secrets go through
-standard input and files that only the caller can read, never over a command line.
+Every function has the connection arguments user, host, port, maintenance_db, password and runas. Their defaults are
+the options ``postgres.user`` etc. of configuration and pillar. For a server on the host itself psql runs as the
+system user ``postgres``. Statements are passed on standard input, passwords in files that only psql's user can
+read; neither is on a command line.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from statecore.builtin.modules.postgres import (
 )
 from statecore.model.context import Context
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``postgres``.
 PARTS = (queries, databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has psql."""
-    # Where it lies elsewhere, configuration says so: that is looked at when it is run.
+    """Return None on a host with psql, else the reason why not."""
+    # Configuration may name another directory; that is checked when psql runs.
     if ctx.host.which("psql") or ctx.opts.get("postgres.bins_dir") or "postgres" in ctx.pillar:
         return None
     return "the host has no psql: install postgresql-client"

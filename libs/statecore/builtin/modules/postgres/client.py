@@ -1,4 +1,4 @@
-"""psql: how it reaches the server, what it is asked, what it answers."""
+"""Runs psql: connection, statements and results."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
-#: Seconds that a statement may take, where ``postgres.timeout`` says nothing.
+#: Default of ``postgres.timeout``: seconds that a statement may take.
 _TIMEOUT = 300.0
 
-#: Who a server of the host itself lets in.
+#: System user who may connect to a server on the host itself.
 _OWNER = "postgres"
 
 _ERROR = re.compile(r"^psql:(?:<stdin>:\d+: )?(?:error: )?", re.MULTILINE)
@@ -26,7 +26,7 @@ _ERROR = re.compile(r"^psql:(?:<stdin>:\d+: )?(?:error: )?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Connection arguments as functions take them; None: as configuration says."""
+    """Connection arguments of a function. None: use the configured value."""
 
     user: str | None = None
     host: str | None = None
@@ -37,13 +37,17 @@ class Connection:
 
 
 def rows(ctx: Context, to: Connection, query: str) -> list[dict[str, str]]:
-    """What a query returns: column -> text, "" for NULL. Raises CommandError with the server's reason."""
+    """Return the rows of a query as maps of column to text; "" is NULL. Raise CommandError with the server's message."""
     asked = f"SET datestyle = 'ISO, MDY';\nCOPY ({query}) TO STDOUT WITH CSV HEADER;\n"
     return list(csv.DictReader(io.StringIO(say(ctx, to, asked), newline="")))
 
 
 def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None] = ()) -> str:
-    """Runs statements; what psql prints. Raises CommandError, InvocationError."""
+    """Run statements and return psql's output.
+
+    Raises CommandError with the server's message, in which passwords and ``secrets`` are replaced by ``***``. Raises
+    InvocationError for invalid connection arguments.
+    """
     user, host, port, database = (
         given or ctx.call("config.option", f"postgres.{name}", None)
         for name, given in (
@@ -73,7 +77,7 @@ def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None
             file.unlink(missing_ok=True)
     if done.retcode or done.timed_out:
         said = "no answer in time" if done.timed_out else done.stderr.strip() or f"psql ended with {done.retcode}"
-        # What follows the reason is the statement.
+        # The rest of the message quotes the statement.
         reason = _ERROR.sub("", said.split("\nLINE ")[0]).strip()
         raise CommandError(_without(reason, [*secrets, password]))
     return done.stdout
@@ -88,7 +92,7 @@ def _need(**given: Any) -> None:
     if given["port"] and not str(given["port"]).isdecimal():
         raise InvocationError(f"port is a number, not {given['port']!r}")
     for name in ("user", "host", "maintenance_db"):
-        # psql takes a name with a = for a whole connection string.
+        # psql reads a database name with "=" as a connection string.
         if name == "maintenance_db" and given[name] and ("=" in str(given[name]) or "://" in str(given[name])):
             raise InvocationError(f"maintenance_db is a name, not {given[name]!r}")
 
@@ -99,7 +103,7 @@ def _psql(ctx: Context) -> str:
 
 
 def _password_file(ctx: Context, password: Any, runas: str | None) -> tuple[dict[str, str], Any]:
-    """(what psql finds the password by, the file to be removed)."""
+    """Write the password into a file for psql. Return (environment variables for psql, file to remove afterwards)."""
     if password in (None, ""):
         return {}, None
     name = f"/tmp/.saltern-postgres-{os.urandom(8).hex()}"

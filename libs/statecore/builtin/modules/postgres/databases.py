@@ -1,4 +1,4 @@
-"""Databases."""
+"""Functions of ``postgres`` for databases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIST = (
     " FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba JOIN pg_tablespace t ON t.oid = d.dattablespace"
 )
 
-#: Everything in a database that somebody owns, as a statement that gives it to another; but what goes with its table.
+#: Query whose rows are ALTER statements that give every object of a database to the role ``owner``.
 _OWNED = """
 SELECT format('ALTER SCHEMA %I OWNER TO %I', nspname, owner) FROM pg_namespace, whom
 WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
@@ -45,7 +45,7 @@ def db_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Name -> Owner, Encoding, Collate, Ctype, Access privileges, Tablespace.
+    """Map of database name to Owner, Encoding, Collate, Ctype, Access privileges and Tablespace.
 
     CLI Example:
 
@@ -65,7 +65,7 @@ def db_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether there is a database."""
+    """Return whether a database exists."""
     return name in db_list(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -85,7 +85,7 @@ def db_create(
     template: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Makes a database. Raises CommandError.
+    """Create a database. Return True. Raise CommandError when the server refuses.
 
     CLI Example:
 
@@ -117,7 +117,10 @@ def db_alter(
     owner_recurse: bool = False,
     runas: str | None = None,
 ) -> bool:
-    """Gives a database another owner (``owner_recurse``: and all that is in it), or tablespace. Raises CommandError."""
+    """Change the owner or the tablespace of a database. Return True. Raise CommandError when the server refuses.
+
+    ``owner_recurse``: give all objects in the database to the owner, too.
+    """
     shown = postgres.identifier(name)
     to = Connection(user, host, port, maintenance_db, password, runas)
     if owner:
@@ -139,7 +142,9 @@ def owner_to(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Gives a database and all that is in it another owner, all or nothing inside. Raises CommandError.
+    """Give a database and all objects in it to another owner. Return True.
+
+    Either all objects in the database change their owner or none. Raises CommandError when the server refuses.
 
     CLI Example:
 
@@ -158,7 +163,9 @@ def db_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Removes a database with all that is in it, and ends the connections to it. Raises CommandError."""
+    """End all connections to a database and drop it with its contents. Return True. Raise CommandError when the server
+    refuses.
+    """
     shown, text = postgres.identifier(name), postgres.literal(name)
     end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {text} AND pid <> pg_backend_pid();"
     statements = f"REVOKE CONNECT ON DATABASE {shown} FROM public;\n{end}\nDROP DATABASE {shown};\n"
@@ -167,7 +174,7 @@ def db_remove(
 
 
 def _given_to(owner: str) -> str:
-    # A tag that no name can hold by chance: inside of it nothing is looked at.
+    # Text between two such tags is not parsed by the server; a random tag cannot occur in a name.
     tag = f"$saltern_{os.urandom(8).hex()}$"
     query = f"WITH whom AS (SELECT {postgres.literal(owner)}::text AS owner) {_OWNED}"
     return f"DO {tag} DECLARE said text; BEGIN FOR said IN {query} LOOP EXECUTE said; END LOOP; END {tag};\n"

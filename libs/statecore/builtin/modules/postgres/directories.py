@@ -1,4 +1,4 @@
-"""Data directories: what a server keeps, made by the host's initdb before there is a server."""
+"""Functions of ``postgres`` for data directories, which the host's initdb creates before a server runs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 
-#: Who owns a data directory where nobody else is named.
+#: Default owner of a data directory.
 _OWNER = "postgres"
 
-#: Where Debian has the programs of each version.
+#: Debian's directory with the programs of each version.
 _VERSIONS = "/usr/lib/postgresql"
 
-#: Seconds that it may take, where ``postgres.timeout`` says nothing.
+#: Default of ``postgres.timeout``: seconds that initdb may take.
 _TIMEOUT = 300.0
 
 
 def datadir_exists(ctx: Context, name: str) -> bool:
-    """Whether a directory is one that a server can start from.
+    """Return whether a directory is the data directory of a PostgreSQL server.
 
     CLI Example:
 
@@ -42,8 +42,10 @@ def datadir_init(
     checksums: bool = False,
     runas: str | None = None,
 ) -> bool:
-    """Makes a data directory; False where there is one. ``auth`` is how the server lets users in, ``user`` and ``password`` its
-    first one, ``runas`` who owns it (postgres). Raises CommandError with initdb's reason.
+    """Create a data directory. Return False where it exists.
+
+    ``auth`` is the server's authentication method. ``user`` and ``password`` are its first user. ``runas`` is the
+    system user who owns the directory (default postgres). Raises CommandError with initdb's message.
 
     CLI Example:
 
@@ -82,7 +84,7 @@ def datadir_init(
 
 
 def _initdb(ctx: Context) -> str:
-    """initdb of the newest version, where none is on the path."""
+    """Return the path of initdb: configured, on the path, or Debian's newest version. Raise CommandError without one."""
     directory = ctx.call("config.option", "postgres.bins_dir", None)
     if directory:
         return f"{str(directory).rstrip('/')}/initdb"

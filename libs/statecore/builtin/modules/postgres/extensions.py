@@ -1,4 +1,4 @@
-"""Extensions of a database."""
+"""Functions of ``postgres`` for a database's extensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def available_extensions(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Name -> default_version and comment of each extension that the server could have."""
+    """Map the name of each extension that the server offers to its name, default_version, installed_version and
+    comment.
+    """
     found = client.rows(
         ctx, Connection(user, host, port, maintenance_db, password, runas), "SELECT * FROM pg_available_extensions()"
     )
@@ -37,7 +39,7 @@ def installed_extensions(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Name -> extversion, schema_name, extrelocatable, … of each extension that the database has."""
+    """Map the name of each extension that the database has to extversion, schema_name, extrelocatable and more."""
     query = "SELECT a.*, b.nspname AS schema_name FROM pg_extension a JOIN pg_namespace b ON a.extnamespace = b.oid"
     found = client.rows(ctx, Connection(user, host, port, maintenance_db, password, runas), query)
     return {row["extname"]: row for row in found}
@@ -53,7 +55,7 @@ def is_installed_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether the database has an extension."""
+    """Return whether the database has an extension."""
     return name in installed_extensions(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -67,7 +69,7 @@ def get_available_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str] | None:
-    """What the server tells of an extension that it could have; None where it could not."""
+    """Return the description of an extension that the server offers; None where it does not."""
     return available_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
 
 
@@ -81,7 +83,7 @@ def get_installed_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str] | None:
-    """What the database tells of an extension that it has; None where it has not."""
+    """Return the description of an extension that the database has; None where it has not."""
     return installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
 
 
@@ -95,7 +97,7 @@ def is_available_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether the server could have an extension."""
+    """Return whether the server offers an extension. Upper and lower case are equal."""
     found = available_extensions(ctx, user, host, port, maintenance_db, password, runas)
     return name.lower() in (each.lower() for each in found)
 
@@ -112,7 +114,7 @@ def create_metadata(
     password: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
-    """What is to be done for an extension: EXTENSION NOT INSTALLED, EXTENSION INSTALLED, TO UPGRADE, TO MOVE."""
+    """Return an extension's state as a list of: EXTENSION NOT INSTALLED, EXTENSION INSTALLED, TO UPGRADE, TO MOVE."""
     there = installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
     if there is None:
         return ["EXTENSION NOT INSTALLED"]
@@ -138,7 +140,8 @@ def create_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Installs an extension, or moves and upgrades the one that is there. Raises CommandError.
+    """Install an extension, or move and upgrade the installed one. Return True. Raise CommandError when the server
+    refuses.
 
     CLI Example:
 
@@ -177,7 +180,11 @@ def drop_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Removes an extension with what needs it; not with ``restrict``, or ``cascade: False``. Raises CommandError."""
+    """Remove an extension and the objects that depend on it. Return True.
+
+    With ``restrict``, or with ``cascade=False``, an extension with dependents is not removed. Raises CommandError
+    when the server refuses.
+    """
     end = "RESTRICT" if restrict or cascade is False else "CASCADE"
     client.say(
         ctx,
@@ -188,6 +195,6 @@ def drop_extension(
 
 
 def _version(text: str) -> list[tuple[bool, int, str]]:
-    """Numbers as numbers, words behind them."""
+    """Return a sort key for a version: its numbers compare as numbers, and numbers are newer than words."""
     parts = re.findall(r"\d+|[A-Za-z]+", str(text))
     return [(each.isdecimal(), int(each) if each.isdecimal() else 0, each) for each in parts]

@@ -1,4 +1,4 @@
-"""Languages of a database's functions."""
+"""Functions of ``postgres`` for the procedural languages of a database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statecore.builtin.modules.postgres.client import Connection
 from statecore.model.context import Context
 from statecore.system.databases import postgres
 
-#: A language, and the extension that it is part of: by itself such a one cannot go.
+#: Query for a language and the extension that it is part of; such a language cannot be dropped by itself.
 _BROUGHT_BY = """SELECT lanname AS name, extname AS extension FROM pg_language l
 LEFT JOIN pg_depend d ON d.classid = 'pg_language'::regclass AND d.objid = l.oid AND d.deptype = 'e'
 LEFT JOIN pg_extension e ON e.oid = d.refobjid WHERE lanname = {}"""
@@ -24,7 +24,7 @@ def language_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str]:
-    """Name -> name of each language of a database.
+    """Map of each language of a database: name to name.
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def language_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether a database has a language."""
+    """Return whether a database has a language."""
     return name in language_list(ctx, maintenance_db, user, host, port, password, runas)
 
 
@@ -58,7 +58,7 @@ def language_create(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Makes a language known; False where it is. Raises CommandError.
+    """Create a language in a database. Return False where it exists. Raise CommandError when the server refuses.
 
     CLI Example:
 
@@ -81,7 +81,10 @@ def language_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Removes a language that nothing uses, with the extension that brought it; False where there is none. Raises CommandError."""
+    """Remove an unused language, with the extension of its name. Return False where there is none.
+
+    Raises CommandError when the server refuses.
+    """
     to = Connection(user, host, port, maintenance_db, password, runas)
     found = client.rows(ctx, to, _BROUGHT_BY.format(postgres.literal(name)))
     if not found:

@@ -1,4 +1,6 @@
-"""What roles may do with tables, schemas, databases and other objects, and who is a member of a group."""
+"""Functions of ``postgres`` for privileges of roles on tables, schemas, databases and other objects, and for group
+membership.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,10 @@ def privileges_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, Any]:
-    """Role -> privilege -> whether it may be given on, as far as that was ever said; of a group: member -> whether it has the admin
-    option. ``prepend`` is the schema of a table, sequence or function.
+    """Map each role to its granted privileges, and each privilege to whether the role may grant it to others.
+
+    For a group: map each member to whether it has the admin option. ``prepend`` is the schema of a table, sequence
+    or function.
 
     CLI Example:
 
@@ -53,8 +57,10 @@ def has_privileges(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether a role has all these privileges on an object (``grant_option``: and may give them on), or is a member of a group. An
-    object_name of ALL means all tables, sequences or functions of the schema.
+    """Return whether a role has all these privileges on an object, or is a member of a group.
+
+    ``grant_option``: the role must also be allowed to grant them. An object_name of ALL means all tables, sequences
+    or functions of the schema.
 
     CLI Example:
 
@@ -86,8 +92,9 @@ def privileges_grant(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Gives a role privileges on an object, or makes it a member of a group; False where it has them already. The name ``public``
-    means all roles. Raises CommandError.
+    """Grant a role privileges on an object, or make it a member of a group. Return False where it has them already.
+
+    The name ``public`` means all roles. Raises CommandError when the server refuses.
 
     CLI Example:
 
@@ -118,7 +125,9 @@ def privileges_revoke(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Takes from a role those of the privileges that it has, or its membership; False where it has none. Raises CommandError.
+    """Revoke those of the privileges that a role has, or its membership. Return False where it has none.
+
+    Raises CommandError when the server refuses.
 
     CLI Example:
 
@@ -152,7 +161,7 @@ def holds_any_privilege(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether a role has at least one of these privileges on an object, or is a member of a group."""
+    """Return whether a role has at least one of these privileges on an object, or is a member of a group."""
     kind = known.kind_of(object_type)
     names = known.wanted(kind, privileges)
     to = Connection(user, host, port, maintenance_db, password, runas)
@@ -174,7 +183,10 @@ def _all(ctx: Context, to: Connection, kind: str) -> list[str]:
 
 
 def _held(ctx: Context, to: Connection, kind: str, role: str, name: str, schema: str) -> dict[str, dict[str, bool]]:
-    """Object as statements have it -> privileges that the role has on it -> whether it may give them on. Raises CommandError."""
+    """Map each object to the role's privileges on it, and each privilege to whether the role may grant it.
+
+    Objects are named as in statements. Raises CommandError where no such object exists.
+    """
     found: dict[str, dict[str, bool]] = {}
     for row in client.rows(ctx, to, known.held_query(kind, name, schema, defaults=True)):
         own = found.setdefault(row["target"], {})

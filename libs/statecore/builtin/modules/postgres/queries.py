@@ -1,4 +1,4 @@
-"""Queries of the caller's own, and what the server is."""
+"""Functions of ``postgres`` that run the caller's query, and return the server's version."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ def psql_query(
     runas: str | None = None,
     write: bool = False,
 ) -> list[dict[str, str]]:
-    """Runs one query of yours: rows as maps of texts, NULL as "". ``write``: it is a statement that changes and returns rows.
+    """Run one query and return its rows as maps of column to text; "" is NULL.
+
+    ``write``: the query changes data and returns rows.
 
     CLI Example:
 
         salt '*' postgres.psql_query 'select * from pg_stat_activity'
     """
-    # COPY takes what returns rows, with RETURNING too; psql writes anyway.
+    # COPY accepts every statement that returns rows, also INSERT with RETURNING, so ``write`` changes nothing here.
     return client.rows(
         ctx, Connection(user, host, port, maintenance_db, password, runas), str(query).strip().rstrip(";")
     )
@@ -41,7 +43,7 @@ def version(
     password: str | None = None,
     runas: str | None = None,
 ) -> str:
-    """The server's version."""
+    """Return the server's version."""
     to = Connection(user, host, port, maintenance_db, password, runas)
     return client.rows(ctx, to, "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'server_version'")[0][
         "setting"

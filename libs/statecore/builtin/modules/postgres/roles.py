@@ -1,4 +1,4 @@
-"""Roles: users, which may log in, and groups. Passwords are hashed here: the server sees what it keeps."""
+"""Functions of ``postgres`` for roles: users, which may log in, and groups. Passwords are hashed before they are sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FLAGS = ("superuser", "inherits privileges", "can create roles", "can create da
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedRole:
-    """What a role is to be; None leaves it as it is."""
+    """The wanted attributes of a role. None leaves an attribute as it is."""
 
     createdb: bool | None = None
     createroles: bool | None = None
@@ -36,11 +36,11 @@ class WantedRole:
     connlimit: int | None = None
     valid_until: str | None = None
     groups: Any = None
-    #: As the server keeps it.
+    #: The password's hash, in the form in which the server stores it.
     password: str | None = None
 
     def clauses(self) -> str:
-        """The options of CREATE and ALTER ROLE. Raises InvocationError."""
+        """Return the options of CREATE ROLE and ALTER ROLE. Raise InvocationError for invalid values."""
         flags = {
             "INHERIT": self.inherit,
             "CREATEDB": self.createdb,
@@ -63,7 +63,7 @@ class WantedRole:
         return " ".join(found)
 
     def memberships(self, name: str) -> str:
-        """What makes the role a member of its groups."""
+        """Return the statements that make the role a member of its groups."""
         listed = self.groups.split(",") if isinstance(self.groups, str) else self.groups or []
         if not isinstance(listed, list):
             raise InvocationError(f"groups is a list, or names with commas between, not {self.groups!r}")
@@ -82,13 +82,13 @@ def user_list(
     runas: str | None = None,
     return_password: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Name of each role -> what it may do, its groups, when it expires; with ``return_password`` what is kept of its password.
+    """Map each role to its attributes, groups and expiry time; with ``return_password`` also to its password's hash.
 
     CLI Example:
 
         salt '*' postgres.user_list
     """
-    # Only a superuser may look at pg_authid.
+    # Only a superuser may read pg_authid.
     secret = ', (SELECT rolpassword FROM pg_authid a WHERE a.oid = r.oid) AS "password"' if return_password else ""
     query = f"{_LIST}{secret} FROM pg_roles r"
     found = client.rows(ctx, Connection(user, host, port, maintenance_db, password, runas), query)
@@ -105,7 +105,7 @@ def user_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether there is a role."""
+    """Return whether a role exists."""
     return name in user_list(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -120,7 +120,7 @@ def role_get(
     runas: str | None = None,
     return_password: bool = False,
 ) -> dict[str, Any] | None:
-    """One role as user_list tells it; None where there is none."""
+    """Return one role as ``user_list`` describes it; None where there is none."""
     return user_list(ctx, user, host, port, maintenance_db, password, runas, return_password).get(name)
 
 
@@ -145,7 +145,7 @@ def user_create(
     groups: Any = None,
     runas: str | None = None,
 ) -> bool:
-    """Makes a user; False where there is such a role. Raises CommandError."""
+    """Create a user. Return False where the role exists. Raise CommandError when the server refuses."""
     wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
@@ -182,7 +182,7 @@ def user_update(
     groups: Any = None,
     runas: str | None = None,
 ) -> bool:
-    """Changes a user; False where there is no such role. Raises CommandError."""
+    """Change a user. Return False where the role does not exist. Raise CommandError when the server refuses."""
     wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
@@ -208,7 +208,7 @@ def user_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Removes a role; False where there is none. Raises CommandError where something is still its own."""
+    """Remove a role. Return False where there is none. Raise CommandError where the role still owns objects."""
     to = Connection(user, host, port, maintenance_db, password, runas)
     if not user_exists(ctx, username, user, host, port, maintenance_db, password, runas):
         return False
@@ -235,7 +235,9 @@ def group_create(
     groups: Any = None,
     runas: str | None = None,
 ) -> bool:
-    """Makes a group; False where there is such a role. Raises CommandError."""
+    """Create a group, a role without login. Return False where the role exists. Raise CommandError when the server
+    refuses.
+    """
     wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
@@ -270,7 +272,7 @@ def group_update(
     groups: Any = None,
     runas: str | None = None,
 ) -> bool:
-    """Changes a group; False where there is no such role. Raises CommandError."""
+    """Change a group. Return False where the role does not exist. Raise CommandError when the server refuses."""
     wish = WantedRole(
         createdb=createdb,
         createroles=createroles,
@@ -296,7 +298,7 @@ def group_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Removes a group; as user_remove."""
+    """Remove a group. Return False where there is none. Raise CommandError where the group still owns objects."""
     return user_remove(ctx, groupname, user, host, port, maintenance_db, password, runas)
 
 
@@ -330,6 +332,6 @@ def _update(ctx: Context, to: Connection, name: str, wish: WantedRole) -> bool:
 def _say(ctx: Context, to: Connection, verb: str, name: str, wish: WantedRole) -> bool:
     clauses = wish.clauses()
     role = f"{verb}{' WITH ' if clauses else ''}{clauses};\n" if clauses or verb.startswith("CREATE") else ""
-    # Whole or not at all: a role that is not in its groups is not the role that was wanted.
+    # One transaction: a role without its groups must not remain after an error.
     client.say(ctx, to, f"BEGIN;\n{role}{wish.memberships(name)}COMMIT;\n", secrets=[wish.password])
     return True

@@ -1,4 +1,4 @@
-"""Schemas of a database."""
+"""Functions of ``postgres`` for the schemas of a database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def schema_list(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> dict[str, dict[str, str]]:
-    """Name -> owner and acl. ``user`` is the system user who asks.
+    """Map of schema name to owner and acl. ``user`` is the system user who runs psql.
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def schema_get(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> dict[str, str] | None:
-    """One schema; None where there is none."""
+    """Return the owner and acl of one schema; None where there is none."""
     return schema_list(ctx, dbname, user, db_user, db_password, db_host, db_port).get(name)
 
 
@@ -58,7 +58,7 @@ def schema_exists(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> bool:
-    """Whether a database has a schema."""
+    """Return whether a database has a schema."""
     return schema_get(ctx, dbname, name, user, db_user, db_password, db_host, db_port) is not None
 
 
@@ -73,7 +73,7 @@ def schema_create(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> bool:
-    """Makes a schema. Raises CommandError."""
+    """Create a schema. Return True. Raise CommandError when the server refuses."""
     whose = f" AUTHORIZATION {postgres.identifier(owner)}" if owner else ""
     to = Connection(db_user, db_host, db_port, dbname, db_password, user)
     client.say(ctx, to, f"CREATE SCHEMA {postgres.identifier(name)}{whose};\n")
@@ -90,7 +90,7 @@ def schema_remove(
     db_host: str | None = None,
     db_port: Any = None,
 ) -> bool:
-    """Removes a schema that holds nothing. Raises CommandError."""
+    """Remove an empty schema. Return True. Raise CommandError when the server refuses."""
     to = Connection(db_user, db_host, db_port, dbname, db_password, user)
     client.say(ctx, to, f"DROP SCHEMA {postgres.identifier(name)};\n")
     return True

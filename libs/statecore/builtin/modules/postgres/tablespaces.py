@@ -1,4 +1,4 @@
-"""Tablespaces: directories that databases lie in."""
+"""Functions of ``postgres`` for tablespaces: directories in which databases are stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIST = (
     ' pg_tablespace_location(t.oid) AS "Location" FROM pg_tablespace t JOIN pg_roles r ON r.oid = t.spcowner'
 )
 
-#: Parameters are plain words, their values numbers.
+#: Names of tablespace options are plain words; their values are numbers.
 _OPTION = re.compile(r"[a-z_]+")
 
 
@@ -30,7 +30,7 @@ def tablespace_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Name -> Owner, ACL, Opts, Location.
+    """Map of tablespace name to Owner, ACL, Opts and Location.
 
     CLI Example:
 
@@ -50,7 +50,7 @@ def tablespace_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Whether there is a tablespace."""
+    """Return whether a tablespace exists."""
     return name in tablespace_list(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -67,7 +67,8 @@ def tablespace_create(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Makes a tablespace in a directory that the server's user owns and that holds nothing. Raises CommandError.
+    """Create a tablespace in an empty directory that the server's user owns. Return True. Raise CommandError when
+    refused.
 
     CLI Example:
 
@@ -94,7 +95,9 @@ def tablespace_alter(
     reset_option: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Changes owner, options and at last the name of a tablespace, all or nothing. Raises CommandError.
+    """Change the owner, the options and last the name of a tablespace, all or nothing. Return True.
+
+    Raises CommandError when the server refuses.
 
     CLI Example:
 
@@ -123,7 +126,7 @@ def tablespace_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Removes a tablespace that holds nothing. Raises CommandError."""
+    """Remove an empty tablespace. Return True. Raise CommandError when the server refuses."""
     to = Connection(user, host, port, maintenance_db, password, runas)
     client.say(ctx, to, f"DROP TABLESPACE {postgres.identifier(name)};\n")
     return True
