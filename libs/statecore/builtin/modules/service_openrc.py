@@ -1,7 +1,8 @@
-"""Services by OpenRC (Salt's ``service`` module of Gentoo and Alpine): its scripts, its run levels.
+"""Services by OpenRC (Salt's ``service`` module on Gentoo and Alpine): its scripts and run levels.
 
-A service is in a run level by a link in ``/etc/runlevels/LEVEL``, which is read and made here; its programs are needed only to
-start and stop. Where OpenRC does not run (an image, a container) nothing can be started.
+A service is in a run level by a link in ``/etc/runlevels/LEVEL``. These links are read and written directly;
+OpenRC's programs are only needed to start and stop services. Where OpenRC does not run (an image, a container)
+nothing can be started.
 """
 
 from __future__ import annotations
@@ -24,32 +25,32 @@ ALIASES = {"available": "available_", "reload": "reload_"}
 
 _SCRIPTS, _LEVELS = "/etc/init.d", "/etc/runlevels"
 
-#: The run level of a service that is enabled without naming one.
+#: Run level of a service that is enabled without a run level.
 _DEFAULT = "default"
 
-#: Is there for as long as OpenRC runs.
+#: File that exists while OpenRC runs.
 _RUNNING = "/run/openrc/softlevel"
 
-#: First lines of its scripts, the older one too.
+#: Interpreters in the first line of OpenRC's scripts: the current one, the older one.
 _INTERPRETERS = ("openrc-run", "runscript")
 
 _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has OpenRC and no systemd that runs."""
+    """Return None on a host with OpenRC where systemd does not run, else the reason why not."""
     if ctx.host.path("/run/systemd/system").is_dir():
         return "systemd runs on the host"
     return None if ctx.host.path(_LEVELS).is_dir() else f"the host has no {_LEVELS}: OpenRC is not installed"
 
 
 def offline(ctx: Context) -> bool:
-    """Whether OpenRC does not run, so that nothing can be started."""
+    """Return whether OpenRC does not run on a mounted host, so that nothing can be started."""
     return ctx.host.mounted and not ctx.host.path(_RUNNING).exists()
 
 
 def start(ctx: Context, name: str) -> bool:
-    """Starts a service; True when its script says that it did. Raises CommandError where OpenRC does not run.
+    """Start a service. Return whether its script succeeded. Raise CommandError where OpenRC does not run.
 
     CLI Example:
 
@@ -59,22 +60,22 @@ def start(ctx: Context, name: str) -> bool:
 
 
 def stop(ctx: Context, name: str) -> bool:
-    """Stops a service."""
+    """Stop a service. Return whether its script succeeded."""
     return _do(ctx, name, "stop")
 
 
 def restart(ctx: Context, name: str) -> bool:
-    """Stops and starts a service."""
+    """Stop and start a service. Return whether its script succeeded."""
     return _do(ctx, name, "restart")
 
 
 def reload_(ctx: Context, name: str) -> bool:
-    """Has a service read its configuration again."""
+    """Make a service read its configuration again. Return whether its script succeeded."""
     return _do(ctx, name, "reload")
 
 
 def zap(ctx: Context, name: str) -> bool:
-    """Has OpenRC forget what it believes of a service, which is left as it is.
+    """Reset OpenRC's record of a service to "stopped". The service itself is not changed.
 
     CLI Example:
 
@@ -84,8 +85,10 @@ def zap(ctx: Context, name: str) -> bool:
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """Whether a service runs; ``sig``: whether a process has this text in its command line. For a glob a map of all that
-    match."""
+    """Return whether a service runs. A glob gives a map of all matching services.
+
+    ``sig``: return whether a process has this text in its command line.
+    """
     if sig:
         return bool(ctx.call("status.pid", sig))
     names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
@@ -94,17 +97,17 @@ def status(ctx: Context, name: str, sig: str | None = None) -> Any:
 
 
 def available_(ctx: Context, name: str) -> bool:
-    """Whether the host has a service of this name."""
+    """Return whether the host has a service of this name."""
     return name in get_all(ctx)
 
 
 def missing(ctx: Context, name: str) -> bool:
-    """Whether the host has no service of this name."""
+    """Return whether the host has no service of this name."""
     return not available_(ctx, name)
 
 
 def get_all(ctx: Context) -> list[str]:
-    """All services."""
+    """Return the names of all services."""
     place = ctx.host.path(_SCRIPTS)
     if not place.is_dir():
         return []
@@ -121,7 +124,7 @@ def get_all(ctx: Context) -> list[str]:
 
 
 def get_enabled(ctx: Context) -> dict[str, list[str]]:
-    """Service -> the run levels that it is in.
+    """Map each enabled service to its run levels.
 
     CLI Example:
 
@@ -131,19 +134,22 @@ def get_enabled(ctx: Context) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {}
     for level in sorted(path for path in top.iterdir() if path.is_dir() and not path.is_symlink()):
         for link in sorted(level.iterdir()):
-            # A run level may be stacked upon another: a link to a directory.
+            # A link to a directory is another run level that this one includes.
             if not ctx.host.path(f"{_LEVELS}/{level.name}/{link.name}").is_dir():
                 rows.setdefault(link.name, []).append(level.name)
     return rows
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Services that are in no run level."""
+    """Return the services that are in no run level."""
     return sorted(set(get_all(ctx)) - set(get_enabled(ctx)))
 
 
 def enable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
-    """Puts a service into run levels, and out of others where these are named. Raises CommandError for what is not there.
+    """Add a service to run levels. Return True.
+
+    With ``runlevels`` it is also removed from all other run levels. Raises CommandError for an unknown service or
+    run level.
 
     CLI Example:
 
@@ -164,7 +170,7 @@ def enable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> boo
 
 
 def disable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
-    """Takes a service out of run levels: those that are named, or all."""
+    """Remove a service from the named run levels, or from all. Return True."""
     wanted = _levels(runlevels)
     for level in get_enabled(ctx).get(name, []):
         if not wanted or level in wanted:
@@ -173,13 +179,13 @@ def disable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bo
 
 
 def enabled(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
-    """Whether a service is in a run level; in exactly these, where any are named."""
+    """Return whether a service is in a run level; with ``runlevels``, whether it is in exactly these."""
     now = get_enabled(ctx).get(name, [])
     return sorted(_levels(runlevels)) == now if runlevels is not None else bool(now)
 
 
 def disabled(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
-    """Whether a service is there and in no run level."""
+    """Return whether a service exists and is in no run level."""
     return available_(ctx, name) and not enabled(ctx, name, runlevels)
 
 

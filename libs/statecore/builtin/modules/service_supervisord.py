@@ -1,6 +1,8 @@
-"""Services by supervisord (``service`` where it is chosen: ``providers: {service: supervisord}``, or a state's ``provider``).
+"""Services by supervisord (``service`` where it is selected: ``providers: {service: supervisord}``, or a state's
+``provider``).
 
-A service is a program of supervisord. What is started with it is what its configuration says, which files make.
+A service is a program of supervisord. Whether it starts with supervisord is set in supervisord's configuration
+files.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """None where it was chosen and the host has supervisorctl."""
+    """Return None where supervisord is the selected provider and the host has supervisorctl, else the reason why not."""
     chosen = ctx.opts.get("providers")
     if not isinstance(chosen, dict) or chosen.get("service") not in ("supervisord", "service_supervisord"):
         return "supervisord serves services only where it is chosen as their provider"
@@ -30,23 +32,25 @@ def available(ctx: Context) -> str | None:
 
 
 def start(ctx: Context, name: str) -> bool:
-    """Starts a program. Raises CommandError with supervisord's reason."""
+    """Start a program. Return True. Raise CommandError with supervisord's message."""
     return _do(ctx, "start", name)
 
 
 def stop(ctx: Context, name: str) -> bool:
-    """Stops a program."""
+    """Stop a program. Return True. Raise CommandError with supervisord's message."""
     return _do(ctx, "stop", name)
 
 
 def restart(ctx: Context, name: str) -> bool:
-    """Stops and starts a program."""
+    """Stop and start a program. Return True. Raise CommandError with supervisord's message."""
     return _do(ctx, "restart", name)
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """Whether a program runs; ``sig``: whether a process has this text in its command line. For a glob a map of all that
-    match."""
+    """Return whether a program runs. A glob gives a map of all matching programs.
+
+    ``sig``: return whether a process has this text in its command line.
+    """
     if sig:
         return bool(ctx.call("status.pid", sig))
     found = {program: entry["state"] not in _STOPPED for program, entry in ctx.call("supervisord.status").items()}
@@ -56,37 +60,37 @@ def status(ctx: Context, name: str, sig: str | None = None) -> Any:
 
 
 def available_(ctx: Context, name: str) -> bool:
-    """Whether supervisord knows a program of this name."""
+    """Return whether supervisord has a program of this name."""
     return name in get_all(ctx)
 
 
 def missing(ctx: Context, name: str) -> bool:
-    """Whether supervisord knows no program of this name."""
+    """Return whether supervisord has no program of this name."""
     return not available_(ctx, name)
 
 
 def get_all(ctx: Context) -> list[str]:
-    """All programs."""
+    """Return the names of all programs."""
     return sorted(ctx.call("supervisord.status"))
 
 
 def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a program is started with supervisord, as its configuration says."""
+    """Return whether a program starts with supervisord (``autostart``)."""
     return ctx.call("supervisord.options", name.rpartition(":")[2]).get("autostart", True) is True
 
 
 def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a program is not started with supervisord."""
+    """Return whether a program does not start with supervisord."""
     return not enabled(ctx, name)
 
 
 def enable(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Raises CommandError: the configuration says what is started."""
+    """Raise CommandError: ``autostart`` must be set in supervisord's configuration."""
     raise CommandError(f"write autostart=true into supervisord's configuration of {name}")
 
 
 def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Raises CommandError: the configuration says what is started."""
+    """Raise CommandError: ``autostart`` must be set in supervisord's configuration."""
     raise CommandError(f"write autostart=false into supervisord's configuration of {name}")
 
 

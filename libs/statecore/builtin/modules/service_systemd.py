@@ -1,4 +1,4 @@
-"""Services by systemd (Salt's ``service`` module), where systemd really runs for the managed host."""
+"""Services by systemd (Salt's ``service`` module), on a host whose running init is systemd."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ ALIASES = {"available": "available_", "reload": "reload_"}
 
 _ENVIRONMENT = {
     "LC_ALL": "C",
-    # In the chroot of a mounted host systemctl would do nothing, and say that all went well.
+    # Without it systemctl does nothing in a mounted host's chroot, and reports success.
     "SYSTEMD_IGNORE_CHROOT": "1",
 }
 
-#: From this code on ``systemctl status`` says that there is no such unit.
+#: Exit codes of ``systemctl status`` from this one on mean that the unit does not exist.
 _NO_UNIT = 4
 
-#: Seconds between two questions whether a unit is active.
+#: Seconds between two checks whether a unit is active.
 _PAUSE = 0.1
 
-#: What ``systemctl show`` says a unit is started by.
+#: The program in the property ExecStart of ``systemctl show``.
 _PROGRAM = re.compile(r"\{ path=(\S+)")
 
 _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """None where systemd is the host's running init."""
+    """Return None on a host whose running init is systemd, else the reason why not."""
     if not ctx.host.path("/run/systemd/system").is_dir():
         return "systemd does not run on the host"
     return None if ctx.host.which("systemctl") else "the host has no systemctl"
 
 
 def start(ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False) -> bool:
-    """Starts a unit. Raises CommandError with systemd's reason.
+    """Start a unit. Return True. Raise CommandError with systemd's message.
 
     CLI Example:
 
@@ -54,7 +54,7 @@ def start(ctx: Context, name: str, no_block: bool = False, unmask: bool = False,
 
 
 def stop(ctx: Context, name: str, no_block: bool | None = None) -> bool:
-    """Stops a unit; False when systemd could not."""
+    """Stop a unit. Return False when systemctl failed."""
     _reload_if_changed(ctx, name)
     return _systemctl(ctx, *_blocking(ctx, name, no_block), "stop", full_name(name)).retcode == 0
 
@@ -62,27 +62,29 @@ def stop(ctx: Context, name: str, no_block: bool | None = None) -> bool:
 def restart(
     ctx: Context, name: str, no_block: bool | None = None, unmask: bool = False, unmask_runtime: bool = False
 ) -> bool:
-    """Stops and starts a unit. Raises CommandError with systemd's reason."""
+    """Stop and start a unit. Return True. Raise CommandError with systemd's message."""
     return _act(ctx, "restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def reload_(
     ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False
 ) -> bool:
-    """Has a unit read its configuration again. Raises CommandError with systemd's reason."""
+    """Make a unit read its configuration again. Return True. Raise CommandError with systemd's message."""
     return _act(ctx, "reload", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def force_reload(
     ctx: Context, name: str, no_block: bool = True, unmask: bool = False, unmask_runtime: bool = False
 ) -> bool:
-    """Has a unit read its configuration again, by a restart if it must be."""
+    """Make a unit read its configuration again, by a restart where it cannot reload. Return True. Raise CommandError."""
     return _act(ctx, "reload-or-restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> Any:
-    """Whether a unit is active, or is within ``wait`` seconds where it is about to be; for a glob a map of all that match.
-    ``sig`` is for other inits."""
+    """Return whether a unit is active. A glob gives a map of all matching units.
+
+    Waits up to ``wait`` seconds for a unit that is "activating". ``sig`` is ignored: it is for other init systems.
+    """
     names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
     deadline = time.monotonic() + float(wait or 0)
     found = {each: _is_active(ctx, each, deadline) for each in names}
@@ -90,18 +92,18 @@ def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> 
 
 
 def available_(ctx: Context, name: str) -> bool:
-    """Whether systemd knows a unit of this name."""
+    """Return whether systemd has a unit of this name."""
     _reload_if_changed(ctx, name)
     return _known(ctx, name)
 
 
 def missing(ctx: Context, name: str) -> bool:
-    """Whether systemd knows no unit of this name."""
+    """Return whether systemd has no unit of this name."""
     return not available_(ctx, name)
 
 
 def get_all(ctx: Context) -> list[str]:
-    """All units that have files, and init scripts; services by their plain names."""
+    """Return the names of all units with files, and of init scripts; services without ``.service``."""
     found = {_plain(name) for name in systemd_units.names(ctx.host)}
     scripts = ctx.host.path("/etc/init.d")
     if scripts.is_dir():
@@ -110,42 +112,42 @@ def get_all(ctx: Context) -> list[str]:
 
 
 def get_running(ctx: Context) -> list[str]:
-    """Units that run now."""
+    """Return the names of the running units."""
     rows = (line.split() for line in _systemctl(ctx, "--full", "--no-legend", "--plain").stdout.splitlines())
     units = {row[0] for row in rows if len(row) > 3 and row[3] == "running"}
     return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in TYPES)
 
 
 def get_enabled(ctx: Context) -> list[str]:
-    """Units that are started at boot."""
+    """Return the names of the units that start at boot."""
     return _in_state(ctx, "enabled")
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Units that could be started at boot and are not."""
+    """Return the names of the units that could start at boot and do not."""
     return _in_state(ctx, "disabled")
 
 
 def get_static(ctx: Context) -> list[str]:
-    """Units that can only be started by others."""
+    """Return the names of the units that only other units start."""
     return _in_state(ctx, "static")
 
 
 def enable(
     ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False, **kwargs: Any
 ) -> bool:
-    """Has a unit started at boot. Raises CommandError with systemd's reason."""
+    """Enable a unit: it starts at boot. Return True. Raise CommandError with systemd's message."""
     return _act(ctx, "enable", name, no_block=False, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Has a unit not started at boot; False when systemd could not."""
+    """Disable a unit: it does not start at boot. Return False when systemctl failed."""
     _reload_if_changed(ctx, name)
     return _systemctl(ctx, "disable", full_name(name)).retcode == 0
 
 
 def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a unit is started at boot, or by what is."""
+    """Return whether a unit starts at boot, by itself or started by another unit."""
     result = _systemctl(ctx, "is-enabled", full_name(name))
     if result.retcode == 0 and result.stdout.strip() == "alias":
         target = _systemctl(ctx, "show", full_name(name), "--property=Id", "--value").stdout.strip()
@@ -154,34 +156,34 @@ def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
 
 
 def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a unit is not started at boot."""
+    """Return whether a unit does not start at boot."""
     return not enabled(ctx, name)
 
 
 def masked(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Whether a unit is kept from being started at all; ``runtime``: until the next boot."""
+    """Return whether a unit is masked, so that it cannot be started; ``runtime``: masked until the next boot."""
     link = ctx.host.path(f"{'/run' if runtime else '/etc'}/systemd/system/{full_name(name)}", follow=False)
     return link.is_symlink() and str(link.readlink()) == "/dev/null"
 
 
 def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Keeps a unit from being started."""
+    """Mask a unit, so that it cannot be started. Return True."""
     return _masking(ctx, "mask", name, runtime=runtime)
 
 
 def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Ends a mask."""
+    """Unmask a unit. Return True."""
     return _masking(ctx, "unmask", name, runtime=runtime) if masked(ctx, name, runtime) else True
 
 
 def show(ctx: Context, name: str) -> dict[str, str]:
-    """A unit's properties, as systemd writes them."""
+    """Return a unit's properties, as systemd prints them."""
     lines = _systemctl(ctx, "show", full_name(name)).stdout.splitlines()
     return {key: value for key, _, value in (line.partition("=") for line in lines) if key}
 
 
 def execs(ctx: Context) -> dict[str, str]:
-    """Service -> the program that it is started by, of those that have one.
+    """Map each service to the program that starts it. Services without a program are left out.
 
     CLI Example:
 
@@ -190,7 +192,7 @@ def execs(ctx: Context) -> dict[str, str]:
     units = [
         full_name(name) for name in get_all(ctx) if full_name(name).endswith(".service") and "@." not in full_name(name)
     ]
-    # One program for all of them: hundreds would take a minute.
+    # One systemctl call for all units: one call for each takes a minute on large hosts.
     told = _systemctl(ctx, "show", *units, "--property=Id,ExecStart").stdout if units else ""
     found = {}
     for block in told.split("\n\n"):
@@ -209,7 +211,8 @@ def firstboot(
     hostname: str | None = None,
     machine_id: str | None = None,
 ) -> bool:
-    """Sets what a host that was never booted is asked for, as far as it is not set yet, by systemd-firstboot. Raises CommandError.
+    """Set the first-boot settings that are not set yet, by systemd-firstboot. Return True. Raise CommandError when it
+    fails.
 
     CLI Example:
 
@@ -233,7 +236,7 @@ def firstboot(
 
 
 def systemctl_reload(ctx: Context) -> bool:
-    """Has systemd read the unit files again."""
+    """Make systemd read the unit files again. Return True. Raise CommandError when that fails."""
     result = _systemctl(ctx, "--system", "daemon-reload")
     if result.retcode:
         raise CommandError(f"Problem performing systemctl daemon-reload: {result.stderr.strip()}")
@@ -274,7 +277,10 @@ def _act(ctx: Context, verb: str, name: str, *, no_block: bool | None, unmask: b
 
 
 def _blocking(ctx: Context, name: str, no_block: bool | None) -> Sequence[str]:
-    """A job that waits for the minion's own unit to stop would be waiting for itself."""
+    """Return ["--no-block"] where systemctl must not wait.
+
+    By default that is for the minion's own unit: a job that waits for the minion to stop would wait for itself.
+    """
     own = _plain(full_name(name)) in ("salt-minion", str(ctx.opts.get("service_name", "saltern-minion")))
     return ["--no-block"] if (own if no_block is None else no_block) else []
 
@@ -291,7 +297,7 @@ def _known(ctx: Context, name: str) -> bool:
 
 
 def _reload_if_changed(ctx: Context, name: str) -> None:
-    """Unit files that are new, or were changed, are read by systemd only when it is told."""
+    """Make systemd read the unit files again when a unit's file is new or changed."""
     result = _systemctl(ctx, "show", full_name(name), "--property=NeedDaemonReload,LoadState")
     lines = result.stdout.splitlines()
     unread = "LoadState=not-found" in lines and ctx.host.path(f"/etc/systemd/system/{full_name(name)}").is_file()

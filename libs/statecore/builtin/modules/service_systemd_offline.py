@@ -1,6 +1,7 @@
-"""Services of a mounted host whose systemd does not run, as of an image that is being made (Salt's ``service`` module there).
+"""Services of a mounted host with systemd that does not run, such as an image (Salt's ``service`` module there).
 
-What is started at boot is a matter of links, which are made as systemctl makes them; nothing can be started or stopped.
+Units are enabled and disabled by links, which are created as systemctl creates them. Nothing can be started or
+stopped.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """None on a mounted host that has systemd, which does not run."""
+    """Return None on a mounted host with systemd that does not run, else the reason why not."""
     if not ctx.host.mounted:
         return "the host is this machine"
     if ctx.host.path("/run/systemd/system").is_dir():
@@ -34,68 +35,70 @@ def available(ctx: Context) -> str | None:
 
 
 def offline(ctx: Context) -> bool:
-    """Whether there is no init that could start anything: always, here."""
+    """Return True: on such a host no init can start anything."""
     return True
 
 
 def start(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Nothing can be started. Raises CommandError that says so; so do stop, restart and reload."""
+    """Raise CommandError: on a mounted host nothing can be started."""
     _not_running(ctx, name)
 
 
 def stop(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """As start."""
+    """Raise CommandError: on a mounted host nothing can be stopped."""
     _not_running(ctx, name)
 
 
 def restart(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """As start."""
+    """Raise CommandError: on a mounted host nothing can be restarted."""
     _not_running(ctx, name)
 
 
 def reload_(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """As start."""
+    """Raise CommandError: on a mounted host nothing can be reloaded."""
     _not_running(ctx, name)
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """False: nothing runs; for a glob a map of all that match."""
+    """Return False, because nothing runs. A glob gives a map of all matching units."""
     return dict.fromkeys(fnmatch.filter(get_all(ctx), name), False) if _SIGNS.search(name) else False
 
 
 def available_(ctx: Context, name: str) -> bool:
-    """Whether the host has a unit of this name, masked or not."""
+    """Return whether the host has a unit of this name, masked or not."""
     full = systemd_units.full_name(name)
     return systemd_units.find(ctx.host, full) is not None or masked(ctx, name)
 
 
 def missing(ctx: Context, name: str) -> bool:
-    """Whether the host has no unit of this name."""
+    """Return whether the host has no unit of this name."""
     return not available_(ctx, name)
 
 
 def get_all(ctx: Context) -> list[str]:
-    """All units that have files; services by their plain names."""
+    """Return the names of all units with files; services without ``.service``."""
     return sorted(name.removesuffix(".service") for name in systemd_units.names(ctx.host))
 
 
 def get_enabled(ctx: Context) -> list[str]:
-    """Units that are started at boot by links of their own."""
+    """Return the names of the units that start at boot by links of their own."""
     return [name for name, unit in _own(ctx) if unit.install and _links(ctx, unit)]
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Units that could be started at boot and are not."""
+    """Return the names of the units that could start at boot and do not."""
     return [name for name, unit in _own(ctx) if unit.install and not _links(ctx, unit)]
 
 
 def get_static(ctx: Context) -> list[str]:
-    """Units that can only be started by others."""
+    """Return the names of the units that only other units start."""
     return [name for name, unit in _own(ctx) if not unit.install]
 
 
 def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False, **kwargs: Any) -> bool:
-    """Has a unit started at boot, and what its ``Also=`` names. Raises CommandError for one that cannot be.
+    """Enable a unit, and the units in its ``Also=``: they start at boot. Return True.
+
+    Raises CommandError for a unit that cannot be enabled.
 
     CLI Example:
 
@@ -123,7 +126,7 @@ def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool =
 
 
 def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Has a unit not started at boot, nor what its ``Also=`` names."""
+    """Disable a unit, and the units in its ``Also=``. Return False where there is no such unit."""
     waiting, seen = [systemd_units.full_name(name)], set()
     while waiting:
         full = waiting.pop()
@@ -138,25 +141,29 @@ def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
 
 
 def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a unit is started at boot, or by what is."""
+    """Return whether a unit starts at boot, by itself or started by another unit."""
     unit = _unit(ctx, name)
     return unit is not None and not masked(ctx, name) and (not unit.install or bool(_links(ctx, unit)))
 
 
 def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a unit is not started at boot."""
+    """Return whether a unit does not start at boot."""
     return not enabled(ctx, name)
 
 
 def masked(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Whether a unit is kept from being started at all; ``runtime``: until the next boot, which a host that does not run
-    knows nothing of."""
+    """Return whether a unit is masked, so that it cannot be started. ``runtime``: by a link below /run, until the next
+    boot.
+    """
     link = ctx.host.path(_mask(name, runtime), follow=False)
     return link.is_symlink() and str(link.readlink()) == NOTHING
 
 
 def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Keeps a unit from being started. Raises CommandError where a file of the administrator's is in the way."""
+    """Mask a unit, so that it cannot be started. Return True.
+
+    Raises CommandError where a file of the administrator has the link's name, and for ``runtime``.
+    """
     if runtime:
         _not_running(ctx, name)
     link = ctx.host.path(_mask(name, runtime), follow=False)
@@ -169,7 +176,7 @@ def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
 
 
 def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Ends a mask."""
+    """Unmask a unit. Return True."""
     return _unmask(ctx, name, runtime)
 
 
@@ -187,7 +194,9 @@ def _unit(ctx: Context, name: str) -> Unit | None:
 
 
 def _own(ctx: Context) -> Iterator[tuple[str, Unit]]:
-    """Name and unit of all that have files; a link to one is another name for it."""
+    """Yield name and unit of all units with files of their own. A link to a unit file is only another name and is left
+    out.
+    """
     for name in get_all(ctx):
         unit = _unit(ctx, name)
         if unit is not None and not ctx.host.path(unit.path, follow=False).is_symlink():

@@ -1,6 +1,8 @@
-"""Services by the init scripts of the managed host (Salt's ``service`` module where no systemd runs, as in containers).
+"""Services by the init scripts of the managed host (Salt's ``service`` module where systemd does not run, as in
+containers).
 
-The scripts are called directly, by chroot in a mounted host. What they start outlives the call and holds nothing of it.
+The scripts are run directly, in a mounted host by chroot. Daemons that they start keep running after the call, and
+inherit none of its open files.
 """
 
 from __future__ import annotations
@@ -24,35 +26,35 @@ ALIASES = {"available": "available_", "reload": "reload_"}
 
 _SCRIPTS = "/etc/init.d"
 
-#: Run levels whose links mean "started at boot": S is the boot itself, Debian makes no difference between the others.
+#: Run levels whose links mean "starts at boot": S is the boot itself; Debian treats 2 to 5 alike.
 _LEVELS = ("S", "2", "3", "4", "5")
 
-#: Start link of a run level: S, two digits, the service.
+#: Name of a start link in a run level: S, two digits, the service.
 _LINK = re.compile(r"S\d{2}(.+)$")
 
-#: Files in /etc/init.d that are no services.
+#: Files in /etc/init.d that are not scripts of services.
 _NO_SERVICES = ("README", "skeleton", ".depend.boot", ".depend.start", ".depend.stop", "rc", "rcS", "functions")
 
-#: Is there where services are systemd's once the mounted host runs.
+#: Programs of systemd. A mounted host with one of them uses systemd once it runs.
 _SYSTEMD = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 
-#: Where a link of a service is made whose script names no run levels: those of Debian.
+#: Default run levels for start and kill links of a script that names none: those of Debian.
 _START, _KILL = ("2", "3", "4", "5"), ("0", "1", "6")
 
-#: Run levels, as the header of a script names them (LSB).
+#: Lines of a script's LSB header that name its run levels.
 _HEADER = {
     "start": re.compile(r"^# Default-Start:[ \t]*(.*)$", re.MULTILINE),
     "stop": re.compile(r"^# Default-Stop:[ \t]*(.*)$", re.MULTILINE),
 }
 
-#: The number of a new link, which orders services: those that depend on nothing, and nothing on them.
+#: Number of a new link, which orders services: Debian's for a service without dependencies.
 _NUMBER = "20"
 
 _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host has init scripts and no systemd that runs."""
+    """Return None on a host with init scripts where neither systemd nor OpenRC is the init, else the reason why not."""
     if ctx.host.path("/run/systemd/system").is_dir():
         return "systemd runs on the host"
     if ctx.host.path("/etc/runlevels").is_dir():
@@ -63,7 +65,7 @@ def available(ctx: Context) -> str | None:
 
 
 def start(ctx: Context, name: str) -> bool:
-    """Starts a service; True when its script says that it did.
+    """Start a service. Return whether its script succeeded.
 
     CLI Example:
 
@@ -73,28 +75,32 @@ def start(ctx: Context, name: str) -> bool:
 
 
 def stop(ctx: Context, name: str) -> bool:
-    """Stops a service."""
+    """Stop a service. Return whether its script succeeded."""
     return _do(ctx, name, "stop")
 
 
 def restart(ctx: Context, name: str) -> bool:
-    """Stops and starts a service."""
+    """Stop and start a service. Return whether its script succeeded."""
     return _do(ctx, name, "restart")
 
 
 def reload_(ctx: Context, name: str) -> bool:
-    """Has a service read its configuration again."""
+    """Make a service read its configuration again. Return whether its script succeeded."""
     return _do(ctx, name, "reload")
 
 
 def force_reload(ctx: Context, name: str) -> bool:
-    """Has a service read its configuration again, by a restart if it must be."""
+    """Make a service read its configuration again, by a restart where it cannot reload. Return whether its script
+    succeeded.
+    """
     return _do(ctx, name, "force-reload")
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """Whether a service runs, by its script's own word; ``sig``: whether a process has this text in its command line.
-    For a glob a map of all that match."""
+    """Return whether a service runs, by the exit code of its script. A glob gives a map of all matching services.
+
+    ``sig``: return whether a process has this text in its command line.
+    """
     if sig:
         return _process(ctx, sig)
     names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
@@ -103,50 +109,50 @@ def status(ctx: Context, name: str, sig: str | None = None) -> Any:
 
 
 def available_(ctx: Context, name: str) -> bool:
-    """Whether the host has a service of this name."""
+    """Return whether the host has a service of this name."""
     return name in get_all(ctx)
 
 
 def missing(ctx: Context, name: str) -> bool:
-    """Whether the host has no service of this name."""
+    """Return whether the host has no service of this name."""
     return not available_(ctx, name)
 
 
 def get_all(ctx: Context) -> list[str]:
-    """All services."""
+    """Return the names of all services."""
     return sorted({name for name in _names(ctx, _SCRIPTS) if name not in _NO_SERVICES} | set(get_enabled(ctx)))
 
 
 def get_enabled(ctx: Context) -> list[str]:
-    """Services that are started at boot."""
+    """Return the names of the services that start at boot."""
     links = (_LINK.match(name) for level in _LEVELS for name in _names(ctx, f"/etc/rc{level}.d"))
     return sorted({link[1] for link in links if link})
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Services that are not started at boot."""
+    """Return the names of the services that do not start at boot."""
     return sorted(set(get_all(ctx)) - set(get_enabled(ctx)))
 
 
 def enable(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Has a service started at boot. Raises CommandError when that could not be recorded."""
-    # Links are made where there are none yet; those that say "off" are turned.
+    """Enable a service: it starts at boot. Return True. Raise CommandError when the links cannot be changed."""
+    # "defaults" creates missing links; "enable" turns kill links into start links.
     _update_rc(ctx, name, "defaults")
     return _update_rc(ctx, name, "enable")
 
 
 def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Has a service not started at boot."""
+    """Disable a service: it does not start at boot. Return True."""
     return _update_rc(ctx, name, "disable")
 
 
 def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a service is started at boot."""
+    """Return whether a service starts at boot."""
     return name in get_enabled(ctx)
 
 
 def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Whether a service is there and not started at boot."""
+    """Return whether a service exists and does not start at boot."""
     return name in get_disabled(ctx)
 
 
@@ -168,7 +174,7 @@ def _call(ctx: Context, name: str, action: str) -> bool:
 
 
 def _update_rc(ctx: Context, name: str, verb: str) -> bool:
-    """``defaults``, ``enable`` or ``disable``: by the host's own program, by hand where it has none."""
+    """Run ``update-rc.d`` with defaults, enable or disable; on a host without it change the links directly."""
     if ctx.host.which("update-rc.d") is None:
         return verb == "defaults" or _turn(ctx, name, on=verb == "enable")
     result = ctx.host.run(["update-rc.d", name, verb], env={"LC_ALL": "C"})
@@ -180,8 +186,10 @@ def _update_rc(ctx: Context, name: str, verb: str) -> bool:
 
 
 def _turn(ctx: Context, name: str, *, on: bool) -> bool:
-    """Makes the links of a service in its run levels, S to start it and K to kill it; the number of an old one stays. Raises
-    CommandError for what has no script."""
+    """Create the links of a service in its run levels: S starts it, K stops it. Return True.
+
+    An existing link keeps its number. Raises CommandError for a service without a script.
+    """
     script = ctx.host.path(f"{_SCRIPTS}/{name}")
     if not script.is_file():
         raise CommandError(f"The named service {name} is not available: the host has no {_SCRIPTS}/{name}")
@@ -207,6 +215,6 @@ def _names(ctx: Context, directory: str) -> list[str]:
 
 
 def _process(ctx: Context, sig: str) -> bool:
-    """Whether a process of the host has the text in its command line; this one, and who called it, do not count."""
+    """Return whether a process of the host has the text in its command line. This process and its parent do not count."""
     own = {os.getpid(), os.getppid()}
     return any(sig in " ".join(each.words) for each in processes.all_of(ctx.host) if each.pid not in own)

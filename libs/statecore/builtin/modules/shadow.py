@@ -1,5 +1,8 @@
-"""Passwords of the managed host's users and how they age (Salt's ``shadow`` module): read from its /etc/shadow, changed by
-its own programs. Passwords are given as hashes, and never stand in the arguments of a program."""
+"""Passwords of the managed host's users and their expiry (Salt's ``shadow`` module).
+
+They are read from /etc/shadow and changed by the host's own programs. Passwords are given as hashes, and are never
+an argument of a program.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,31 @@ from statecore.system.hostfiles import password_hashes, plain_text
 
 _FILE = "/etc/shadow"
 
-#: Fields of the file behind the name and the password: days, "" when not set.
+#: Fields of /etc/shadow after name and password: days, "" when not set.
 _DAYS = ("lstchg", "min", "max", "warn", "inact", "expire")
 
-#: Field -> option of chage.
+#: Field of /etc/shadow -> option of chage.
 _OPTIONS = {"lstchg": "-d", "min": "-m", "max": "-M", "warn": "-W", "inact": "-I", "expire": "-E"}
 
-#: What a field holds that is not set, as the system's own reader tells it.
+#: Value of a field that is not set, as in getspnam(3).
 _UNSET = -1
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host can change its passwords."""
+    """Return None on a host with the programs that change passwords, else the reason why not."""
     missing = [program for program in ("chpasswd", "passwd", "chage") if ctx.host.which(program) is None]
     return f"the host has no {', '.join(missing)}" if missing else None
 
 
 def default_hash(ctx: Context) -> str:
-    """What stands for the password of a user that never had one."""
+    """Return the password field of a user who never had a password: "!"."""
     return "!"
 
 
 def info(ctx: Context, name: str) -> dict[str, Any]:
-    """name, passwd (the hash), lstchg, min, max, warn, inact and expire (days, -1: not set); "" for all of an unknown user.
+    """Return name, passwd (the hash), lstchg, min, max, warn, inact and expire of a user.
+
+    The last six are days; -1 is not set. All values are "" for an unknown user.
 
     CLI Example:
 
@@ -55,7 +60,7 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
 
 
 def list_users(ctx: Context) -> list[str]:
-    """Names of those that the shadow file tells of, sorted.
+    """Return the names of all users in /etc/shadow, sorted.
 
     CLI Example:
 
@@ -69,8 +74,9 @@ def list_users(ctx: Context) -> list[str]:
 def gen_password(
     ctx: Context, password: str, crypt_salt: str | None = None, algorithm: str = "sha512", rounds: int | None = None
 ) -> str:
-    """The hash of a password, with a salt of its own where none is named. Raises InvocationError for an algorithm other than
-    sha256 and sha512.
+    """Return the hash of a password. ``crypt_salt`` defaults to a random salt.
+
+    Raises InvocationError for another algorithm than sha256 and sha512.
 
     CLI Example:
 
@@ -83,7 +89,7 @@ def gen_password(
 
 
 def set_password(ctx: Context, name: str, password: str) -> bool:
-    """Sets a password, given as its hash."""
+    """Set a user's password, given as its hash. Return whether it is set."""
     if ":" in str(password) or "\n" in str(password):
         raise CommandError("a password hash holds no colon and no line end")
     _do(ctx, ["chpasswd", "-e"], stdin=f"{name}:{password}\n")
@@ -91,57 +97,57 @@ def set_password(ctx: Context, name: str, password: str) -> bool:
 
 
 def del_password(ctx: Context, name: str) -> bool:
-    """Empties a password: the user may log in without one."""
+    """Remove a user's password: the user may log in without one. Return whether it is removed."""
     _do(ctx, ["passwd", "-d", str(name)])
     return bool(info(ctx, name)["passwd"] == "")
 
 
 def lock_password(ctx: Context, name: str) -> bool:
-    """Makes a password one that nothing matches."""
+    """Lock a user's password: no password matches it. Return whether it is locked."""
     _do(ctx, ["passwd", "-l", str(name)])
     return str(info(ctx, name)["passwd"]).startswith("!")
 
 
 def unlock_password(ctx: Context, name: str) -> bool:
-    """Ends a lock."""
+    """Unlock a user's password. Return whether it is unlocked."""
     _do(ctx, ["passwd", "-u", str(name)])
     return not str(info(ctx, name)["passwd"]).startswith("!")
 
 
 def set_date(ctx: Context, name: str, date: Any) -> bool:
-    """Sets the day of the last change (days since 1970, or YYYY-MM-DD)."""
+    """Set the day of the last password change (days since 1970, or YYYY-MM-DD). Return whether it is set."""
     return _age(ctx, name, "lstchg", date)
 
 
 def set_mindays(ctx: Context, name: str, mindays: int) -> bool:
-    """Sets the days before a password may be changed again."""
+    """Set the number of days before a password may be changed again. Return whether it is set."""
     return _age(ctx, name, "min", mindays)
 
 
 def set_maxdays(ctx: Context, name: str, maxdays: int) -> bool:
-    """Sets the days after which a password must be changed."""
+    """Set the number of days after which a password must be changed. Return whether it is set."""
     return _age(ctx, name, "max", maxdays)
 
 
 def set_warndays(ctx: Context, name: str, warndays: int) -> bool:
-    """Sets the days of warning before a password must be changed."""
+    """Set the number of days of warning before a password must be changed. Return whether it is set."""
     return _age(ctx, name, "warn", warndays)
 
 
 def set_inactdays(ctx: Context, name: str, inactdays: int) -> bool:
-    """Sets the days that an expired password may still be changed."""
+    """Set the number of days during which an expired password may still be changed. Return whether it is set."""
     return _age(ctx, name, "inact", inactdays)
 
 
 def set_expire(ctx: Context, name: str, expire: Any) -> bool:
-    """Sets the day on which the account expires (days since 1970, or YYYY-MM-DD); -1: never."""
+    """Set the day on which the account expires (days since 1970, or YYYY-MM-DD); -1: never. Return whether it is set."""
     return _age(ctx, name, "expire", expire)
 
 
 def _age(ctx: Context, name: str, field: str, value: Any) -> bool:
     if info(ctx, name)[field] != value:
         _do(ctx, ["chage", _OPTIONS[field], str(value), str(name)])
-    # A date in words is not what the file holds; the program took it.
+    # The file holds days, so a date such as 2030-01-01 cannot be compared; chage accepted it.
     return not isinstance(value, int) or bool(info(ctx, name)[field] == value)
 
 

@@ -1,4 +1,4 @@
-"""Utilities for SLS files: merging, rendering and serialising values, looking for files (Salt's ``slsutil`` module)."""
+"""Utilities for SLS files (Salt's ``slsutil`` module): merge, render and serialize values, and find files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEXT = (
     " warning."
 )
 
-#: C speed where libyaml is there.
+#: libyaml's loader where PyYAML has it, because it is faster.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -36,7 +36,7 @@ def update(
     recursive_update: bool = True,
     merge_lists: bool = False,
 ) -> Any:
-    """``upd`` merged into ``dest``, which is changed and returned. Raises InvocationError for what is no map.
+    """Merge ``upd`` into ``dest``, which is changed and returned. Raise InvocationError for values that are not maps.
 
     CLI Example:
 
@@ -53,7 +53,7 @@ def update(
 def merge(
     ctx: Context, obj_a: Any, obj_b: Any, strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
 ) -> Any:
-    """Two dicts as one, neither of which is changed: strategy recurse (smart), overwrite, aggregate, list or none.
+    """Return two dicts merged into a new one. ``strategy``: recurse (as smart), overwrite, aggregate, list or none.
 
     CLI Example:
 
@@ -68,7 +68,7 @@ def merge(
 def merge_all(
     ctx: Context, lst: list[Any], strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
 ) -> Any:
-    """All dicts of a list as one, the later ones winning.
+    """Return all dicts of a list merged into one; a later dict wins over an earlier one.
 
     CLI Example:
 
@@ -87,10 +87,12 @@ def renderer(
     default_renderer: str = "jinja|yaml",
     **kwargs: Any,
 ) -> Any:
-    """A file (``salt://`` or of the host) or a string through the renderers that its first line names, else the default
-    ones; further keyword arguments are names in the template, and so are those of the map ``context``.
+    """Render a file (``salt://`` or of the host) or a string, by the renderers in its first line, else
+    ``default_renderer``.
 
-    Raises InvocationError without exactly one of both, CommandError for a file that is not there, SlsError.
+    Further keyword arguments, and the entries of the map ``context``, are variables in the template. Raises
+    InvocationError unless exactly one of ``path`` and ``string`` is given, CommandError for a missing file, SlsError
+    for a render error.
 
     CLI Example:
 
@@ -104,7 +106,7 @@ def renderer(
     saltenv = kwargs.pop("saltenv", ctx.saltenv)
     text = string if string else _read(ctx, str(path), saltenv)
     names = {key: value for key, value in kwargs.items() if not key.startswith("__") and key != "context"}
-    # An empty file is {}, whatever it goes through.
+    # An empty file gives {} with every renderer.
     if not text.strip():
         return {}
     named = {**names, **(kwargs.get("context") or {})}
@@ -176,7 +178,8 @@ _PARSERS: Mapping[str, Callable[..., Any]] = {
 
 
 def serialize(ctx: Context, serializer: str, obj: Any, **mod_kwargs: Any) -> Any:
-    """A value as text (as bytes by "msgpack"): configparser, json, msgpack, yaml. Raises CommandError.
+    """Serialize a value as text (bytes for "msgpack"), by configparser, json, msgpack or yaml. Raise CommandError on
+    failure.
 
     CLI Example:
 
@@ -186,7 +189,7 @@ def serialize(ctx: Context, serializer: str, obj: Any, **mod_kwargs: Any) -> Any
 
 
 def deserialize(ctx: Context, serializer: str, stream_or_string: Any, **mod_kwargs: Any) -> Any:
-    """The value that a text holds: configparser, json, msgpack, toml, yaml. Raises CommandError.
+    """Parse text into a value, by configparser, json, msgpack, toml or yaml. Raise CommandError on failure.
 
     CLI Example:
 
@@ -223,7 +226,7 @@ def banner(
     text: str | None = None,
     newline: bool = False,
 ) -> str:
-    """A comment in a box that says who manages a file. Raises InvocationError when it is too narrow.
+    """Return a comment in a box for the top of a managed file. Raise InvocationError when ``width`` is too small.
 
     CLI Example:
 
@@ -252,7 +255,7 @@ def banner(
 
 
 def boolstr(ctx: Context, value: Any, true: str = "true", false: str = "false") -> str:
-    """One of two texts, by whether the value is true as Python sees it.
+    """Return the text ``true`` or ``false``, by the truth of the value in Python's sense.
 
     CLI Example:
 
@@ -265,7 +268,7 @@ def boolstr(ctx: Context, value: Any, true: str = "true", false: str = "false") 
 
 
 def file_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Whether the state tree has this file.
+    """Return whether the state tree has this file.
 
     CLI Example:
 
@@ -275,7 +278,7 @@ def file_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
 
 
 def dir_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Whether the state tree has this directory.
+    """Return whether the state tree has this directory.
 
     CLI Example:
 
@@ -285,7 +288,7 @@ def dir_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
 
 
 def path_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Whether the state tree has this file or directory.
+    """Return whether the state tree has this file or directory.
 
     CLI Example:
 
@@ -295,10 +298,10 @@ def path_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
 
 
 def findup(ctx: Context, startpath: str, filenames: Any, saltenv: str = "base") -> str:
-    """The first of these files or directories found in a directory of the state tree or above it; ``startpath`` may be a
-    file of the tree too.
+    """Return the first of these files or directories that is found in a directory of the state tree or in one above it.
 
-    Raises InvocationError for a start that is not in the tree, CommandError when nothing is found.
+    ``startpath`` is a directory or a file of the tree. Raises InvocationError for a start that is not in the tree,
+    CommandError when nothing is found.
 
     CLI Example:
 

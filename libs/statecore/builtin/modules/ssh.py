@@ -1,6 +1,6 @@
-"""SSH keys of the managed host's users and of the hosts they know (Salt's ``ssh`` module).
+"""SSH keys of the managed host's users and of their known hosts (Salt's ``ssh`` module).
 
-Files are read and written here; only asking another host for its keys takes a program, ``ssh-keyscan``.
+Files are read and written directly. Only fetching another host's keys needs a program, ``ssh-keyscan``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KNOWN_TO_ALL = "/etc/ssh/ssh_known_hosts"
 _HOST_KEY = re.compile(r"ssh_host_(?P<type>.+)_key(?P<pub>(?P<cert>-cert)?\.pub)?")
 _KEY_NAMES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 
-#: Times that a host is asked for its keys before it counts as silent.
+#: Number of attempts to fetch a host's keys.
 _ATTEMPTS = 5
 
 # --------------------------------------------------------------------------------------------------------------- authorized keys
@@ -31,7 +31,9 @@ _ATTEMPTS = 5
 def auth_keys(
     ctx: Context, user: Any = None, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
 ) -> dict[str, Any]:
-    """key -> enc, comment, options, fingerprint of a user; of several users (a list, none for all) the same by user.
+    """Map each authorized key of a user to enc, comment, options and fingerprint.
+
+    With a list of users, or without a user (all users), map each user to such a map.
 
     CLI Example:
 
@@ -59,7 +61,9 @@ def check_key(
     cache_keys: Any = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """What is to be done about a key: "add", "update" or nothing ("exists"). Raises CommandError for an unknown type."""
+    """Return the change that a key needs: "add", "update", or "exists" for none. Raise CommandError for an unknown
+    type.
+    """
     wanted = ssh_keys.authorized_line(key, ssh_keys.key_type(enc), comment, options)
     has = auth_keys(ctx, user, config, fingerprint_hash_type).get(key)
     if has is None:
@@ -75,7 +79,7 @@ def check_key_file(
     saltenv: str = "base",
     fingerprint_hash_type: str | None = None,
 ) -> dict[str, str]:
-    """key -> what is to be done about it, of all keys in a file; {} when there are none."""
+    """Map each key in a file to the change that it needs: "add", "update" or "exists"; {} for a file without keys."""
     return {
         key: check_key(ctx, user, key, each["enc"], each["comment"], each["options"], config)
         for key, each in _keys_of(ctx, source, saltenv, fingerprint_hash_type).items()
@@ -93,7 +97,10 @@ def set_auth_key(
     cache_keys: Any = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """Lets a key in: "new", "replace", "no change"; "fail" (no such user, or no home), "invalid", "Invalid public key".
+    """Authorize a key for a user. Return "new", "replace" or "no change".
+
+    Returns "fail" for an unknown user or one without home, "invalid" for a key with spaces, "Invalid public key" for
+    no key.
 
     CLI Example:
 
@@ -128,7 +135,9 @@ def set_auth_key_from_file(
     fingerprint_hash_type: str | None = None,
     **kwargs: Any,
 ) -> str:
-    """The same for every key of a file."""
+    """Authorize every key of a file for a user. Return "fail", "replace", "new" or "no change", the first that any key
+    has.
+    """
     options = kwargs.get("options")
     done = [
         set_auth_key(ctx, user, key, each["enc"], each["comment"], options or each["options"], config)
@@ -140,7 +149,7 @@ def set_auth_key_from_file(
 def rm_auth_key(
     ctx: Context, user: str, key: str, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
 ) -> str:
-    """Shuts a key out: "Key removed" or "Key not present"."""
+    """Remove an authorized key of a user. Return "Key removed" or "Key not present"."""
     if key not in auth_keys(ctx, user, config, fingerprint_hash_type):
         return "Key not present"
     name = _config(ctx, user, config)
@@ -156,14 +165,18 @@ def rm_auth_key_from_file(
     saltenv: str = "base",
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """The same for every key of a file."""
+    """Remove every key of a file from a user's authorized keys. Return "Key removed", "Key not present", "fail" for no
+    keys.
+    """
     keys = _keys_of(ctx, source, saltenv, fingerprint_hash_type)
     done = [rm_auth_key(ctx, user, key, config) for key in keys]
     return "Key removed" if "Key removed" in done else "Key not present" if done else "fail"
 
 
 def user_keys(ctx: Context, user: Any = None, pubfile: Any = None, prvfile: Any = None) -> dict[str, dict[str, str]]:
-    """user -> file name -> text of the keys in its home; False for a kind leaves it out."""
+    """Map each user to {file name: text} of the keys in the user's home. ``pubfile`` or ``prvfile`` False leaves that
+    kind out.
+    """
     names = [pubfile] if pubfile else [] if pubfile is False else [f"{name}.pub" for name in _KEY_NAMES]
     names += [prvfile] if prvfile else [] if prvfile is False else list(_KEY_NAMES)
     found: dict[str, dict[str, str]] = {}
@@ -177,7 +190,7 @@ def user_keys(ctx: Context, user: Any = None, pubfile: Any = None, prvfile: Any 
 
 
 def host_keys(ctx: Context, keydir: str | None = None, private: bool = True, certs: bool = True) -> dict[str, str]:
-    """type (``rsa``, ``rsa.pub``, ``rsa-cert.pub``) -> text of the host's own keys."""
+    """Map each type (``rsa``, ``rsa.pub``, ``rsa-cert.pub``) to the text of the host's own key."""
     directory = ctx.host.path(keydir or "/etc/ssh")
     keys: dict[str, str] = {}
     for path in sorted(directory.iterdir()) if directory.is_dir() else []:
@@ -200,7 +213,7 @@ def get_known_host_entries(
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
 ) -> list[dict[str, str]] | None:
-    """What a user (none: everybody) knows of a host; None for nothing. Raises CommandError."""
+    """Return a host's entries in a user's known hosts, or in those of all users; None without any. Raise CommandError."""
     found = ssh_keys.known(_text(ctx, _known(ctx, user, config)), ssh_keys.ssh_name(hostname, port))
     return ssh_keys.entries((words for _, words in found), fingerprint_hash_type) or None
 
@@ -214,7 +227,7 @@ def recv_known_host_entries(
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
 ) -> list[dict[str, str]] | None:
-    """The keys that a host shows when it is asked; None when it is silent."""
+    """Fetch the keys of a host by ssh-keyscan. Return None when the host does not answer. ``timeout`` is in seconds."""
     words = ["ssh-keyscan", *(["-p", str(port)] if port else []), *(["-t", enc] if enc else [])]
     words += [*(["-H"] if hash_known_hosts else []), "-T", str(timeout), hostname]
     for _ in range(_ATTEMPTS):
@@ -234,7 +247,7 @@ def check_known_host(
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """What is to be done about a known host: "add", "update" or nothing ("exists")."""
+    """Return the change that a known host needs: "add", "update", or "exists" for none."""
     known = get_known_host_entries(ctx, user, hostname or "", config, port, fingerprint_hash_type)
     if not known:
         return "add"
@@ -255,7 +268,10 @@ def set_known_host(
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
 ) -> dict[str, Any]:
-    """Makes a host known, by a key or by what it shows: ``status`` "exists", "updated" (with ``old``, ``new``) or "error"."""
+    """Add a host to the known hosts, with a given key or with the keys that it presents.
+
+    Returns {"status": "exists", "keys"}, {"status": "updated", "old", "new"} or {"status": "error", "error"}.
+    """
     if not hostname:
         return _error("hostname argument required")
     if port not in (None, 22) and hash_known_hosts:
@@ -295,7 +311,7 @@ def rm_known_host(
     config: str | None = None,
     port: int | None = None,
 ) -> dict[str, Any]:
-    """Forgets a host; the file as it was stays beside it as ``.old``. ``status`` "removed" or "error"."""
+    """Remove a host from the known hosts. The previous file is kept as ``.old``. ``status`` is "removed" or "error"."""
     if not hostname:
         return _error("hostname argument required")
     name = _known(ctx, user, config)
@@ -314,7 +330,7 @@ def rm_known_host(
 
 
 def hash_known_hosts(ctx: Context, user: str | None = None, config: str | None = None) -> dict[str, Any]:
-    """Hashes the names of all hosts that a user knows."""
+    """Hash the names of all known hosts of a user."""
     name = _known(ctx, user, config)
     if not ctx.host.path(name).is_file():
         return _error(f"Known hosts file {name} does not exist")
@@ -333,7 +349,9 @@ def _keys_of(ctx: Context, source: str, saltenv: str, hash_type: str | None) -> 
 
 
 def _config(ctx: Context, user: str, config: str) -> str:
-    """authorized_keys of a user: ``%u``, ``%h`` and ``%%`` as sshd has them, relative to the user's home."""
+    """Return the path of a user's authorized_keys: ``%u``, ``%h``, ``%%`` as in sshd_config, relative to the user's
+    home.
+    """
     account = accounts.find(ctx.host, user)
     if account is None:
         raise CommandError(f"User '{user}' does not exist")
@@ -358,7 +376,7 @@ def _text(ctx: Context, name: str) -> str:
 
 
 def _directory(ctx: Context, name: str, uid: int | None, gid: int | None) -> None:
-    """The directory of a key file: its owner's alone, where it has to be made."""
+    """Create the directory of a key file, readable by its owner only, where it does not exist."""
     place = ctx.host.path(name).parent
     if not place.is_dir():
         root = os.geteuid() == 0

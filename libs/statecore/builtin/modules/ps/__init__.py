@@ -1,11 +1,12 @@
-"""Processes of the managed host, and what the kernel counts (Salt's ``ps`` module), read from /proc.
+"""Processes of the managed host, and figures of the kernel (Salt's ``ps`` module), read from /proc.
 
-Processes are the host's own; processors, memory, disks and network are the kernel's, which a mounted host shares with us.
+The processes are those of the host. Processors, memory, disks and network belong to the kernel, which a mounted
+host shares with the machine that Saltern runs on.
 """
 
 from __future__ import annotations
 
 from statecore.builtin.modules.ps import machine, processes
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``ps``.
 PARTS = (processes, machine)

@@ -1,4 +1,4 @@
-"""What the kernel counts: processors, memory, disks, network; and who is logged in."""
+"""Functions of ``ps`` for processors, memory, disks, network and logged-in users."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from statecore.system.hostfiles import mount_table, processes
 
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
 
-#: Bytes of a sector in /proc/diskstats, whatever the disk's own are.
+#: Bytes of a sector in /proc/diskstats, independent of the disk's own sector size.
 _SECTOR = 512
 
-#: Column of /proc/net/dev behind the interface -> its name.
+#: Column of /proc/net/dev after the interface's name -> key of the result.
 _NETWORK: Mapping[int, str] = {
     8: "bytes_sent",
     0: "bytes_recv",
@@ -31,7 +31,7 @@ _NETWORK: Mapping[int, str] = {
     11: "dropout",
 }
 
-#: Column of /proc/diskstats behind the name -> its name, and what one of it is.
+#: Column of /proc/diskstats after the disk's name -> key of the result, and the factor to its unit.
 _DISK: Mapping[int, tuple[str, int]] = {
     0: ("read_count", 1),
     4: ("write_count", 1),
@@ -50,14 +50,17 @@ _USER = 7
 
 
 def cpu_times(ctx: Context, per_cpu: bool = False) -> Any:
-    """Seconds that the processors spent in each state; ``per_cpu``: a list of those of each."""
+    """Return the seconds that all processors together spent in each state; ``per_cpu``: a list with one map for each
+    processor.
+    """
     rows = [line.split() for line in processes.text(ctx.host, "stat").splitlines() if line.startswith("cpu")]
     each = [_seconds(row) for row in rows]
     return each[1:] if per_cpu else each[0]
 
 
 def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> Any:
-    """How busy the processors are within some seconds; ``per_cpu``: a list of each.
+    """Measure for ``interval`` seconds and return the percentage of busy time; ``per_cpu``: a list, one for each
+    processor.
 
     CLI Example:
 
@@ -71,12 +74,14 @@ def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> A
 
 
 def num_cpus(ctx: Context) -> int:
-    """How many processors there are."""
+    """Return the number of processors."""
     return len(cpu_times(ctx, True))
 
 
 def virtual_memory(ctx: Context) -> dict[str, Any]:
-    """Bytes of memory: total, available, used, free, buffers, cached, ...; percent that is used."""
+    """Return memory in bytes: total, available, used, free, active, inactive, buffers, cached, shared, slab; and
+    ``percent`` in use.
+    """
     now = _memory(ctx)
     total, available = now["MemTotal"], now.get("MemAvailable", now["MemFree"])
     return {
@@ -95,12 +100,14 @@ def virtual_memory(ctx: Context) -> dict[str, Any]:
 
 
 def total_physical_memory(ctx: Context) -> int:
-    """Bytes of memory."""
+    """Return the bytes of physical memory."""
     return _memory(ctx)["MemTotal"]
 
 
 def swap_memory(ctx: Context) -> dict[str, Any]:
-    """Bytes of swap: total, used, free, moved in and out since the start; percent that is used."""
+    """Return swap in bytes: total, used, free, ``sin`` and ``sout`` (moved in and out since boot); and ``percent`` in
+    use.
+    """
     now = _memory(ctx)
     total, free = now.get("SwapTotal", 0), now.get("SwapFree", 0)
     moved = dict(line.split()[:2] for line in processes.text(ctx.host, "vmstat").splitlines() if line.count(" "))
@@ -116,13 +123,13 @@ def swap_memory(ctx: Context) -> dict[str, Any]:
 
 
 def boot_time(ctx: Context, time_format: str | None = None) -> Any:
-    """When the kernel started: seconds since 1970, or as strftime(3) writes it."""
+    """Return the time of the boot in seconds since 1970, or as text in a strftime(3) format."""
     seconds = processes.boot_time(ctx.host)
     return datetime.fromtimestamp(seconds).strftime(str(time_format)) if time_format else seconds
 
 
 def disk_partitions(ctx: Context, all: bool = False) -> list[dict[str, str]]:
-    """device, mountpoint, fstype and opts of the file systems on disks; of all that are mounted."""
+    """List device, mountpoint, fstype and opts of mounted disks; with ``all`` of all mounted file systems."""
     lines = processes.text(ctx.host, "filesystems").splitlines()
     kinds = {line.strip() for line in lines if not line.startswith("nodev")} | {"zfs"}
     return [
@@ -133,7 +140,7 @@ def disk_partitions(ctx: Context, all: bool = False) -> list[dict[str, str]]:
 
 
 def disk_usage(ctx: Context, path: str) -> dict[str, Any]:
-    """Bytes of the file system of a path of the host: total, used, free; percent that is used.
+    """Return total, used and free bytes, and used ``percent``, of the file system that holds a path of the host.
 
     CLI Example:
 
@@ -150,12 +157,12 @@ def disk_usage(ctx: Context, path: str) -> dict[str, Any]:
 
 
 def disk_partition_usage(ctx: Context, all: bool = False) -> list[dict[str, Any]]:
-    """What disk_partitions and disk_usage tell, together."""
+    """List the facts of ``disk_partitions`` together with those of ``disk_usage`` for each file system."""
     return [{**each, **disk_usage(ctx, each["mountpoint"])} for each in disk_partitions(ctx, all)]
 
 
 def network_io_counters(ctx: Context, interface: str | None = None) -> Any:
-    """Bytes, packets, errors and drops of all interfaces, or of one; False where there is none of this name."""
+    """Return bytes, packets, errors and drops of all interfaces together, or of one; False for an unknown interface."""
     each = {}
     for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -165,21 +172,23 @@ def network_io_counters(ctx: Context, interface: str | None = None) -> Any:
 
 
 def disk_io_counters(ctx: Context, device: str | None = None) -> Any:
-    """What was read and written, of all disks, or of one device; False where there is none of this name."""
+    """Return reads and writes (counts, bytes, milliseconds) of all disks together, or of one device; False for an
+    unknown one.
+    """
     each, whole = {}, []
     for line in processes.text(ctx.host, "diskstats").splitlines():
         words = line.split()
         columns = [int(word) for word in words[3:]]
         each[words[2]] = {key: columns[at] * unit for at, (key, unit) in _DISK.items()}
         if os.path.isdir(f"/sys/block/{words[2].replace('/', '!')}"):  # noqa: PTH112
-            # Partitions are counted with their disk.
+            # A partition's figures are part of its disk's.
             whole.append(words[2])
     names = [key for key, _ in _DISK.values()]
     return each.get(device, False) if device else _sum([each[name] for name in whole], names)
 
 
 def get_users(ctx: Context) -> list[dict[str, Any]]:
-    """name, terminal, host, started and pid of who is logged in."""
+    """List name, terminal, host, started (seconds since 1970) and pid of each login."""
     return [
         {"name": name, "terminal": line, "host": host, "started": float(seconds), "pid": pid}
         for name, line, host, seconds, pid in _logins(ctx)
@@ -207,7 +216,7 @@ def _seconds(row: Sequence[str]) -> dict[str, float]:
 
 
 def _busy(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    # What guests compute is in user and nice already.
+    # The time of virtual guests is part of user and nice already.
     names = [name for name in before if not name.startswith("guest")]
     total = sum(after[name] - before[name] for name in names)
     idle = sum(after[name] - before[name] for name in ("idle", "iowait"))
@@ -218,7 +227,7 @@ def _memory(ctx: Context) -> dict[str, int]:
     rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines())
     found = {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) > 1}
     if "MemTotal" not in found:
-        raise CommandError(f"{processes.directory(ctx.host)}/meminfo tells nothing")
+        raise CommandError(f"{processes.directory(ctx.host)}/meminfo has no MemTotal")
     return found
 
 

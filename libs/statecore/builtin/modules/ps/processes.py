@@ -1,4 +1,4 @@
-"""Processes: found, told of, signalled."""
+"""Functions of ``ps`` that list, describe and signal processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from statecore.system.hostfiles.processes import Process
 
 
 def get_pid_list(ctx: Context) -> list[int]:
-    """Numbers of all processes.
+    """Return the PIDs of all processes.
 
     CLI Example:
 
@@ -26,7 +26,7 @@ def get_pid_list(ctx: Context) -> list[int]:
 
 
 def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dict[str, Any]:
-    """What there is to tell of a process, or ``attrs`` of it. Raises CommandError where there is none of this number.
+    """Return all attributes of a process, or those named in ``attrs``. Raise CommandError for an unknown PID.
 
     CLI Example:
 
@@ -42,7 +42,7 @@ def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dic
 
 
 def kill_pid(ctx: Context, pid: int, signal: int = 15) -> bool:
-    """Sends a signal to a process; False when there is none of this number.
+    """Send a signal to a process. Return False for an unknown PID.
 
     CLI Example:
 
@@ -55,8 +55,9 @@ def kill_pid(ctx: Context, pid: int, signal: int = 15) -> bool:
 def pkill(
     ctx: Context, pattern: str, user: str | None = None, signal: int = 15, full: bool = False
 ) -> dict[str, list[int]] | None:
-    """Sends a signal to all processes with the text in their name; ``full``: in their command line. The numbers of those
-    (``killed``), None when there are none.
+    """Send a signal to all processes whose name (``full``: command line) contains the text.
+
+    Returns {"killed": PIDs}, or None when no process matches.
 
     CLI Example:
 
@@ -73,8 +74,10 @@ def pkill(
 def pgrep(
     ctx: Context, pattern: str, user: str | None = None, full: bool = False, pattern_is_regex: bool = False
 ) -> list[int] | None:
-    """Numbers of the processes with the text (or what fits the pattern) in their name, ``full``: in their command line; None
-    for none.
+    """Return the PIDs of processes whose name (``full``: command line) contains the text or matches the regular
+    expression.
+
+    None when no process matches. ``user``: only processes of this user.
 
     CLI Example:
 
@@ -93,7 +96,7 @@ def pgrep(
 
 
 def status(ctx: Context, status: str) -> list[dict[str, Any]]:
-    """name and pid of the processes in a state: running, sleeping, disk-sleep, stopped, zombie, idle, ...
+    """List name and pid of the processes in a state: running, sleeping, disk-sleep, stopped, zombie, idle, ...
 
     CLI Example:
 
@@ -106,7 +109,9 @@ def status(ctx: Context, status: str) -> list[dict[str, Any]]:
 
 
 def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[str, Any]]:
-    """The processes that computed most within some seconds: cmd, user, status, pid, create_time, cpu and mem.
+    """List the processes that used most processor time within ``interval`` seconds.
+
+    Each row has cmd, user, status, pid, create_time, cpu and mem.
 
     CLI Example:
 
@@ -131,7 +136,7 @@ def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[
 
 
 def psaux(ctx: Context, name: str) -> list[Any]:
-    """The pattern, the lines of ``ps aux`` that it fits, and how many these are.
+    """Return the regular expression, the matching lines of ``ps aux``, and a text with their number.
 
     CLI Example:
 
@@ -146,17 +151,17 @@ def psaux(ctx: Context, name: str) -> list[Any]:
 
 
 def lsof(ctx: Context, name: str) -> list[str]:
-    """The name, and what ``lsof`` tells of the commands that begin with it."""
+    """Return the name, and the output of ``lsof`` for commands whose name begins with it."""
     return [str(name), "\n".join(_said(ctx, ["lsof", "-c", str(name)]))]
 
 
 def netstat(ctx: Context, name: str) -> list[Any]:
-    """The name, and the lines of ``netstat`` with it."""
+    """Return the text, and the lines of ``netstat -nap`` that contain it."""
     return [str(name), [line for line in _said(ctx, ["netstat", "-nap"]) if str(name) in line]]
 
 
 def ss(ctx: Context, name: str) -> list[Any]:
-    """The name, and the lines of ``ss`` with it."""
+    """Return the text, and the lines of ``ss -neap`` that contain it."""
     return [str(name), [line for line in _said(ctx, ["ss", "-neap"]) if str(name) in line]]
 
 
@@ -187,7 +192,7 @@ def _link(name: str) -> Callable[[Context, Process], str | None]:
         try:
             return str((processes.directory(ctx.host) / str(process.pid) / name).readlink())
         except OSError:
-            # Of the kernel's own, or of others that this one may not look at.
+            # A kernel thread, or a process that we may not inspect.
             return None
 
     return read
@@ -200,7 +205,7 @@ def _open(ctx: Context, process: Process) -> int | None:
         return None
 
 
-#: Attribute -> how it is read.
+#: Attribute of ``proc_info`` -> function that reads it.
 _ATTRIBUTES: Mapping[str, Callable[[Context, Process], Any]] = {
     "pid": lambda _, process: process.pid,
     "ppid": lambda _, process: process.ppid,
@@ -238,7 +243,7 @@ def _send(pid: int, number: int) -> bool:
 
 
 def _number(signal: Any) -> int:
-    """Of a signal, by its number or its name."""
+    """Return the number of a signal that is given by number or name. Raise InvocationError for an unknown signal."""
     text = str(signal).upper()
     if text.isdecimal() and int(text) <= signals.SIGRTMAX:
         return int(text)

@@ -1,4 +1,4 @@
-"""The minion's own affairs: running jobs, refreshing, fetching users' modules (Salt's ``saltutil`` module)."""
+"""Jobs, refreshes, users' modules and keys of the minion itself (Salt's ``saltutil`` module)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from statecore.builtin.modules.saltutil import jobs, keys, masters, refresh, syn
 from statecore.builtin.modules.saltutil.refresh import refresh_pillar
 from statecore.builtin.modules.saltutil.sync import sync_output
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``saltutil``.
 PARTS = (jobs, refresh, sync, masters, keys)
 
 ALIASES = {

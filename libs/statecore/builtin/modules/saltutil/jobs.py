@@ -1,4 +1,4 @@
-"""Jobs that run on this minion."""
+"""Functions of ``saltutil`` for jobs that run, or ran, on this minion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def running(ctx: Context) -> list[dict[str, Any]]:
-    """The jobs that run on this minion now but this one, as they were published, each with its pid.
+    """List all jobs that run on this minion, except this one: their publications, each with its pid.
 
     CLI Example:
 
@@ -29,22 +29,22 @@ def running(ctx: Context) -> list[dict[str, Any]]:
 
 
 def is_running(ctx: Context, fun: str) -> list[dict[str, Any]]:
-    """The running jobs whose function matches a glob (``state.*``)."""
+    """List the running jobs whose function matches a glob (``state.*``)."""
     return [job for job in _others(ctx) if fnmatchcase(str(job.get("fun", "")), fun)]
 
 
 def find_job(ctx: Context, jid: str) -> dict[str, Any]:
-    """The running job with this id, {} when it does not run (any more)."""
+    """Return the running job with this id; {} when it does not run."""
     return next((job for job in _others(ctx) if str(job.get("jid")) == str(jid)), {})
 
 
 def signal_job(ctx: Context, jid: str, sig: int | str) -> str:
-    """Sends a signal (number or name) to a job's process; the sentence says what was done, "" when there is no such job."""
+    """Send a signal (number or name) to a job's process. Return a sentence about it, "" when no such job runs."""
     return ctx.jobs.signal(str(jid), _number(sig))
 
 
 def term_job(ctx: Context, jid: str) -> str:
-    """Asks a job to end (SIGTERM).
+    """Send SIGTERM to a job, which asks it to end. Return a sentence about it, "" when no such job runs.
 
     CLI Example:
 
@@ -54,22 +54,22 @@ def term_job(ctx: Context, jid: str) -> str:
 
 
 def kill_job(ctx: Context, jid: str) -> str:
-    """Ends a job at once (SIGKILL)."""
+    """Send SIGKILL to a job, which ends it at once. Return a sentence about it, "" when no such job runs."""
     return ctx.jobs.signal(str(jid), signal.SIGKILL)
 
 
 def term_all_jobs(ctx: Context) -> list[str]:
-    """Asks every other running job to end."""
+    """Send SIGTERM to every other running job. Return a sentence for each."""
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGTERM) for job in _others(ctx)]
 
 
 def kill_all_jobs(ctx: Context) -> list[str]:
-    """Ends every other running job at once."""
+    """Send SIGKILL to every other running job. Return a sentence for each."""
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in _others(ctx)]
 
 
 def find_cached_job(ctx: Context, jid: str) -> Any:
-    """What a job returned, of those that this minion keeps (option ``cache_jobs``); a sentence where it keeps none with this id.
+    """Return the return of a job that this minion has kept (option ``cache_jobs``); a sentence when it has not.
 
     CLI Example:
 
@@ -87,7 +87,8 @@ def find_cached_job(ctx: Context, jid: str) -> Any:
 
 
 def clear_job_cache(ctx: Context, hours: float = 24) -> bool:
-    """Forgets the returns that this minion has kept for so many hours; False where one of them cannot be removed.
+    """Delete kept returns that are older than ``hours``. Return False where one cannot be deleted; the log has the
+    reason.
 
     CLI Example:
 
@@ -112,7 +113,7 @@ def _kept(ctx: Context) -> Path:
 
 
 def _others(ctx: Context) -> list[dict[str, Any]]:
-    """The job that asks does not count, as in Salt: it would find, or end, itself."""
+    """Return the running jobs without the calling one. As in Salt, a job neither finds nor ends itself."""
     return [job for job in ctx.jobs.running() if job.get("pid") != os.getpid()]
 
 

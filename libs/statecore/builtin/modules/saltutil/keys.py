@@ -1,4 +1,4 @@
-"""The minion's own key: taken back at the master, or made anew."""
+"""Functions of ``saltutil`` for the minion's own key: delete it at the master, or replace it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from pathlib import Path
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 
-#: The pair, and the master's key that it was trusted with.
+#: The minion's key pair, and the master's public key.
 _FILES = ("minion.pem", "minion.pub", "minion_master.pub")
 
 
 def revoke_auth(ctx: Context, preserve_minion_cache: bool = False) -> bool:
-    """Asks the master to delete this minion's key. True once that is done: the minion is a stranger then, its answer may be lost.
-    ``preserve_minion_cache``: what the master keeps of the minion (grains, mine) stays.
+    """Delete this minion's key at the master. Return True when the master did.
 
-    Raises CommandError where the master does not do it (``allow_minion_key_revoke``), or cannot be asked.
+    The master then no longer accepts the minion, so that this return may be lost. ``preserve_minion_cache``: the
+    master keeps the minion's grains and mine. Raises CommandError where the master refuses
+    (``allow_minion_key_revoke``) or cannot be reached.
 
     CLI Example:
 
@@ -24,14 +25,16 @@ def revoke_auth(ctx: Context, preserve_minion_cache: bool = False) -> bool:
     if ctx.opts.get("file_client") == "local":
         raise CommandError("there is no master that knows a key of this minion")
     answer = ctx.minion.ask_master("revoke_auth", {"preserve_minion_cache": preserve_minion_cache})
-    # What it does not do, a master sends back.
+    # A master that refuses returns the request itself.
     if answer is not True:
         raise CommandError("the master does not let minions delete their keys (allow_minion_key_revoke)")
     return True
 
 
 def regen_keys(ctx: Context) -> bool:
-    """Forgets the minion's keys and the master's. The minion makes new ones when it signs in again, and has to be accepted anew.
+    """Delete the minion's key pair and its copy of the master's key. Return True.
+
+    The minion generates a new pair at its next sign-in, and the master must accept it again.
 
     CLI Example:
 

@@ -1,6 +1,7 @@
-"""What an orchestration asks of the master that runs it: jobs, runners, wheels.
+"""Functions of ``saltutil`` that run jobs, runners and wheel functions on the master, for orchestrations.
 
-On a minion jobs and runners are asked of its master, as by the module ``publish``: its options ``peer`` and ``peer_run`` let them.
+On a minion, jobs and runners are requested from its master as by the module ``publish``: the master's options
+``peer`` and ``peer_run`` must allow them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import Master, MasterCall, MinionJob
 
-#: Further arguments of ``cmd`` -> the job's own.
+#: Further arguments of ``cmd`` -> fields of MinionJob.
 _MORE = {"batch": "batch", "subset": "subset", "failhard": "failhard", "expect_minions": "expected"}
 
 _NOBODY = "this asks a master, and none runs it: call it in an SLS for salt-run state.orchestrate"
 
-#: Those that travel with the publication.
+#: Arguments that are sent to the minions with the publication.
 _PASSED_ON = ("ret_config", "ret_kwargs")
 
 
@@ -33,9 +34,10 @@ def cmd(
     ssh: bool = False,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Runs a function on minions: {minion: {ret, retcode, jid}}; on a minion {minion: {ret, out}} as ``publish.full_data``.
+    """Run a function on minions and return {minion id: {ret, retcode, jid}}.
 
-    Further arguments, of an orchestration alone: batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
+    On a minion: {minion id: {ret, out}} as ``publish.full_data``. Only an orchestration may use the further
+    arguments batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
     """
     if ctx.master is None:
         return _of_minions(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, kwargs)
@@ -61,7 +63,7 @@ def cmd_iter(
     ssh: bool = False,
     **kwargs: Any,
 ) -> list[dict[str, Any]]:
-    """As ``cmd``, a map for each minion."""
+    """Run a function on minions as ``cmd`` does. Return a list with one map for each minion."""
     told = cmd(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, **kwargs)
     return [{minion: answer} for minion, answer in told.items()]
 
@@ -74,9 +76,10 @@ def runner(
     full_return: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Runs a runner of the master; what it returned, with ``full_return`` also ``success`` and ``jid``.
+    """Run a runner on the master and return its value; with ``full_return`` a map with ``return``, ``success`` and
+    ``jid``.
 
-    On a minion as ``publish.runner``, without ``full_return``.
+    On a minion it works as ``publish.runner``, and ``full_return`` is an error.
     """
     if ctx.master is None:
         _of_a_master(ctx)
@@ -90,7 +93,9 @@ def runner(
 
 
 def wheel(ctx: Context, name: str, *args: Any, **kwargs: Any) -> Any:
-    """Runs a wheel function of the master: ``return`` and ``success``. In SLS of an orchestration alone."""
+    """Run a wheel function on the master and return a map with ``return`` and ``success``. Only orchestrations may call
+    it.
+    """
     if ctx.master is None:
         raise CommandError(
             "wheel functions change the master, and no minion may ask for them, on the master's machine neither: "
@@ -110,7 +115,7 @@ def _of_minions(
     kwarg: Mapping[str, Any] | None,
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The job by way of the minion's own master."""
+    """Run the job through the minion's own master."""
     _of_a_master(ctx)
     if unknown := sorted(_given(more)):
         raise InvocationError(f"not supported on a minion: {', '.join(unknown)}")
@@ -121,7 +126,7 @@ def _of_minions(
 
 
 def _given(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what a publication adds to the arguments."""
+    """Return the arguments without those that a publication adds (``__pub_...``)."""
     return {name: value for name, value in kwargs.items() if not name.startswith("__")}
 
 

@@ -1,4 +1,4 @@
-"""What the minion reads anew."""
+"""Functions of ``saltutil`` that refresh pillar, grains and modules, and clear caches."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from statecore.model.context import Context
 
 log = logging.getLogger(__name__)
 
-#: Directories below the cache directory that can be had again from the master.
+#: Directories below ``cachedir`` whose files the minion can fetch again from the master.
 _CACHES = ("files", "localfiles", "extrn_files", "accumulator")
 
 
 def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_cache: bool = True) -> bool:
-    """The next job sees freshly compiled pillar.
+    """Compile the pillar again; the next job gets the new one.
 
     CLI Example:
 
@@ -26,7 +26,7 @@ def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_ca
 
 
 def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache: bool = False) -> bool:
-    """The next job sees freshly gathered grains, and pillar compiled from them."""
+    """Gather the grains again, and by default compile the pillar from them; the next job gets the new ones."""
     done = ctx.minion.refresh_grains()
     if refresh_pillar:
         ctx.minion.refresh_pillar()
@@ -34,22 +34,24 @@ def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache
 
 
 def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
-    """The next job sees the modules that are on disk now."""
+    """Load the modules on disk again; the next job gets the new ones."""
     return ctx.minion.refresh_modules()
 
 
 def refresh_matchers(ctx: Context) -> bool:
-    """The next job sees the matchers that are on disk now."""
+    """Load the matchers on disk again; the next job gets the new ones."""
     return ctx.minion.refresh_modules()
 
 
 def refresh_beacons(ctx: Context, **kwargs: Any) -> bool:
-    """Beacons begin anew, with the modules that are on disk now."""
+    """Restart the beacons, with the beacon modules that are on disk now."""
     return ctx.minion.refresh_modules()
 
 
 def clear_cache(ctx: Context) -> bool:
-    """Removes cached files that can be had again from the master. False where one cannot be removed; the log says why."""
+    """Delete cached files that can be fetched again from the master. Return False where one cannot be deleted; see the
+    log.
+    """
     cache = str(ctx.opts.get("cachedir") or "")
     left: list[str] = []
 

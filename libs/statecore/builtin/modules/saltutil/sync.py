@@ -1,4 +1,4 @@
-"""Users' modules, fetched from the state tree."""
+"""Functions of ``saltutil`` that fetch users' modules from the state tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.sources.extension_modules import MODULE_FILES, sync
 
-#: Kinds of users' modules that ``sync_all`` fetches, in Salt's order; ``salt://_<kind>`` each.
+#: Kinds of users' modules that ``sync_all`` fetches, in Salt's order, each from ``salt://_<kind>``.
 KINDS = (
     *("clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils"),
     *("log_handlers", "executors", "proxymodules", "engines", "thorium", "serializers", "matchers", "resources"),
@@ -20,7 +20,7 @@ KINDS = (
 
 
 def list_extmods(ctx: Context) -> dict[str, list[str]]:
-    """Kind -> names of the users' modules on this minion."""
+    """Map each kind to the names of the users' modules on this minion."""
     root = _extension_dir(ctx)
     found = {
         directory.name: sorted({path.stem for path in directory.rglob("*") if path.suffix in MODULE_FILES})
@@ -38,9 +38,10 @@ def sync_all(
     extmod_blacklist: Any = None,
     clean_pillar_cache: bool = False,
 ) -> dict[str, list[str]]:
-    """Fetches users' modules of every kind from ``salt://_modules``, ``_states``, ...; kind -> those new or changed.
+    """Fetch users' modules of every kind from ``salt://_modules``, ``_states``, ... Map each kind to its new or changed
+    modules.
 
-    Files that are gone from the tree are removed. CLI Example:
+    Modules that no longer exist in the tree are deleted. CLI Example:
 
         salt '*' saltutil.sync_all
     """
@@ -75,7 +76,7 @@ def sync_modules(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_modules``; those new or changed."""
+    """Fetch users' modules from ``salt://_modules``. Return the names of the new and changed ones."""
     return _one(ctx, "modules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -86,7 +87,7 @@ def sync_states(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_states``; those new or changed."""
+    """Fetch users' modules from ``salt://_states``. Return the names of the new and changed ones."""
     return _one(ctx, "states", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -98,7 +99,7 @@ def sync_grains(
     extmod_blacklist: Any = None,
     clean_pillar_cache: bool = False,
 ) -> list[str]:
-    """Fetches ``salt://_grains``; those new or changed."""
+    """Fetch users' modules from ``salt://_grains``. Return the names of the new and changed ones."""
     return _one(ctx, "grains", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -109,7 +110,7 @@ def sync_renderers(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_renderers``; those new or changed."""
+    """Fetch users' modules from ``salt://_renderers``. Return the names of the new and changed ones."""
     return _one(ctx, "renderers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -120,7 +121,7 @@ def sync_returners(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_returners``; those new or changed."""
+    """Fetch users' modules from ``salt://_returners``. Return the names of the new and changed ones."""
     return _one(ctx, "returners", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -131,7 +132,7 @@ def sync_utils(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_utils``; those new or changed."""
+    """Fetch users' modules from ``salt://_utils``. Return the names of the new and changed ones."""
     return _one(ctx, "utils", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -142,7 +143,7 @@ def sync_output(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_output``; those new or changed."""
+    """Fetch users' modules from ``salt://_output``. Return the names of the new and changed ones."""
     return _one(ctx, "output", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -153,7 +154,7 @@ def sync_matchers(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_matchers``; those new or changed."""
+    """Fetch users' modules from ``salt://_matchers``. Return the names of the new and changed ones."""
     return _one(ctx, "matchers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -164,7 +165,7 @@ def sync_executors(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_executors``; those new or changed."""
+    """Fetch users' modules from ``salt://_executors``. Return the names of the new and changed ones."""
     return _one(ctx, "executors", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -175,7 +176,7 @@ def sync_beacons(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_beacons``; those new or changed."""
+    """Fetch users' modules from ``salt://_beacons``. Return the names of the new and changed ones."""
     return _one(ctx, "beacons", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -186,7 +187,7 @@ def sync_sdb(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_sdb``; those new or changed."""
+    """Fetch users' modules from ``salt://_sdb``. Return the names of the new and changed ones."""
     return _one(ctx, "sdb", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -197,7 +198,7 @@ def sync_clouds(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_clouds``; those new or changed."""
+    """Fetch users' modules from ``salt://_clouds``. Return the names of the new and changed ones."""
     return _one(ctx, "clouds", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -208,7 +209,7 @@ def sync_log_handlers(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_log_handlers``; those new or changed."""
+    """Fetch users' modules from ``salt://_log_handlers``. Return the names of the new and changed ones."""
     return _one(ctx, "log_handlers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -219,7 +220,7 @@ def sync_proxymodules(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_proxymodules``; those new or changed."""
+    """Fetch users' modules from ``salt://_proxymodules``. Return the names of the new and changed ones."""
     return _one(ctx, "proxymodules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -230,7 +231,7 @@ def sync_engines(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_engines``; those new or changed."""
+    """Fetch users' modules from ``salt://_engines``. Return the names of the new and changed ones."""
     return _one(ctx, "engines", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -241,7 +242,7 @@ def sync_thorium(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_thorium``; those new or changed."""
+    """Fetch users' modules from ``salt://_thorium``. Return the names of the new and changed ones."""
     return _one(ctx, "thorium", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -252,7 +253,7 @@ def sync_serializers(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_serializers``; those new or changed."""
+    """Fetch users' modules from ``salt://_serializers``. Return the names of the new and changed ones."""
     return _one(ctx, "serializers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -264,7 +265,7 @@ def sync_pillar(
     extmod_blacklist: Any = None,
     clean_pillar_cache: bool = False,
 ) -> list[str]:
-    """Fetches ``salt://_pillar``; those new or changed."""
+    """Fetch users' modules from ``salt://_pillar``. Return the names of the new and changed ones."""
     return _one(ctx, "pillar", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -275,7 +276,7 @@ def sync_tops(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_tops``; those new or changed."""
+    """Fetch users' modules from ``salt://_tops``. Return the names of the new and changed ones."""
     return _one(ctx, "tops", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -286,7 +287,7 @@ def sync_resources(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_resources``; those new or changed."""
+    """Fetch users' modules from ``salt://_resources``. Return the names of the new and changed ones."""
     return _one(ctx, "resources", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -297,7 +298,7 @@ def sync_wrapper(
     extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
 ) -> list[str]:
-    """Fetches ``salt://_wrapper``; those new or changed."""
+    """Fetch users' modules from ``salt://_wrapper``. Return the names of the new and changed ones."""
     return _one(ctx, "wrapper", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
@@ -306,7 +307,7 @@ def _sync(ctx: Context, kind: str, envs: Iterable[str], whitelist: Any, blacklis
 
 
 def _environments(ctx: Context, saltenv: str | list[str] | None) -> list[str]:
-    """The environments asked for; without any, those that the top file gives this minion, else base."""
+    """Return the saltenvs asked for, by default those in which the top file names this minion, else ["base"]."""
     if saltenv:
         return saltenv.split(",") if isinstance(saltenv, str) else list(saltenv)
     top = ctx.state_system.show_top({})

@@ -1,13 +1,14 @@
-"""The minion's schedule (Salt's ``schedule`` module): what the running minion does by itself is shown and changed.
+"""The minion's schedule (Salt's ``schedule`` module): its jobs are listed, added, changed, run and removed.
 
-Where no minion runs, ``offline=True`` works on the saved schedule. Jobs of pillar can only be changed in pillar. ``shows`` tells of
-jobs, ``changes`` adds and removes them, ``switches`` lets them run or not, ``elsewhere`` hands them to other minions; ``asking``
-speaks to the minion.
+The functions ask the running minion. ``offline=True`` works on the saved schedule instead, for a minion that does
+not run. Jobs of pillar can only be changed in pillar. ``queries`` lists jobs, ``changes`` adds and removes them,
+``switches`` enables, disables and runs them, ``copies`` adds them to other minions; ``minion_schedule`` sends the
+requests to the minion.
 """
 
 from __future__ import annotations
 
 from statecore.builtin.modules.schedule import changes, copies, queries, switches
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``schedule``.
 PARTS = (queries, changes, switches, copies)

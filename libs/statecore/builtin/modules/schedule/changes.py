@@ -1,4 +1,4 @@
-"""Jobs that are added, changed and removed."""
+"""Functions of ``schedule`` that add, change, remove and save jobs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from statecore.builtin.modules.schedule.minion_schedule import (
 from statecore.model.context import Context
 from statecore.system.scheduling.job import GLOBAL, INTERVALS, Job
 
-#: Options that are taken into a job as they are.
+#: Options that are copied unchanged into a job.
 _COPIED = (
     *("range", "when", "once", "once_fmt", "cron", "returner", "after", "return_config", "return_kwargs", "until"),
     *("run_on_start", "skip_during_range", "run_after_skip_range", "dry_run"),
 )
 
-#: Keywords that say how to add a job, not which.
+#: Keyword arguments that describe how the job is added, and are no options of a job.
 _MANNERS = frozenset({"persist", "test", "offline", "name", "function", "job_args", "job_kwargs", "splay", "where"})
 _OWN = frozenset({"enabled", "maxrunning", "jid_include", "return_job", "metadata"})
 
 
 def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """A job as ``schedule.add`` would add it; ``{"result": False, "comment": why}`` for one that is none.
+    """Return the job that ``schedule.add`` would add; ``{"result": False, "comment": reason}`` for invalid options.
 
     CLI Example:
 
@@ -52,7 +52,7 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
     job["enabled"] = given.get("enabled", True)
     job["jid_include"] = given.get("jid_include", True)
     job |= {key: given[key] for key in ("splay", *_COPIED) if key in given}
-    # What is no option at all is for the check to name.
+    # Unknown options are passed on so that Job.of names them in its error.
     unknown = {key: value for key, value in given.items() if key not in known}
     try:
         Job.of(name, job | unknown, {}, {}, datetime.now())
@@ -62,8 +62,9 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
 
 
 def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Adds a job. Options are those of a schedule; arguments of the function are ``job_args`` and ``job_kwargs``.
-    ``persist=False`` keeps it until the minion ends; ``offline=True`` adds it to the saved schedule.
+    """Add a job. Options are those of a schedule; the function's arguments are ``job_args`` and ``job_kwargs``.
+
+    With ``persist=False`` the job lasts until the minion ends. ``offline=True`` adds it to the saved schedule.
 
     CLI Example:
 
@@ -88,7 +89,7 @@ def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Puts another job in the place of one; the function stays unless another is named. See ``schedule.add``.
+    """Replace a job. The function stays unless another one is given. For the options see ``schedule.add``.
 
     CLI Example:
 
@@ -116,7 +117,7 @@ def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Removes a job.
+    """Remove a job.
 
     CLI Example:
 
@@ -138,7 +139,7 @@ def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Removes all jobs but those of pillar and of the minion itself.
+    """Remove all jobs except those of pillar and the minion's own.
 
     CLI Example:
 
@@ -162,7 +163,7 @@ def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Saves the jobs that are not of pillar, so that they are there after a restart.
+    """Save the jobs that are not of pillar, so that they exist after a restart of the minion.
 
     CLI Example:
 
@@ -177,7 +178,7 @@ def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def reload(ctx: Context) -> dict[str, Any]:
-    """Reads pillar and the saved schedule anew.
+    """Compile the pillar again and read the saved schedule again.
 
     CLI Example:
 

@@ -1,4 +1,7 @@
-"""Jobs that are handed to other minions, through the master where it lets peers do so. Source: salt/modules/schedule.py."""
+"""Functions of ``schedule`` that add a job to other minions. The master's option ``peer`` must allow it.
+
+Salt: salt/modules/schedule.py
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from statecore.builtin.modules.schedule.changes import delete
 from statecore.builtin.modules.schedule.minion_schedule import is_test, jobs_of
 from statecore.model.context import Context
 
-#: Options of a job -> arguments of ``schedule.add`` for them.
+#: Option of a job -> argument of ``schedule.add``.
 _ARGUMENTS = {"args": "job_args", "kwargs": "job_kwargs"}
 
 
 def copy(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
-    """Adds a job of this minion to others, which the glob ``target`` means.
+    """Add a job of this minion to the minions that match the glob ``target``.
 
     CLI Example:
 
@@ -27,7 +30,10 @@ def copy(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def move(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
-    """Adds a job of this minion to others, and deletes it here once all of them have it. A job of pillar is pillar's to move.
+    """Add a job of this minion to the minions that match the glob ``target``, and delete it here when all of them have
+    it.
+
+    A job of pillar cannot be moved.
 
     CLI Example:
 

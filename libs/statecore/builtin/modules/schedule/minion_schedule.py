@@ -1,4 +1,4 @@
-"""The minion, or its saved schedule, as the functions of ``schedule`` speak to it."""
+"""Requests to the minion about its schedule, and access to the saved schedule. Helpers of ``schedule``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.system.scheduling.job import GLOBAL
 from statecore.system.scheduling.schedule_file import ScheduleFileError, load
 from statecore.system.scheduling.schedule_file import save as save_file
 
-#: Options of a job that are shown; the rest is the scheduler's.
+#: Options of a job that are returned; other keys are the scheduler's internals.
 _SHOWN = frozenset(
     {
         *("name", "maxrunning", "function", "splay", "range", "when", "once", "once_fmt", "returner", "jid_include"),
@@ -36,7 +36,11 @@ _SHOWN = frozenset(
 
 
 def jobs_of(ctx: Context, *, show_all: bool = False, where: str | None = None, offline: bool = False) -> dict[str, Any]:
-    """Jobs as they are shown, and what holds for all of them."""
+    """Map each job to its options, and each global option of the schedule (``enabled``, ``splay``, ...) to its value.
+
+    ``where``: "opts" or "pillar" limits the jobs to that source. ``show_all``: include the minion's own jobs
+    (``__...``).
+    """
     if offline:
         whole = saved_jobs(ctx)
     else:
@@ -63,7 +67,9 @@ def is_test(kwargs: Mapping[str, Any]) -> bool:
 
 
 def changed(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Asks the minion, or changes the saved schedule."""
+    """Send a change to the minion, or with ``offline`` make it in the saved schedule. Return the schedule after the
+    change.
+    """
     if not kwargs.get("offline"):
         return ctx.minion.manage("schedule", {**request, "persist": bool(kwargs.get("persist", True))})
     whole = saved_jobs(ctx)
@@ -79,7 +85,7 @@ def changed(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any])
 
 
 def told(answer: dict[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer, and that the change ends with the minion where it could not be saved."""
+    """Return the answer; its comment says so when the change could not be saved and ends with the minion."""
     return (
         answer | {"comment": f"{answer['comment']} It is not saved: {done['unsaved']}"} if done["unsaved"] else answer
     )
@@ -88,7 +94,7 @@ def told(answer: dict[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
 def schedule_file(ctx: Context) -> Path:
     file = ctx.opts.get("schedule_file")
     if not file:
-        raise CommandError("no file is configured that a schedule could be kept in (schedule_file)")
+        raise CommandError("no file is configured for the saved schedule: set 'schedule_file'")
     return Path(str(file))
 
 

@@ -1,4 +1,4 @@
-"""What jobs there are, and what is known of them."""
+"""Functions of ``schedule`` that list jobs and their state."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def list(
     return_yaml: bool = True,
     offline: bool = False,
 ) -> str | dict[str, Any]:
-    """Jobs, as YAML text or (``return_yaml=False``) as a map.
+    """List the jobs, as YAML text or (``return_yaml=False``) as a map.
 
-    ``show_all``: the minion's own, whose names begin with ``__``, too. ``where``: ``opts`` or ``pillar`` alone.
+    ``show_all``: include the minion's own jobs, whose names begin with ``__``. ``where``: only those of ``opts`` or
+    ``pillar``.
 
     CLI Example:
 
@@ -41,7 +42,7 @@ def list(
 
 
 def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, Any]:
-    """Whether the scheduler is enabled; with a name, that job ({} when there is none).
+    """Return whether the scheduler is enabled; with a name, the options of that job ({} when there is none).
 
     CLI Example:
 
@@ -55,7 +56,7 @@ def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, Any]:
 
 
 def show_next_fire_time(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """When a job runs next.
+    """Return the time of a job's next run, as {"result": True, "next_fire_time": time}.
 
     CLI Example:
 
@@ -68,7 +69,8 @@ def show_next_fire_time(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
 
 
 def job_status(ctx: Context, name: str, time_fmt: str = TIME_FORMAT) -> dict[str, Any]:
-    """A job with what the scheduler knows of it: ``_next_fire_time``, ``_last_run``, ``_skip_reason``, ``_error``...
+    """Return a job with the scheduler's facts about it: ``_next_fire_time``, ``_last_run``, ``_skip_reason``,
+    ``_error``...
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Jobs that are run now, later, or not."""
+"""Functions of ``schedule`` that run, enable, disable, postpone and skip jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.system.scheduling.job import TIME_FORMAT
 
 
 def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:
-    """Runs a job now; ``force``: even if it is disabled.
+    """Run a job now; ``force``: even if it is disabled.
 
     CLI Example:
 
@@ -30,7 +30,7 @@ def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:
 
 
 def enable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Lets a job run again.
+    """Enable a job.
 
     CLI Example:
 
@@ -40,7 +40,7 @@ def enable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def disable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Keeps a job from running.
+    """Disable a job: the scheduler does not run it.
 
     CLI Example:
 
@@ -50,7 +50,7 @@ def disable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Lets the jobs of the schedule run again.
+    """Enable the schedule.
 
     CLI Example:
 
@@ -60,7 +60,7 @@ def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Keeps all jobs of the schedule from running.
+    """Disable the schedule: the scheduler runs no job.
 
     CLI Example:
 
@@ -70,7 +70,7 @@ def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kwargs: Any) -> dict[str, Any]:
-    """Has the run that is due at one time take place at another. Times are ``%Y-%m-%dT%H:%M:%S``, or ``time_fmt``.
+    """Move a job's run from one time to another. Times have the format ``time_fmt``, by default ``%Y-%m-%dT%H:%M:%S``.
 
     CLI Example:
 
@@ -81,7 +81,7 @@ def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kw
 
 
 def skip_job(ctx: Context, name: str, current_time: str, **kwargs: Any) -> dict[str, Any]:
-    """Leaves the run out that is due at a time. See ``schedule.postpone_job``.
+    """Skip the run of a job that is due at a time. For the format see ``schedule.postpone_job``.
 
     CLI Example:
 
