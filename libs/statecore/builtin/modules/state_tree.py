@@ -1,8 +1,9 @@
-"""Looks at the state tree as this minion sees it: what is wrong, what a run would change, what waits for what, and why.
+"""Analysis of the state tree for this minion: errors, a run's changes, the order of states and its reasons.
 
-``state.check``, ``state.plan``, ``state.graph`` and ``state.explain`` are these; the command ``statecore`` does the same without
-a minion. Nothing here changes the host. Plain data is returned; with ``text=True`` what the command would print. Exit codes: 1
-where the tree does not compile or a check found errors, 2 where a state would fail.
+``state.check``, ``state.plan``, ``state.graph`` and ``state.explain`` call these functions; the command
+``statecore`` does the same without a minion. They never change the host. They return plain data, or with
+``text=True`` the text that the command prints. Exit codes: 1 where the tree does not compile or a check found
+errors, 2 where a state would fail.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ OUTPUTTERS = dict.fromkeys(("check", "plan", "graph", "explain"), "nested")
 
 _OPTIONS = ("saltenv", "pillarenv", "pillar", "state_top")
 
-#: Run that a name stands for: the top file's.
+#: Name for the run of all SLS files that the top file assigns.
 _HIGHSTATE = "highstate"
 
 
 def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = False, **kwargs: Any) -> Any:
-    """All that is wrong or odd in the tree, in the top file and every SLS, or in some SLS: ``findings``, with file, line, column.
+    """Find errors and oddities in the top file and every SLS of the tree, or in some SLS files.
+
+    Returns ``findings`` with file, line and column, and a ``summary``.
 
     CLI Example:
 
@@ -46,8 +49,10 @@ def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = Fa
 def plan(
     ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = False, text: bool = False, **kwargs: Any
 ) -> Any:
-    """What a run would change: of each state that would, the verdict, the diffs of whole files, and through which requisites it
-    reacts. ``all_=True`` tells of those that would not change, too.
+    """Return the changes that a run would make: verdict, diffs of whole files, and the requisites through which a state
+    reacts.
+
+    ``all_=True`` includes the states that would not change.
 
     CLI Example:
 
@@ -67,7 +72,8 @@ def plan(
 
 
 def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "mermaid", **kwargs: Any) -> Any:
-    """The states of a run in their order, and their requisites: mermaid, dot or svg as text, json as data.
+    """Return the states of a run in their order with their requisites: as text in mermaid, dot or svg, or as data in
+    json.
 
     CLI Example:
 
@@ -80,10 +86,10 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
 
 
 def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> Any:
-    """Why the states of an ID run when they do, what they wait for, who made them what they are, each with file and line.
+    """Explain the states of an ID: why they run when they do, what they wait for, and the file and line of each part.
 
     mods
-        the run that is meant: SLS, or ``highstate``
+        the run in which the ID is explained: SLS files, or ``highstate``
 
     CLI Example:
 
@@ -106,7 +112,7 @@ def _bench(ctx: Context, kwargs: Mapping[str, Any]) -> Any:
 
 
 def _or_errors(ctx: Context, look: Callable[[], Any]) -> Any:
-    """What was seen, or the list of errors that a run would return."""
+    """Return the result of ``look``, or the list of errors that a run would return."""
     try:
         return look()
     except SlsError as error:

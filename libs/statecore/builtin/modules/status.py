@@ -1,7 +1,7 @@
-"""How the machine is doing (Salt's ``status`` module), read from /proc.
+"""Figures of the machine and its processes (Salt's ``status`` module), read from /proc.
 
-Processes, mounts, logins and network counters are the mounted host's, as far as its /proc is mounted in it; load, processors,
-memory and disks are the kernel's, the same in any /proc.
+Processes, mounts, logins and network counters are those of the mounted host, as far as /proc is mounted in it.
+Load, processors, memory and disks belong to the kernel and are the same in every /proc.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ ALIASES = {"time": "time_"}
 
 
 def uptime(ctx: Context) -> dict[str, Any]:
-    """seconds, days and time (``hours:minutes``) since the start, and when that was (since_iso in UTC, since_t).
+    """Return the time since the boot (seconds, days, time as ``hours:minutes``) and the boot's time (since_iso in UTC,
+    since_t).
 
     CLI Example:
 
@@ -41,30 +42,34 @@ def uptime(ctx: Context) -> dict[str, Any]:
 
 
 def loadavg(ctx: Context) -> dict[str, float]:
-    """1-min, 5-min and 15-min."""
+    """Return the load averages: 1-min, 5-min and 15-min."""
     return dict(zip(("1-min", "5-min", "15-min"), os.getloadavg(), strict=True))
 
 
 def meminfo(ctx: Context) -> dict[str, dict[str, str]]:
-    """name -> value and unit of /proc/meminfo."""
+    """Map each name in /proc/meminfo to its value and unit."""
     rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines() if line.split())
     return {row[0].rstrip(":"): {"value": row[1], **({"unit": row[2]} if len(row) > 2 else {})} for row in rows}
 
 
 def cpuinfo(ctx: Context) -> dict[str, Any]:
-    """name -> value of /proc/cpuinfo, of the last processor; flags are a list."""
+    """Map each name in /proc/cpuinfo to its value for the last processor; flags are a list."""
     pairs = (line.split(":", 1) for line in processes.text(ctx.host, "cpuinfo").splitlines() if ":" in line)
     found = {name.strip(): value.strip() for name, value in pairs}
     return {name: value.split() if name == "flags" else value for name, value in found.items()}
 
 
 def nproc(ctx: Context) -> int:
-    """Processors that may be used."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
-    """path -> available and total bytes: of paths of the host, and of file systems of a type (a glob); none: of all."""
+    """Map each path to its available and total bytes.
+
+    Arguments are paths of the host, and types of file systems (globs). Without arguments all mounted file systems
+    are returned.
+    """
     paths = {each for each in args if each.startswith("/")}
     kinds = [each for each in args if not each.startswith("/")] or ([] if args else ["*"])
     table = mount_table.parse(ctx.host.mount_table()).values()
@@ -84,7 +89,9 @@ def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
 
 
 def pid(ctx: Context, sig: str) -> str:
-    """Numbers of the processes whose command line matches (a shell pattern in it), one in a line; "" for none."""
+    """Return the PIDs of processes whose command line contains a match of the shell pattern, one in a line; "" without
+    any.
+    """
     found = [
         str(each.pid)
         for each in processes.all_of(ctx.host)
@@ -94,7 +101,7 @@ def pid(ctx: Context, sig: str) -> str:
 
 
 def procs(ctx: Context) -> dict[str, dict[str, str]]:
-    """pid -> user and cmd of all processes; those of the kernel have their name in brackets.
+    """Map the PID of each process to its user and cmd; the names of kernel threads are in brackets.
 
     CLI Example:
 
@@ -110,7 +117,7 @@ def procs(ctx: Context) -> dict[str, dict[str, str]]:
 
 
 def cpustats(ctx: Context) -> dict[str, Any]:
-    """What /proc/stat counts: cpu, each processor, intr, softirq, ctxt, btime, processes, ...
+    """Return the counters of /proc/stat: cpu, each processor, intr, softirq, ctxt, btime, processes, ...
 
     CLI Example:
 
@@ -129,7 +136,7 @@ def cpustats(ctx: Context) -> dict[str, Any]:
 
 
 def diskstats(ctx: Context) -> dict[str, dict[str, Any]]:
-    """device -> what /proc/diskstats counts of it."""
+    """Map each device to its counters in /proc/diskstats."""
     rows = (line.split() for line in processes.text(ctx.host, "diskstats").splitlines())
     return {
         row[2]: {
@@ -144,13 +151,13 @@ def diskstats(ctx: Context) -> dict[str, dict[str, Any]]:
 
 
 def vmstats(ctx: Context) -> dict[str, int]:
-    """What /proc/vmstat counts."""
+    """Return the counters of /proc/vmstat."""
     rows = (line.split() for line in processes.text(ctx.host, "vmstat").splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) > 1}
 
 
 def netstats(ctx: Context) -> dict[str, dict[str, int]]:
-    """What the host's network counts of protocols (/proc/net/netstat)."""
+    """Map each protocol to its counters in /proc/net/netstat."""
     found: dict[str, dict[str, int]] = {}
     names: list[str] = []
     for row in (
@@ -165,7 +172,7 @@ def netstats(ctx: Context) -> dict[str, dict[str, int]]:
 
 
 def netdev(ctx: Context) -> dict[str, dict[str, Any]]:
-    """interface -> what it has received and sent."""
+    """Map each network interface to its counters of received and sent bytes, packets and errors."""
     found = {}
     for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -175,7 +182,7 @@ def netdev(ctx: Context) -> dict[str, dict[str, Any]]:
 
 
 def w(ctx: Context) -> list[dict[str, str]]:
-    """Who is logged in: idle, jcpu, login, pcpu, tty, user, what."""
+    """List the logins: idle, jcpu, login, pcpu, tty, user, what."""
     if ctx.host.which("w") is None:
         raise CommandError("the host has no w")
     rows = (line.split(None, 6) for line in ctx.host.run(["w", "-fh"], env={"LC_ALL": "C"}).stdout.splitlines())
@@ -184,17 +191,17 @@ def w(ctx: Context) -> list[dict[str, str]]:
 
 
 def version(ctx: Context) -> str:
-    """The kernel's own words about itself."""
+    """Return the kernel's version text (/proc/version)."""
     return processes.text(ctx.host, "version").strip()
 
 
 def time_(ctx: Context, format: str = "%A, %d. %B %Y %I:%M%p") -> str:
-    """The time now, as strftime(3) writes it."""
+    """Return the current time in a strftime(3) format."""
     return datetime.now().strftime(format)
 
 
 def custom(ctx: Context) -> dict[str, Any]:
-    """Of options such as ``status.cpustats.custom: [cpu, ctxt]``, these parts of what the functions tell.
+    """Return the parts of the functions' results that options such as ``status.cpustats.custom: [cpu, ctxt]`` select.
 
     CLI Example:
 
@@ -210,7 +217,9 @@ def custom(ctx: Context) -> dict[str, Any]:
 
 
 def all_status(ctx: Context) -> dict[str, Any]:
-    """What cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, netstats, uptime, vmstats and w tell."""
+    """Map cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, netstats, uptime, vmstats and w to their
+    results.
+    """
     return {name: function(ctx) for name, function in _ALL.items()}
 
 

@@ -1,6 +1,6 @@
-"""Programs that supervisord keeps running on the managed host (Salt's ``supervisord`` module), by its supervisorctl.
+"""Programs that supervisord runs on the managed host (Salt's ``supervisord`` module), by its supervisorctl.
 
-A name is a program, ``group:program``, ``group:`` for all of a group, ``all`` for all there are.
+A name is a program, ``group:program``, ``group:`` for all programs of a group, or ``all`` for all programs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statecore.model.errors import CommandError
 
 _PROGRAM = "supervisorctl"
 
-#: Where its configuration is looked for when none is named.
+#: Default paths of supervisord's configuration.
 _FILES = ("/etc/supervisor/supervisord.conf", "/etc/supervisord.conf")
 
 _TRUTHS = {"true": True, "false": False}
@@ -27,14 +27,14 @@ def start(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """Starts programs; what supervisorctl says, with ERROR in it when it could not.
+    """Start programs. Return supervisorctl's output, which contains ERROR when it failed.
 
     user
-        runs supervisorctl as this user
+        the user who runs supervisorctl
     conf_file
         supervisord's configuration
     bin_env
-        supervisorctl, or a virtual environment that has it
+        the path of supervisorctl, or of a virtual environment with it
 
     CLI Example:
 
@@ -50,7 +50,7 @@ def restart(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """Stops and starts programs. Arguments as for start."""
+    """Stop and start programs. Arguments and return as for ``start``."""
     return _told(ctx, ["restart", _members(name)], user, conf_file, bin_env)
 
 
@@ -61,26 +61,26 @@ def stop(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """Stops programs. Arguments as for start."""
+    """Stop programs. Arguments and return as for ``start``."""
     return _told(ctx, ["stop", _members(name)], user, conf_file, bin_env)
 
 
 def add(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
-    """Takes a program or group into what is running, as the configuration that was read last has it."""
+    """Add a program or group to the running ones, with the configuration that supervisord read last."""
     return _told(ctx, ["add", _group(name)], user, conf_file, bin_env)
 
 
 def remove(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
-    """Takes a stopped program or group out of what is running."""
+    """Remove a stopped program or group from the running ones."""
     return _told(ctx, ["remove", _group(name)], user, conf_file, bin_env)
 
 
 def reread(ctx: Context, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None) -> str:
-    """Has supervisord read its configuration; nothing is started or stopped. Its lines name what differs.
+    """Make supervisord read its configuration without starting or stopping programs. Return lines with the differences.
 
     CLI Example:
 
@@ -96,7 +96,7 @@ def update(
     bin_env: str | None = None,
     name: str | None = None,
 ) -> str:
-    """Reads the configuration and applies it: to all groups, or to one.
+    """Make supervisord read its configuration and apply it, to all groups or to one.
 
     CLI Example:
 
@@ -112,7 +112,7 @@ def status(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """program -> its state and reason. Raises CommandError where supervisord does not answer.
+    """Map each program to its state and reason. Raise CommandError where supervisord does not answer.
 
     CLI Example:
 
@@ -135,10 +135,10 @@ def status_raw(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """The table of supervisorctl as it is."""
+    """Return supervisorctl's table of programs unchanged."""
     words = ["status", *([_members(name)] if name else [])]
     result = _run(ctx, words, user, conf_file, bin_env)
-    # Its code tells of programs that do not run, too.
+    # The exit code is no error: it also means that a program does not run.
     return str(result["stdout"])
 
 
@@ -150,7 +150,7 @@ def status_bool(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> bool:
-    """Whether there is a program of this name, and in this state where one is named.
+    """Return whether a program of this name exists, and is in ``expected_state`` where one is given.
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def status_bool(
 def custom(
     ctx: Context, command: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
-    """Any command of supervisorctl.
+    """Run any command of supervisorctl and return its output.
 
     CLI Example:
 
@@ -173,7 +173,7 @@ def custom(
 
 
 def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, Any]:
-    """The options of a program, as the configuration has them: numbers and truths as such.
+    """Return the options of a program in supervisord's configuration. Numbers and booleans are converted.
 
     CLI Example:
 
@@ -220,7 +220,9 @@ def _binary(ctx: Context, bin_env: str | None) -> str:
 
 
 def _members(name: str) -> str:
-    """supervisorctl means a group by ``group:`` as by ``group:*``."""
+    """Return the name with ``group:*`` written as ``group:``, which supervisorctl also reads as all programs of the
+    group.
+    """
     return str(name).removesuffix("*") if str(name).endswith(":*") else str(name)
 
 

@@ -1,6 +1,7 @@
-"""What the loader knows: functions, modules, documentation, signatures (Salt's ``sys`` module).
+"""Functions, modules, documentation and signatures that the loader has (Salt's ``sys`` module).
 
-A pattern is a module (``test``), a function (``test.ping``) or a glob (``test.*``); without any, everything is meant.
+A pattern is a module (``test``), a function (``test.ping``) or a glob (``test.*``). Without a pattern all are
+returned.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NoReturn
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 
-#: Marks of reStructuredText -> what a terminal shows, as Salt shows it.
+#: reStructuredText directive -> text in a terminal, as in Salt.
 _PLAIN = (
     (re.compile(r" *\.\. code-block:: \S+\n{1,2}"), ""),
     (re.compile(r"\.\. note::"), "Note:"),
@@ -22,12 +23,12 @@ _PLAIN = (
     (re.compile(r"\.\. versionchanged::"), "Changed in version"),
 )
 
-#: What an argument may be, in a schema: modules do not say more.
+#: Types of every argument in a schema: signatures have no better information.
 _TYPES = ("boolean", "integer", "number", "string")
 
 
 def list_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
-    """Execution functions, of the modules named (``sys``), or matching globs (``sys.list_*``).
+    """Return the execution functions of the named modules (``sys``), or those that match globs (``sys.list_*``).
 
     CLI Example:
 
@@ -37,47 +38,47 @@ def list_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
 
 
 def list_state_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
-    """State functions, of the modules named or matching globs."""
+    """Return the state functions of the named modules, or those that match globs."""
     return _functions(ctx, "states", args)
 
 
 def list_returner_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
-    """Functions of returners, of the modules named or matching globs."""
+    """Return the returners' functions of the named modules, or those that match globs."""
     return _functions(ctx, "returners", args)
 
 
 def list_runner_functions(ctx: Context, *args: str, **kwargs: Any) -> NoReturn:
-    """Raises CommandError: runners are the master's."""
+    """Raise CommandError: runners exist only on the master."""
     _refuse_runners()
 
 
 def list_modules(ctx: Context, *args: str) -> list[str]:
-    """Execution modules, all or those that match globs."""
+    """Return all execution modules, or those that match globs."""
     return _modules(ctx, "modules", args)
 
 
 def list_state_modules(ctx: Context, *args: str) -> list[str]:
-    """State modules, all or those that match globs."""
+    """Return all state modules, or those that match globs."""
     return _modules(ctx, "states", args)
 
 
 def list_returners(ctx: Context, *args: str) -> list[str]:
-    """Returners, all or those that match globs."""
+    """Return all returners, or those that match globs."""
     return _modules(ctx, "returners", args)
 
 
 def list_runners(ctx: Context, *args: str) -> NoReturn:
-    """Raises CommandError: runners are the master's."""
+    """Raise CommandError: runners exist only on the master."""
     _refuse_runners()
 
 
 def list_renderers(ctx: Context, *args: str) -> list[str]:
-    """Renderers, all or those that match globs."""
+    """Return all renderers, or those that match globs."""
     return [name for name in ctx.catalog.names("renderers") if not args or any(fnmatchcase(name, arg) for arg in args)]
 
 
 def doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Documentation of execution functions: of modules, functions, or globs; all of it without arguments.
+    """Map execution functions to their documentation: those of modules, functions or globs, or all.
 
     CLI Example:
 
@@ -87,7 +88,7 @@ def doc(ctx: Context, *args: str) -> dict[str, str | None]:
 
 
 def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Documentation of state functions, with that of their modules."""
+    """Map state functions, and their modules, to their documentation: those of modules, functions or globs, or all."""
     found: dict[str, str | None] = {}
     for name in _wanted(ctx, "states", args):
         module = name.partition(".")[0]
@@ -98,22 +99,22 @@ def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
 
 
 def returner_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Documentation of the functions of returners."""
+    """Map the functions of returners to their documentation: those of modules, functions or globs, or all."""
     return _docs(ctx, "returners", args)
 
 
 def renderer_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Documentation of renderers: of those named, or matching globs."""
+    """Map renderers to their documentation: those named, those that match globs, or all."""
     return {name: _plain(ctx.catalog.doc(name, "renderers")) for name in list_renderers(ctx, *args)}
 
 
 def runner_doc(ctx: Context, *args: str) -> NoReturn:
-    """Raises CommandError: runners are the master's."""
+    """Raise CommandError: runners exist only on the master."""
     _refuse_runners()
 
 
 def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
-    """Signatures of the functions of a module, or of those that match a glob or name.
+    """Map the functions of a module, or those that match a glob or name, to their signatures.
 
     CLI Example:
 
@@ -123,22 +124,22 @@ def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
 
 
 def state_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
-    """Signatures of state functions, as ``argspec``."""
+    """Map state functions to their signatures, selected as in ``argspec``."""
     return _argspecs(ctx, "states", module)
 
 
 def returner_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
-    """Signatures of the functions of returners, as ``argspec``."""
+    """Map the functions of returners to their signatures, selected as in ``argspec``."""
     return _argspecs(ctx, "returners", module)
 
 
 def runner_argspec(ctx: Context, module: str = "") -> NoReturn:
-    """Raises CommandError: runners are the master's."""
+    """Raise CommandError: runners exist only on the master."""
     _refuse_runners()
 
 
 def state_schema(ctx: Context, module: str = "") -> list[dict[str, Any]]:
-    """A JSON Schema (draft 4) for each state function of a module, or that matches a glob or name.
+    """Return a JSON Schema (draft 4) for each state function of a module, or for those that match a glob or name.
 
     CLI Example:
 
@@ -148,7 +149,7 @@ def state_schema(ctx: Context, module: str = "") -> list[dict[str, Any]]:
 
 
 def reload_modules(ctx: Context) -> bool:
-    """The next job sees the modules that are on disk now."""
+    """Load the modules on disk again; the next job gets the new ones."""
     return ctx.minion.refresh_modules()
 
 

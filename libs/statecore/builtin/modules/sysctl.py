@@ -1,4 +1,6 @@
-"""Kernel parameters of the managed host (Salt's ``sysctl`` module): the kernel's values, and those of a configuration file."""
+"""Kernel parameters of the managed host (Salt's ``sysctl`` module): the kernel's values, and those of a configuration
+file.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ _HEAD = "#\n# Kernel sysctl configuration\n#\n"
 
 
 def default_config(ctx: Context) -> str:
-    """Where parameters are kept."""
+    """Return the path of the configuration file in which parameters are stored."""
     booted = ctx.host.path("/run/systemd/system").is_dir()
     return "/etc/sysctl.d/99-salt.conf" if booted else "/etc/sysctl.conf"
 
 
 def show(ctx: Context, config_file: Any = False) -> Any:
-    """name -> value of a configuration file ([] when there is none), or of the kernel.
+    """Map each parameter to its value in a configuration file ([] when it does not exist), or in the kernel.
 
     CLI Example:
 
@@ -38,7 +40,7 @@ def show(ctx: Context, config_file: Any = False) -> Any:
 
 
 def get(ctx: Context, name: str) -> str:
-    """The kernel's value, "" for a parameter that it has not.
+    """Return the kernel's value of a parameter, "" for an unknown parameter.
 
     CLI Example:
 
@@ -49,7 +51,7 @@ def get(ctx: Context, name: str) -> str:
 
 
 def assign(ctx: Context, name: str, value: Any) -> dict[str, str]:
-    """Sets the kernel's value. Raises CommandError that says why it did not take it."""
+    """Set the kernel's value of a parameter. Return {name: value}. Raise CommandError with sysctl's message."""
     _known(ctx, name)
     result = ctx.host.run(["sysctl", "-w", f"{name}={value}"])
     told = re.fullmatch(rf"{re.escape(name)}\s+=\s+{re.escape(str(value))}\n?", result.stdout)
@@ -59,7 +61,7 @@ def assign(ctx: Context, name: str, value: Any) -> dict[str, str]:
 
 
 def persist(ctx: Context, name: str, value: Any, config: str | None = None) -> str:
-    """Sets the kernel's value, and writes it into a configuration file: "Updated" or "Already set"."""
+    """Set the kernel's value of a parameter, and store it in a configuration file. Return "Updated" or "Already set"."""
     file = config or default_config(ctx)
     _known(ctx, name)
     place = ctx.host.path(file)
@@ -88,7 +90,7 @@ def persist(ctx: Context, name: str, value: Any, config: str | None = None) -> s
 
 
 def _known(ctx: Context, name: str) -> None:
-    # In the file system dots and slashes have each other's meaning: net.ipv4.conf.eth0/1.forwarding.
+    # In /proc/sys dots and slashes are exchanged: net.ipv4.conf.eth0/1.forwarding is net/ipv4/conf/eth0.1/forwarding.
     place = name.translate(str.maketrans("./", "/."))
     if ".." in place.split("/") or not ctx.host.path(f"/proc/sys/{place}").exists():
         raise CommandError(f"sysctl {name} does not exist")

@@ -1,6 +1,6 @@
-"""Halting the managed host, its clock, its name (Salt's ``system`` module).
+"""Shutdown, clock and name of the managed host (Salt's ``system`` module).
 
-A mounted host is halted by its own programs, where an init of it runs that they can reach.
+A mounted host is shut down by its own programs, and only where its own init runs.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _DESCRIPTION = re.compile(r"^\s*PRETTY_HOSTNAME=(.*)$", re.MULTILINE)
 
 _MACHINE_INFO = "/etc/machine-info"
 
-#: What is there for as long as an init runs: of systemd, of sysvinit, of OpenRC.
+#: Files that exist while an init runs: of systemd, of sysvinit, of OpenRC.
 _INITS = ("/run/systemd/system", "/run/initctl", "/run/openrc/softlevel")
 
 _TIMES = ("%I:%M:%S %p", "%I:%M %p", "%H:%M:%S", "%H:%M")
 _DATES = ("%Y-%m-%d", "%m-%d-%Y", "%m-%d-%y", "%m/%d/%Y", "%m/%d/%y", "%Y/%m/%d")
 
-#: (as it is, as it stands in the file)
+#: (plain character, its form in /etc/machine-info)
 _ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t"))
 
 _CONTROL = {"LC_ALL": "C", "SYSTEMD_IGNORE_CHROOT": "1"}
 
 
 def halt(ctx: Context) -> str:
-    """Halts the host; what the program said.
+    """Halt the host. Return the program's output.
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def halt(ctx: Context) -> str:
 
 
 def init(ctx: Context, runlevel: int | str) -> str:
-    """Changes the run level of a host with sysvinit.
+    """Change the run level of a host with sysvinit. Return the program's output.
 
     CLI Example:
 
@@ -56,12 +56,12 @@ def init(ctx: Context, runlevel: int | str) -> str:
 
 
 def poweroff(ctx: Context) -> str:
-    """Switches the host off."""
+    """Switch the host off. Return the program's output."""
     return _control(ctx, ["poweroff"])
 
 
 def reboot(ctx: Context, at_time: int | str | None = None) -> str:
-    """Starts the host anew, in some minutes (or at ``hh:mm``), else now.
+    """Reboot the host now, in ``at_time`` minutes, or at ``hh:mm``. Return the program's output.
 
     CLI Example:
 
@@ -71,7 +71,7 @@ def reboot(ctx: Context, at_time: int | str | None = None) -> str:
 
 
 def shutdown(ctx: Context, at_time: int | str | None = None) -> str:
-    """Shuts the host down, in some minutes (or at ``hh:mm``), else now."""
+    """Shut the host down now, in ``at_time`` minutes, or at ``hh:mm``. Return the program's output."""
     return _control(ctx, ["shutdown", "-h", _when(at_time)])
 
 
@@ -79,14 +79,14 @@ def shutdown(ctx: Context, at_time: int | str | None = None) -> str:
 
 
 def has_settable_hwclock(ctx: Context) -> bool:
-    """Whether the machine has a clock that a program can set."""
+    """Return whether the machine has a hardware clock that hwclock can set."""
     if ctx.host.which("hwclock") is None:
         return False
     return ctx.host.run(["hwclock", "--test", "--systohc"]).retcode == 0
 
 
 def get_system_time(ctx: Context, utc_offset: str | None = None) -> str:
-    """The time, ``HH:MM:SS AM``: here, or at an offset such as ``+0200``.
+    """Return the time as ``HH:MM:SS AM``, in local time or at an offset such as ``+0200``.
 
     CLI Example:
 
@@ -96,17 +96,17 @@ def get_system_time(ctx: Context, utc_offset: str | None = None) -> str:
 
 
 def get_system_date(ctx: Context, utc_offset: str | None = None) -> str:
-    """The date, ``Sat 11/21/2026``."""
+    """Return the date as ``Sat 11/21/2026``, in local time or at an offset such as ``+0200``."""
     return _now(utc_offset).strftime("%a %m/%d/%Y")
 
 
 def get_system_date_time(ctx: Context, utc_offset: str | None = None) -> str:
-    """Date and time, ``2026-11-21 13:00:00``."""
+    """Return date and time as ``2026-11-21 13:00:00``, in local time or at an offset such as ``+0200``."""
     return _now(utc_offset).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def set_system_time(ctx: Context, newtime: str, utc_offset: str | None = None) -> bool:
-    """Sets the time: ``HH:MM[:SS]``, with AM or PM, or of 24 hours; False for what is none.
+    """Set the time: ``HH:MM[:SS]``, with AM or PM, or in 24 hours. Return False for invalid text.
 
     CLI Example:
 
@@ -120,7 +120,8 @@ def set_system_time(ctx: Context, newtime: str, utc_offset: str | None = None) -
 
 
 def set_system_date(ctx: Context, newdate: str, utc_offset: str | None = None) -> bool:
-    """Sets the date: ``YYYY-MM-DD``, ``MM-DD-YYYY``, ``MM-DD-YY``, the same with slashes.
+    """Set the date: ``YYYY-MM-DD``, ``MM-DD-YYYY``, ``MM-DD-YY``, or the same with slashes. Raise InvocationError for
+    others.
 
     CLI Example:
 
@@ -143,8 +144,9 @@ def set_system_date_time(
     seconds: int | None = None,
     utc_offset: str | None = None,
 ) -> bool:
-    """Sets those parts of date and time that are named, of the kernel's clock and of the machine's where it has one. Raises
-    CommandError with what ``date`` complained of.
+    """Set the given parts of date and time, in the kernel and in the hardware clock where there is one. Return True.
+
+    Raises CommandError with the message of ``date``.
 
     CLI Example:
 
@@ -175,7 +177,7 @@ def set_system_date_time(
 
 
 def get_computer_name(ctx: Context) -> str:
-    """The host's name.
+    """Return the host's name.
 
     CLI Example:
 
@@ -185,7 +187,7 @@ def get_computer_name(ctx: Context) -> str:
 
 
 def set_computer_name(ctx: Context, hostname: str) -> bool:
-    """Gives the host another name: as network.mod_hostname.
+    """Set the host's name, as ``network.mod_hostname``.
 
     CLI Example:
 
@@ -195,7 +197,7 @@ def set_computer_name(ctx: Context, hostname: str) -> bool:
 
 
 def get_computer_desc(ctx: Context) -> Any:
-    """What the host is called by people (PRETTY_HOSTNAME of /etc/machine-info); False where nothing is said.
+    """Return the host's description (PRETTY_HOSTNAME in /etc/machine-info); False without one.
 
     CLI Example:
 
@@ -210,7 +212,7 @@ def get_computer_desc(ctx: Context) -> Any:
 
 
 def set_computer_desc(ctx: Context, desc: str) -> bool:
-    """Sets what the host is called by people.
+    """Set the host's description (PRETTY_HOSTNAME in /etc/machine-info). Return True.
 
     CLI Example:
 
@@ -236,7 +238,7 @@ def _control(ctx: Context, words: Sequence[str]) -> str:
     if ctx.host.which(words[0]) is None:
         raise CommandError(f"the host has no {words[0]}")
     if ctx.host.mounted and not any(ctx.host.path(path).exists() for path in _INITS):
-        # In a chroot without its init, the program would speak to the first process of our own container.
+        # In a chroot without its own init, the program would reach the init of the container that Saltern runs in.
         raise HostError(f"no init of the host at {ctx.host.root} is seen to run: {words[0]} would not reach it")
     return ctx.host.run(words, env=_CONTROL, merge_stderr=True).stdout.rstrip()
 

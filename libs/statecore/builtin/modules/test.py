@@ -1,4 +1,4 @@
-"""Functions that touch nothing: is the minion there, what did it get, how does it fail (Salt's ``test`` module)."""
+"""Functions without side effects, which test the connection, arguments, returns and errors (Salt's ``test`` module)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIASES = {
     "versions_report": "versions_report",
 }
 
-#: Exceptions under the names users of Salt know them by.
+#: Salt's name of an exception -> our exception.
 _SALT_EXCEPTIONS: Mapping[str, type[StatecoreError]] = {
     "SaltInvocationError": errors.InvocationError,
     "CommandExecutionError": errors.CommandError,
@@ -32,7 +32,7 @@ _SALT_EXCEPTIONS: Mapping[str, type[StatecoreError]] = {
 
 
 def ping(ctx: Context) -> bool:
-    """True: the minion is up and answers. No ICMP is involved.
+    """Return True, which shows that the minion runs and answers. No ICMP is involved.
 
     CLI Example:
 
@@ -42,7 +42,7 @@ def ping(ctx: Context) -> bool:
 
 
 def echo(ctx: Context, text: Any) -> Any:
-    """What it was given.
+    """Return the argument.
 
     CLI Example:
 
@@ -52,12 +52,12 @@ def echo(ctx: Context, text: Any) -> Any:
 
 
 def version(ctx: Context) -> str:
-    """The version of Saltern on the minion."""
+    """Return the version of Saltern on the minion."""
     return _installed("saltern-statecore") or ""
 
 
 def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
-    """Versions of Saltern, of what it depends on, and of the system, by section."""
+    """Return the versions of Saltern, its dependencies and the system, by section."""
     return {
         "Salt Version": {"Salt": ctx.grains.get("saltversion") or version(ctx), "Saltern": version(ctx)},
         "Dependency Versions": {
@@ -74,7 +74,7 @@ def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
 
 
 def _installed(name: str) -> str | None:
-    # Only here: it brings half of the email package along, and test.ping is in this file.
+    # Imported here because it loads much of the email package, and test.ping is in this file.
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -84,7 +84,7 @@ def _installed(name: str) -> str | None:
 
 
 def versions_report(ctx: Context) -> str:
-    """The same as a text of aligned lines."""
+    """Return the versions of ``versions_information`` as aligned lines of text."""
     lines: list[str] = []
     for section, entries in versions_information(ctx).items():
         lines.append(f"{section}:")
@@ -95,7 +95,7 @@ def versions_report(ctx: Context) -> str:
 
 
 def arg(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """The arguments as they arrived.
+    """Return the arguments as they arrived: {"args", "kwargs"}.
 
     CLI Example:
 
@@ -105,12 +105,12 @@ def arg(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
 
 
 def arg_repr(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, str]:
-    """The arguments as Python writes them."""
+    """Return the arguments as Python's repr: {"args", "kwargs"}."""
     return {"args": repr(args), "kwargs": repr(kwargs)}
 
 
 def arg_type(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """The types of the arguments."""
+    """Return the types of the arguments: {"args", "kwargs"}."""
     return {
         "args": [str(type(value)) for value in args],
         "kwargs": {key: str(type(value)) for key, value in kwargs.items()},
@@ -118,17 +118,17 @@ def arg_type(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
 
 
 def arg_clean(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """The arguments without what the publication adds (``__pub_*``)."""
+    """Return the arguments without those that the publication adds (``__pub_*``): {"args", "kwargs"}."""
     return {"args": args, "kwargs": {key: value for key, value in kwargs.items() if not key.startswith("__")}}
 
 
 def kwarg(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """The keyword arguments as they arrived."""
+    """Return the keyword arguments as they arrived."""
     return kwargs
 
 
 def fib(ctx: Context, num: int) -> tuple[int, float]:
-    """The ``num``-th Fibonacci number and the seconds it took.
+    """Return the ``num``-th Fibonacci number and the seconds that its calculation took.
 
     CLI Example:
 
@@ -145,7 +145,7 @@ def fib(ctx: Context, num: int) -> tuple[int, float]:
 
 
 def collatz(ctx: Context, start: int) -> tuple[list[int], float]:
-    """The Collatz sequence from ``start`` down to 1 (left out), and the seconds it took."""
+    """Return the Collatz sequence from ``start`` down to, but without, 1, and the seconds that it took."""
     number = int(start)
     if number < 1:
         raise InvocationError(f"The sequence starts at a number above 0, not at {start}")
@@ -158,45 +158,45 @@ def collatz(ctx: Context, start: int) -> tuple[list[int], float]:
 
 
 def sleep(ctx: Context, length: int | float) -> bool:
-    """True after ``length`` seconds."""
+    """Sleep for ``length`` seconds and return True."""
     time.sleep(float(length))
     return True
 
 
 def rand_sleep(ctx: Context, max: int = 60) -> bool:
-    """True after a random number of seconds up to ``max``."""
+    """Sleep for a random number of seconds up to ``max`` and return True."""
     time.sleep(random.randint(0, int(max)))
     return True
 
 
 def true_(ctx: Context) -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def false_(ctx: Context) -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def retcode(ctx: Context, code: int = 42) -> bool:
-    """True, with ``code`` as the job's exit code."""
+    """Return True and set ``code`` as the job's exit code."""
     ctx.scratch["retcode"] = code
     return True
 
 
 def outputter(ctx: Context, data: Any) -> Any:
-    """What it was given, to try an outputter on."""
+    """Return the argument, to try an outputter on it."""
     return data
 
 
 def exception(ctx: Context, message: str = "Test Exception") -> None:
-    """Raises an Exception with this message."""
+    """Raise an Exception with this message."""
     raise Exception(message)
 
 
 def raise_exception(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
-    """Raises the exception of this name: a Python one, or ``salt.exceptions.X``. False when there is none."""
+    """Raise the exception of this name: one of Python, or ``salt.exceptions.X``. Return False for an unknown name."""
     plain = {key: value for key, value in kwargs.items() if not key.startswith("__")}
     found = _SALT_EXCEPTIONS.get(name.removeprefix("salt.exceptions.")) or getattr(builtins, name, None)
     if isinstance(found, type) and issubclass(found, Exception):
@@ -205,53 +205,55 @@ def raise_exception(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
 
 
 def assertion(ctx: Context, assertion: Any) -> None:
-    """Raises AssertionError when the argument is not true."""
+    """Raise AssertionError when the argument is not true."""
     if not assertion:
         raise AssertionError(f"{assertion!r} is not true")
 
 
 def try_(ctx: Context, module: str, return_try_exception: bool = False, **kwargs: Any) -> Any:
-    """What the function returns, or None when it raises (its message if ``return_try_exception``)."""
+    """Call a function and return its value. When it raises, return None, or the error's text with
+    ``return_try_exception``.
+    """
     try:
         return ctx.call(module, **{key: value for key, value in kwargs.items() if not key.startswith("__")})
-    except Exception as error:  # noqa: BLE001 - catching everything is what it is asked for
+    except Exception as error:  # noqa: BLE001 - the function exists to catch every error
         return str(error) if return_try_exception else None
 
 
 def cross_test(ctx: Context, func: str, args: list[Any] | None = None) -> Any:
-    """Calls another function through the loader."""
+    """Call another function through the loader and return its value."""
     return ctx.call(func, *(args or []))
 
 
 def attr_call(ctx: Context) -> Any:
-    """grains.items, reached from another module."""
+    """Call ``grains.items`` through the loader and return its value."""
     return ctx.call("grains.items")
 
 
 def get_opts(ctx: Context) -> dict[str, Any]:
-    """The options of this minion."""
+    """Return the options of this minion."""
     return dict(ctx.opts)
 
 
 def opts_pkg(ctx: Context) -> dict[str, Any]:
-    """The options of this minion with its grains."""
+    """Return the options of this minion together with its grains."""
     return {**ctx.opts, "grains": dict(ctx.grains)}
 
 
 def conf_test(ctx: Context) -> Any:
-    """The option ``test.foo``, or its default."""
+    """Return the option ``test.foo``, or its default."""
     return ctx.call("config.option", "test.foo")
 
 
 def provider(ctx: Context, module: str) -> str:
-    """The file that serves a module (``pkg`` -> ``pkg_apt``), "" when none does."""
+    """Return the name of the file that provides a module (``pkg`` -> ``pkg_apt``), "" when none does."""
     prefix = f"{module}."
     name = next((each for each in ctx.catalog.names() if each.startswith(prefix)), None)
     return _file_of(ctx, name) if name else ""
 
 
 def providers(ctx: Context) -> dict[str, str]:
-    """File -> the module it serves, for all of them."""
+    """Map the name of each file to the module that it provides."""
     first: dict[str, str] = {}
     for name in ctx.catalog.names():
         first.setdefault(name.partition(".")[0], name)
@@ -266,12 +268,12 @@ def _file_of(ctx: Context, name: str) -> str:
 
 
 def rand_str(ctx: Context, size: int = 9999999999, hash_type: str | None = None) -> str:
-    """The old name of ``random_hash``."""
+    """Return the same as ``random_hash``, of which this is the old name."""
     return random_hash(ctx, size, hash_type)
 
 
 def random_hash(ctx: Context, size: int = 9999999999, hash_type: str | None = None) -> str:
-    """The digest, hex, of a random number between 1 and ``size``."""
+    """Return the digest, in hexadecimal, of a random number between 1 and ``size``."""
     kind = hash_type or str(ctx.opts.get("hash_type", "sha256"))
     if kind not in hashlib.algorithms_available:
         raise InvocationError(f"Unknown hash_type '{kind}'")
@@ -280,5 +282,5 @@ def random_hash(ctx: Context, size: int = 9999999999, hash_type: str | None = No
 
 
 def stack(ctx: Context) -> str:
-    """The stack of this call."""
+    """Return the Python stack of this call as text."""
     return "".join(traceback.format_stack())

@@ -1,6 +1,6 @@
 """Time zone and hardware clock of the managed host (Salt's ``timezone`` module).
 
-Where systemd runs, ``timedatectl`` does it; elsewhere, and on a mounted host, the files do.
+Where systemd runs they are read and set by ``timedatectl``; elsewhere, and on a mounted host, by their files.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from statecore.model.errors import CommandError, InvocationError
 _LOCALTIME = "/etc/localtime"
 _ZONES = "/usr/share/zoneinfo"
 
-#: Family -> file and variable that name the zone.
+#: Grain os_family -> file and variable with the zone's name.
 _SYSCONFIG = {"RedHat": ("/etc/sysconfig/clock", "ZONE"), "Suse": ("/etc/sysconfig/clock", "TIMEZONE")}
 _RCS = "/etc/default/rcS"
 _ADJTIME = "/etc/adjtime"
 
 
 def get_zone(ctx: Context) -> str:
-    """Name of the zone, such as ``Europe/Berlin``. Raises CommandError where nothing tells it.
+    """Return the name of the zone, such as ``Europe/Berlin``. Raise CommandError where it cannot be determined.
 
     CLI Example:
 
@@ -50,17 +50,17 @@ def get_zone(ctx: Context) -> str:
 
 
 def get_zonecode(ctx: Context) -> str:
-    """Short name of the zone now, such as CET."""
+    """Return the abbreviation of the zone now, such as CET."""
     return ctx.host.run(["date", "+%Z"]).stdout.strip()
 
 
 def get_offset(ctx: Context) -> str:
-    """How far the zone is from UTC now, such as +0100."""
+    """Return the zone's offset from UTC now, such as +0100."""
     return ctx.host.run(["date", "+%z"]).stdout.strip()
 
 
 def zone_compare(ctx: Context, timezone: str) -> bool:
-    """Whether the host's zone is this one, by name, or where it has no name by content."""
+    """Return whether the host's zone is this one. Without a name of the host's zone the zone files are compared."""
     try:
         return bool(timezone == get_zone(ctx))
     except CommandError:
@@ -73,7 +73,7 @@ def zone_compare(ctx: Context, timezone: str) -> bool:
 
 
 def set_zone(ctx: Context, timezone: str) -> bool:
-    """Makes this the host's zone. Raises CommandError for one that it does not have.
+    """Set the host's time zone. Return True. Raise CommandError for a zone that the host does not have.
 
     CLI Example:
 
@@ -88,7 +88,7 @@ def set_zone(ctx: Context, timezone: str) -> bool:
 
 
 def get_hwclock(ctx: Context) -> str | None:
-    """What the hardware clock shows: "UTC", "localtime" (or "LOCAL"), None where nothing tells."""
+    """Return the time that the hardware clock holds: "UTC", "localtime" (or "LOCAL"), None where it is unknown."""
     if _timedatectl(ctx):
         found = re.search(r"^\s*rtc in local tz:\s*(\S+)", _told(ctx), re.MULTILINE | re.IGNORECASE)
         return "localtime" if found and found[1].lower() == "yes" else "UTC"
@@ -99,7 +99,7 @@ def get_hwclock(ctx: Context) -> str | None:
 
 
 def set_hwclock(ctx: Context, clock: str) -> bool:
-    """Makes the hardware clock show "UTC" or "localtime"."""
+    """Set whether the hardware clock holds "UTC" or "localtime". Return False when timedatectl failed."""
     if _timedatectl(ctx):
         local = "true" if clock == "localtime" else "false"
         return ctx.host.run(["timedatectl", "set-local-rtc", local]).retcode == 0

@@ -1,4 +1,4 @@
-"""Users of the managed host (Salt's ``user`` module): read from its own files, changed by its own programs."""
+"""Users of the managed host (Salt's ``user`` module): read from /etc/passwd, changed by the host's own programs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _FILE = "/etc/passwd"
 #: Parts of the comment field (GECOS), in order.
 _GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
 
-#: The user was removed, but not the mail that it never had.
+#: Exit code of userdel: the user was removed, but its mail spool was not found.
 _NO_MAIL = 12
 
 
 def available(ctx: Context) -> str | None:
-    """None where the host can change its users."""
+    """Return None on a host with the programs that change users, else the reason why not."""
     missing = [program for program in ("useradd", "usermod", "userdel") if ctx.host.which(program) is None]
     return f"the host has no {', '.join(missing)}" if missing else None
 
 
-# --------------------------------------------------------------------------------------------------------------------- reading
+# --------------------------------------------------------------------------------------------------------------------- queries
 
 
 def info(ctx: Context, name: str) -> dict[str, Any]:
-    """uid, gid, groups, home, shell, passwd and the parts of the comment of a user, {} when there is none.
+    """Return uid, gid, groups, home, shell, passwd and the parts of a user's comment; {} for an unknown user.
 
     CLI Example:
 
@@ -39,27 +39,27 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
 
 
 def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
-    """What ``info`` tells, of all users."""
+    """Return the facts of ``info`` for all users."""
     groups = ctx.call("group.getent")
     return [_shown(row, groups) for row in _rows(ctx)]
 
 
 def list_users(ctx: Context) -> list[str]:
-    """Names of all users, sorted."""
+    """Return the names of all users, sorted."""
     return sorted(row[0] for row in _rows(ctx))
 
 
 def list_groups(ctx: Context, name: str) -> list[str]:
-    """Names of the groups of a user, its primary one among them, sorted."""
+    """Return the names of a user's groups, including the primary one, sorted."""
     return list(info(ctx, name).get("groups", ()))
 
 
 def primary_group(ctx: Context, name: str) -> str:
-    """Name of the user's primary group. Raises CommandError for an unknown user."""
+    """Return the name of the user's primary group. Raise CommandError for an unknown user."""
     return ctx.host.group_name(_existing(ctx, name)["gid"])
 
 
-# -------------------------------------------------------------------------------------------------------------------- changing
+# -------------------------------------------------------------------------------------------------------------------- changes
 
 
 def add(
@@ -83,7 +83,7 @@ def add(
     usergroup: bool | None = None,
     local: bool = False,
 ) -> bool:
-    """Makes a user. Raises CommandError with the reason why not.
+    """Create a user. Return True. Raise CommandError with the program's message.
 
     CLI Example:
 
@@ -97,7 +97,7 @@ def add(
     elif usergroup:
         words += ["-U"]
     elif name in _listed(groups) and _user_groups(ctx):
-        # The host's programs would make a group of the user's name, but it is there.
+        # useradd would fail to create the user's own group, because it exists.
         words += ["-g", str(ctx.host.gid(name))]
     words += ["-N"] if usergroup is False else []
     words += ["-m" if createhome else "-M"]
@@ -115,7 +115,7 @@ def add(
 
 
 def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, local: bool = False) -> bool:
-    """Removes a user; ``remove``: with its home. Raises CommandError with the reason why not."""
+    """Remove a user; ``remove``: also its home. Return True. Raise CommandError with the program's message."""
     _not_local(local)
     words = ["userdel", *(["-r"] if remove else []), *(["-f"] if force else []), str(name)]
     result = ctx.host.run(words, env={"LC_ALL": "C"})
@@ -127,27 +127,27 @@ def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, l
 
 
 def chuid(ctx: Context, name: str, uid: Any) -> bool:
-    """Gives a user another number; files outside its home keep the old one."""
+    """Change a user's uid. Files outside its home keep the old uid. Return whether it is set."""
     return _attribute(ctx, name, "uid", int(uid), "-u")
 
 
 def chgid(ctx: Context, name: str, gid: Any) -> bool:
-    """Gives a user another primary group, by number or name."""
+    """Change a user's primary group, given by number or name. Return whether it is set."""
     return _attribute(ctx, name, "gid", ctx.host.gid(gid), "-g")
 
 
 def chshell(ctx: Context, name: str, shell: str) -> bool:
-    """Gives a user another shell."""
+    """Change a user's shell. Return whether it is set."""
     return _attribute(ctx, name, "shell", shell, "-s")
 
 
 def chhome(ctx: Context, name: str, home: str, persist: bool = False) -> bool:
-    """Gives a user another home; ``persist``: with what is in the old one."""
+    """Change a user's home; ``persist``: move its content. Return whether it is set."""
     return _attribute(ctx, name, "home", home, "-d", *(["-m"] if persist else []))
 
 
 def chgroups(ctx: Context, name: str, groups: Any, append: bool = False) -> bool:
-    """Makes a user a member of these groups, and with ``append`` False of no others."""
+    """Make a user a member of these groups; without ``append`` also remove it from all others. Return True."""
     wanted = _listed(groups)
     now = set(list_groups(ctx, name))
     if now == set(wanted) or (append and now >= set(wanted)):
@@ -156,32 +156,32 @@ def chgroups(ctx: Context, name: str, groups: Any, append: bool = False) -> bool
 
 
 def chfullname(ctx: Context, name: str, fullname: str) -> bool:
-    """Changes a user's full name."""
+    """Change a user's full name. Return whether it is set."""
     return _change_comment(ctx, name, fullname=fullname)
 
 
 def chroomnumber(ctx: Context, name: str, roomnumber: str) -> bool:
-    """Changes a user's room number."""
+    """Change a user's room number. Return whether it is set."""
     return _change_comment(ctx, name, roomnumber=roomnumber)
 
 
 def chworkphone(ctx: Context, name: str, workphone: str) -> bool:
-    """Changes a user's phone number at work."""
+    """Change a user's phone number at work. Return whether it is set."""
     return _change_comment(ctx, name, workphone=workphone)
 
 
 def chhomephone(ctx: Context, name: str, homephone: str) -> bool:
-    """Changes a user's phone number at home."""
+    """Change a user's phone number at home. Return whether it is set."""
     return _change_comment(ctx, name, homephone=homephone)
 
 
 def chother(ctx: Context, name: str, other: str) -> bool:
-    """Changes the last part of a user's comment."""
+    """Change the last part of a user's comment. Return whether it is set."""
     return _change_comment(ctx, name, other=other)
 
 
 def rename(ctx: Context, name: str, new_name: str) -> bool:
-    """Gives a user another name. Raises CommandError when that is taken."""
+    """Rename a user. Return True. Raise CommandError when the new name is taken."""
     _existing(ctx, name)
     if info(ctx, new_name):
         raise CommandError(f"User '{new_name}' already exists")
@@ -192,7 +192,7 @@ def rename(ctx: Context, name: str, new_name: str) -> bool:
 
 
 def _rows(ctx: Context) -> list[list[str]]:
-    """Name, password field, uid, gid, comment, home and shell of every user."""
+    """Return name, password field, uid, gid, comment, home and shell of every user."""
     if not ctx.host.mounted:
         return [[str(part) for part in each] for each in pwd.getpwall()]
     try:
@@ -243,11 +243,11 @@ def _change_comment(ctx: Context, name: str, **parts: str) -> bool:
 
 
 def _user_groups(ctx: Context) -> bool:
-    """Whether the host makes a group for every user (USERGROUPS_ENAB)."""
+    """Return whether the host creates a group for every user (USERGROUPS_ENAB)."""
     try:
         text = ctx.host.path("/etc/login.defs").read_text("utf-8", "replace")
     except OSError:
-        # Without the file the programs' own default holds, and that is no.
+        # Without the file useradd's default is no.
         return False
     rows = (line.split() for line in text.splitlines())
     return any(row[0] == "USERGROUPS_ENAB" and row[-1] == "yes" for row in rows if len(row) > 1)

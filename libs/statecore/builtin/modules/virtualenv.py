@@ -1,4 +1,4 @@
-"""Virtual environments of Python on the managed host (Salt's ``virtualenv`` module), by its virtualenv or its python."""
+"""Virtual environments of Python on the managed host (Salt's ``virtualenv`` module), by its virtualenv or its Python."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from statecore.host.rooted_path import remove_tree
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
-#: Programs that are looked for, in this order; where there is none the module venv of Python is used.
+#: Programs in order of preference. Without any, Python's module venv is used.
 _PROGRAMS = (f"virtualenv-{sys.version_info[0]}.{sys.version_info[1]}", "virtualenv3", "virtualenv")
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*", re.IGNORECASE)
 
-#: What virtualenv alone, and what venv alone knows: argument -> option.
+#: Argument -> option that only virtualenv has; argument -> option that only venv has.
 _VIRTUALENV_ONLY = {"extra_search_dir": "--extra-search-dir", "never_download": "--never-download"}
 _VENV_ONLY = {"upgrade": "--upgrade", "symlinks": "--symlinks"}
 
-#: Asked of the environment's own Python; the words behind it are its arguments.
+#: Programs for the environment's own Python; their arguments are in sys.argv.
 _SITE_PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
 _DISTRIBUTION = """import sys
 try:
@@ -62,13 +62,14 @@ def create(
     env: Any = None,
     umask: Any = None,
 ) -> dict[str, Any]:
-    """Makes a virtual environment: retcode, stdout, stderr and pid of what made it. Raises CommandError for options that the
-    program does not know, and for a Python that is not there.
+    """Create a virtual environment. Return retcode, stdout, stderr and pid of the program.
+
+    Raises CommandError for options that the program does not have, and for a missing Python.
 
     venv_bin
-        a virtualenv; ``venv``, or a Python: its module venv is used
+        a virtualenv program; ``venv`` or a Python to use its module venv
     pip
-        pip is in it; by ensurepip, where the program brings none
+        install pip, by ensurepip where the program does not
 
     CLI Example:
 
@@ -91,7 +92,7 @@ def create(
     result: dict[str, Any] = ctx.call("cmd.run_all", [*words, path], **options)
     if result["retcode"]:
         if not there and place.is_dir():
-            # Half of an environment must not pass for one.
+            # An incomplete environment would look like a complete one to the next run.
             with contextlib.suppress(OSError):
                 remove_tree(place)
         return result
@@ -105,7 +106,7 @@ def create(
 
 
 def virtualenv_ver(ctx: Context, venv_bin: str, user: str | None = None) -> tuple[int, ...]:
-    """The version of a virtualenv program, as numbers."""
+    """Return the version of a virtualenv program as a tuple of numbers. Raise CommandError where it does not run."""
     command = [venv_bin, "--version"]
     result = ctx.call("cmd.run_all", command, runas=user, python_shell=False, redirect_stderr=True)
     found = re.search(r"(?:^|\s)(\d+(?:\.\d+)*)", result["stdout"])
@@ -117,7 +118,7 @@ def virtualenv_ver(ctx: Context, venv_bin: str, user: str | None = None) -> tupl
 
 
 def get_site_packages(ctx: Context, venv: str) -> str:
-    """Where an environment has its packages.
+    """Return the path of an environment's site-packages.
 
     CLI Example:
 
@@ -127,7 +128,7 @@ def get_site_packages(ctx: Context, venv: str) -> str:
 
 
 def get_distribution_path(ctx: Context, venv: str, distribution: str) -> str:
-    """Where a package of an environment is.
+    """Return the path of an installed package of an environment.
 
     CLI Example:
 
@@ -137,7 +138,7 @@ def get_distribution_path(ctx: Context, venv: str, distribution: str) -> str:
 
 
 def get_resource_path(ctx: Context, venv: str, package: str, resource: str) -> str:
-    """Where a file is that came with a package of an environment.
+    """Return the path of a file that belongs to a package of an environment.
 
     CLI Example:
 
@@ -147,7 +148,7 @@ def get_resource_path(ctx: Context, venv: str, package: str, resource: str) -> s
 
 
 def get_resource_content(ctx: Context, venv: str, package: str, resource: str) -> str:
-    """The text of a file that came with a package of an environment.
+    """Return the text of a file that belongs to a package of an environment.
 
     CLI Example:
 
@@ -164,7 +165,7 @@ def _found(ctx: Context) -> str:
 
 
 def _venv(ctx: Context, program: str, given: dict[str, Any], interpreted: bool) -> list[str]:
-    """The words that make an environment by Python's own module, or by a program of its kind (pyvenv)."""
+    """Return the command that creates an environment by Python's module venv, or by a program of that kind (pyvenv)."""
     python = (given["python"] or "").strip()
     if python and not interpreted:
         raise _unknown("python", "--python", program)
@@ -196,7 +197,7 @@ def _virtualenv(ctx: Context, program: str, given: dict[str, Any]) -> list[str]:
     for place in places if isinstance(places, list | tuple) else str(places).split(","):
         words.append(f"--extra-search-dir={str(place).strip()}")
     if given["never_download"] is True:
-        # Between these versions it was the only way.
+        # These versions never download, and have no such option.
         words += [] if (1, 10) <= version < (14,) else ["--never-download"]
     elif given["never_download"] is False and version >= (20,):
         words.append("--download")
@@ -205,7 +206,7 @@ def _virtualenv(ctx: Context, program: str, given: dict[str, Any]) -> list[str]:
 
 
 def _own(ctx: Context) -> str:
-    """The Python that runs this; of a mounted host its own."""
+    """Return the Python that runs Saltern, on a mounted host the host's own Python."""
     if not ctx.host.mounted:
         return sys.executable
     return _interpreter(ctx, "python3")

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from statecore.builtin.modules.schedule.minion_schedule import (
-    changed,
+    apply_change,
     is_test,
     jobs_of,
     saved_jobs,
     schedule_file,
-    told,
+    with_save_warning,
 )
 from statecore.model.context import Context
 from statecore.system.scheduling.job import GLOBAL, INTERVALS, Job
@@ -83,9 +83,9 @@ def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
         return job
     if is_test(kwargs):
         return answer | {"comment": f"Job: {name} would be added to schedule.", "result": True}
-    done = changed(ctx, kwargs, {"verb": "add", "name": name, "schedule": job})
+    done = apply_change(ctx, kwargs, {"verb": "add", "name": name, "schedule": job})
     answer |= {"result": True, "comment": f"Added job: {name} to schedule.", "changes": {name: "added"}}
-    return told(answer, done)
+    return with_save_warning(answer, done)
 
 
 def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
@@ -112,8 +112,8 @@ def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     answer["changes"] = {name: {"old": old, "new": new}}
     if is_test(kwargs):
         return answer | {"comment": f"Job: {name} would be modified in schedule."}
-    done = changed(ctx, kwargs, {"verb": "modify", "name": name, "schedule": new})
-    return told(answer | {"comment": f"Modified job: {name} in schedule."}, done)
+    done = apply_change(ctx, kwargs, {"verb": "modify", "name": name, "schedule": new})
+    return with_save_warning(answer | {"comment": f"Modified job: {name} in schedule."}, done)
 
 
 def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
@@ -130,12 +130,12 @@ def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
         return answer | {"comment": f"Job: {name} would be deleted from schedule.", "result": True}
     if name not in jobs_of(ctx, show_all=True, offline=bool(kwargs.get("offline"))):
         return answer | {"comment": f"Job {name} does not exist."}
-    done = changed(ctx, kwargs, {"verb": "delete", "name": name})
+    done = apply_change(ctx, kwargs, {"verb": "delete", "name": name})
     if name in done["schedule"]:
         # It is one of pillar's.
         return answer
     answer |= {"result": True, "comment": f"Deleted Job {name} from schedule.", "changes": {name: "removed"}}
-    return told(answer, done)
+    return with_save_warning(answer, done)
 
 
 def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
         if is_test(kwargs):
             comments.append(f"Job: {name} would be deleted from schedule.")
             continue
-        done = changed(ctx, kwargs, {"verb": "delete", "name": name})
+        done = apply_change(ctx, kwargs, {"verb": "delete", "name": name})
         if name in done["schedule"]:
             comments.append(f"Failed to delete job {name} from schedule.")
         else:

@@ -66,7 +66,7 @@ def is_test(kwargs: Mapping[str, Any]) -> bool:
     return bool(kwargs.get("test"))
 
 
-def changed(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+def apply_change(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Send a change to the minion, or with ``offline`` make it in the saved schedule. Return the schedule after the
     change.
     """
@@ -84,7 +84,7 @@ def changed(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any])
     return {"schedule": whole, "unsaved": ""}
 
 
-def told(answer: dict[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+def with_save_warning(answer: dict[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer; its comment says so when the change could not be saved and ends with the minion."""
     return (
         answer | {"comment": f"{answer['comment']} It is not saved: {done['unsaved']}"} if done["unsaved"] else answer

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from statecore.builtin.modules.schedule.minion_schedule import changed, is_test, jobs_of, told
+from statecore.builtin.modules.schedule.minion_schedule import apply_change, is_test, jobs_of, with_save_warning
 from statecore.model.context import Context
 from statecore.system.scheduling.job import TIME_FORMAT
 
@@ -98,21 +98,21 @@ def _switch_job(ctx: Context, name: str, kwargs: Mapping[str, Any], *, on: bool)
         return {"comment": f"Job: {name} would be {able}d in schedule.", "result": True, "changes": {}}
     if name not in jobs_of(ctx, show_all=True):
         return {"comment": f"Job {name} does not exist.", "result": False, "changes": {}}
-    done = changed(ctx, {**kwargs, "offline": False}, {"verb": f"{able}_job", "name": name})
+    done = apply_change(ctx, {**kwargs, "offline": False}, {"verb": f"{able}_job", "name": name})
     if bool(done["schedule"].get(name, {}).get("enabled", True)) is not on:
         # It is one of pillar's.
         return {"comment": f"Failed to {able} job {name} in schedule.", "result": False, "changes": {}}
     comment = f"{able.capitalize()}d Job {name} in schedule."
-    return told({"comment": comment, "result": True, "changes": {name: f"{able}d"}}, done)
+    return with_save_warning({"comment": comment, "result": True, "changes": {name: f"{able}d"}}, done)
 
 
 def _switch(ctx: Context, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
     able = "enable" if on else "disable"
     if is_test(kwargs):
         return {"comment": f"Schedule would be {able}d.", "result": True, "changes": {}}
-    done = changed(ctx, {**kwargs, "offline": False}, {"verb": able})
+    done = apply_change(ctx, {**kwargs, "offline": False}, {"verb": able})
     answer = {"comment": f"{able.capitalize()}d schedule on minion.", "result": True}
-    return told(answer | {"changes": {"schedule": f"{able}d"}}, done)
+    return with_save_warning(answer | {"changes": {"schedule": f"{able}d"}}, done)
 
 
 def _at_times(

@@ -1,11 +1,13 @@
-"""Keys, certificates, requests and revocation lists (Salt's ``x509`` module, of its second make).
+"""Private keys, certificates, certificate requests and revocation lists (Salt's ``x509_v2`` module, under the name
+``x509``).
 
-What a function takes as key, certificate, request or list is a path of the host, or the thing itself: PEM, hexadecimal, base64.
+An argument that is a key, certificate, request or list is either a path of the host, or the content in PEM,
+hexadecimal or base64.
 """
 
 from __future__ import annotations
 
 from statecore.builtin.modules.x509 import creation, encoding, inspection, pem, signing, verification
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``x509``.
 PARTS = (creation, encoding, signing, inspection, verification, pem)

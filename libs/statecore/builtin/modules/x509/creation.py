@@ -1,10 +1,10 @@
-"""Keys, certificates, requests and revocation lists, made."""
+"""Functions of ``x509`` that create keys, certificates, requests and revocation lists."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.modules.x509.host_files import put, reader, told
+from statecore.builtin.modules.x509.host_files import encoded_result, reader, write_file
 from statecore.builtin.modules.x509.signers import copied, policy_of, signed_by
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -25,7 +25,9 @@ def create_private_key(
     bits: int | None = None,
     **kwargs: Any,
 ) -> Any:
-    """A new key: rsa (2048, 3072, 4096 bits), ec (256, 384, 521), ed25519 or ed448; written to ``path`` where there is one.
+    """Create a private key: rsa (2048, 3072, 4096 bits), ec (256, 384, 521), ed25519 or ed448.
+
+    Returns the key, or writes it to ``path`` and returns a sentence.
 
     CLI Example:
 
@@ -36,8 +38,8 @@ def create_private_key(
     key = issuing.make_key(algo, bits or keysize)
     data = issuing.encoded_key(key, encoding, password("passphrase", passphrase), pkcs12_encryption_compat)
     if path is None:
-        return told(data, encoding, raw)
-    put(ctx, path, data, mode=0o600)
+        return encoded_result(data, encoding, raw)
+    write_file(ctx, path, data, mode=0o600)
     return f"PEM written to {path}" if encoding == "pem" else f"Private key written to {path}"
 
 
@@ -55,24 +57,26 @@ def create_certificate(
     raw: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A certificate, signed here or by the minion ``ca_server``; written to ``path`` where there is one.
+    """Create a certificate, signed here or by the minion ``ca_server``.
+
+    Returns the certificate, or writes it to ``path`` and returns a sentence.
 
     signing_private_key, signing_private_key_passphrase, signing_cert
-        who signs; without signing_cert the certificate is its own issuer's
+        the signer; without signing_cert the certificate is self-signed
     private_key, private_key_passphrase, public_key, csr
-        whose key is certified: the first of these that there is
+        the key to certify: the first one given
     subject, or C, ST, L, STREET, O, OU, CN, MAIL, SN, GN, UID, SERIALNUMBER
-        whom it names
+        the certificate's subject
     serial_number, not_before, not_after, days_valid, digest
-        dates are ``%Y-%m-%d %H:%M:%S`` in UTC; days_valid is 365
+        dates are ``%Y-%m-%d %H:%M:%S`` in UTC; days_valid is 365 by default
     basicConstraints, keyUsage, extendedKeyUsage, subjectKeyIdentifier, authorityKeyIdentifier, issuerAltName, subjectAltName,
     authorityInfoAccess, crlDistributionPoints, certificatePolicies, policyConstraints, inhibitAnyPolicy, nameConstraints, noCheck,
     tlsfeature
-        extensions, as OpenSSL's configuration has them, or as maps and lists
+        extensions, in the syntax of OpenSSL's configuration, or as maps and lists
     signing_policy
-        the name of what the signer lays down
+        the name of a policy of the signer, whose values override the arguments
     copypath, prepend_cn
-        a directory that gets a copy, named by the serial number, behind the common name
+        a directory for a copy, named by the serial number; with prepend_cn after the common name
 
     CLI Example:
 
@@ -99,8 +103,8 @@ def create_certificate(
         pkcs12_friendlyname,
     )
     if path is None:
-        return told(data, encoding, raw)
-    put(ctx, path, data)
+        return encoded_result(data, encoding, raw)
+    write_file(ctx, path, data)
     return f"PEM written to {path}" if encoding == "pem" else f"Certificate written to {path}"
 
 
@@ -114,7 +118,9 @@ def create_csr(
     raw: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A request for a certificate of this key. Subject and extensions as for create_certificate, but for the issuer's.
+    """Create a certificate request for a private key. Subject and extensions are given as in ``create_certificate``.
+
+    Returns the request, or writes it to ``path`` and returns a sentence.
 
     CLI Example:
 
@@ -126,8 +132,8 @@ def create_csr(
     wanted, key = arguments.request(reader(ctx), private_key, private_key_passphrase, given)
     data = issuing.encoded(wanted.signed(key, issuing.need_digest(digest)), encoding)
     if path is None:
-        return told(data, encoding, raw)
-    put(ctx, path, data)
+        return encoded_result(data, encoding, raw)
+    write_file(ctx, path, data)
     return f"PEM written to {path}" if encoding == "pem" else f"CSR written to {path}"
 
 
@@ -146,10 +152,12 @@ def create_crl(
     raw: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A list of revoked certificates, valid for 100 days where ``days_valid`` says nothing else.
+    """Create a list of revoked certificates, valid for ``days_valid`` days (default 100).
+
+    Returns the list, or writes it to ``path`` and returns a sentence.
 
     revoked
-        maps of ``certificate`` or ``serial_number``, and at will ``revocation_date``, ``not_after``, ``extensions``
+        maps of ``certificate`` or ``serial_number``, and optionally ``revocation_date``, ``not_after``, ``extensions``
         (certificateIssuer, CRLReason, invalidityDate)
     extensions
         authorityKeyIdentifier, authorityInfoAccess, cRLNumber, deltaCRLIndicator, freshestCRL, issuerAltName,
@@ -174,8 +182,8 @@ def create_crl(
     )
     data = issuing.encoded(wanted.signed(key, used), encoding)
     if path is None:
-        return told(data, encoding, raw)
-    put(ctx, path, data)
+        return encoded_result(data, encoding, raw)
+    write_file(ctx, path, data)
     return f"PEM written to {path}" if encoding == "pem" else f"CRL written to {path}"
 
 
@@ -188,7 +196,9 @@ def _signed(ctx: Context, order: CertificateOrder, given: dict[str, Any]) -> Any
 
 
 def _plain(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by their short names. Publications bring their own (__pub_jid, …)."""
+    """Return the arguments by their short names, without None values and without those of the publication
+    (``__pub_...``).
+    """
     given = policies.short({name: value for name, value in kwargs.items() if not name.startswith("__")})
     return {name: value for name, value in given.items() if value is not None}
 

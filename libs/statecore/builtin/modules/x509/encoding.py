@@ -1,10 +1,10 @@
-"""The same thing in another encoding."""
+"""Functions of ``x509`` that convert keys, certificates, requests and lists to another encoding."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from statecore.builtin.modules.x509.host_files import reader, told
+from statecore.builtin.modules.x509.host_files import encoded_result, reader
 from statecore.model.context import Context
 from statecore.system.certificates import issuing, loading
 from statecore.system.certificates.arguments import passphrase as password
@@ -22,7 +22,9 @@ def encode_certificate(
     pkcs12_friendlyname: str | None = None,
     raw: bool = False,
 ) -> Any:
-    """A certificate as pem or pkcs7_pem, or in base64 as der, pkcs7_der or pkcs12; others behind it, its key with it (pkcs12).
+    """Return a certificate as pem or pkcs7_pem, or in base64 as der, pkcs7_der or pkcs12.
+
+    ``append_certs`` are appended; pkcs12 also includes the private key.
 
     CLI Example:
 
@@ -45,7 +47,7 @@ def encode_certificate(
         pkcs12_encryption_compat,
         pkcs12_friendlyname,
     )
-    return told(data, encoding, raw)
+    return encoded_result(data, encoding, raw)
 
 
 def encode_private_key(
@@ -57,7 +59,7 @@ def encode_private_key(
     pkcs12_encryption_compat: bool = False,
     raw: bool = False,
 ) -> Any:
-    """A private key as pem, or in base64 as der or pkcs12, locked with ``passphrase`` where there is one.
+    """Return a private key as pem, or in base64 as der or pkcs12, encrypted with ``passphrase`` where one is given.
 
     CLI Example:
 
@@ -66,16 +68,16 @@ def encode_private_key(
     issuing.need_encoding(encoding, issuing.KEYS)
     found = loading.key(reader(ctx)(private_key), password("private_key_passphrase", private_key_passphrase))
     locked = password("passphrase", passphrase)
-    return told(issuing.encoded_key(found.key, encoding, locked, pkcs12_encryption_compat), encoding, raw)
+    return encoded_result(issuing.encoded_key(found.key, encoding, locked, pkcs12_encryption_compat), encoding, raw)
 
 
 def encode_csr(ctx: Context, csr: Any, encoding: str = "pem", raw: bool = False) -> Any:
-    """A request as pem, or in base64 as der."""
+    """Return a certificate request as pem, or in base64 as der."""
     issuing.need_encoding(encoding, issuing.OTHERS)
-    return told(issuing.encoded(loading.request(reader(ctx)(csr)).value, encoding), encoding, raw)
+    return encoded_result(issuing.encoded(loading.request(reader(ctx)(csr)).value, encoding), encoding, raw)
 
 
 def encode_crl(ctx: Context, crl: Any, encoding: str = "pem", raw: bool = False) -> Any:
-    """A revocation list as pem, or in base64 as der."""
+    """Return a revocation list as pem, or in base64 as der."""
     issuing.need_encoding(encoding, issuing.OTHERS)
-    return told(issuing.encoded(loading.revocation_list(reader(ctx)(crl)).value, encoding), encoding, raw)
+    return encoded_result(issuing.encoded(loading.revocation_list(reader(ctx)(crl)).value, encoding), encoding, raw)

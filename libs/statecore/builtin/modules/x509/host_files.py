@@ -1,4 +1,4 @@
-"""Where things come from and go to: references read, files of the managed host written."""
+"""Reads references (paths or content) and writes files on the managed host. Helpers of ``x509``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from statecore.system.certificates import issuing, references
 
 
 def reader(ctx: Context) -> Callable[[Any], bytes]:
-    """What reads references for the package ``certificates``."""
+    """Return the function that reads references for the package ``certificates``."""
     return lambda reference: references.content(ctx.host, reference)
 
 
-def told(data: bytes, encoding: str, raw: bool) -> Any:
-    """What a function returns of bytes: text where they are text, else base64; with ``raw`` the bytes."""
+def encoded_result(data: bytes, encoding: str, raw: bool) -> Any:
+    """Return bytes in the form that a function returns: as text in a text encoding, else in base64; with ``raw`` as
+    bytes.
+    """
     if raw:
         return data
     return data.decode() if encoding in issuing.TEXT else base64.b64encode(data).decode()
 
 
-def put(ctx: Context, path: str, data: bytes, mode: int | None = None) -> None:
-    """Writes a file of the host. A new one is nobody else's to read. Raises HostError."""
+def write_file(ctx: Context, path: str, data: bytes, mode: int | None = None) -> None:
+    """Write a file of the host. A new file has mode 0600 by default. Raise HostError when that fails."""
     place = ctx.host.path(path)
     if mode is None and not place.exists():
         mode = 0o600

@@ -1,4 +1,4 @@
-"""What is in keys, certificates, requests and revocation lists."""
+"""Functions of ``x509`` that describe keys, certificates, requests and revocation lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statecore.system.certificates.arguments import passphrase as password
 
 
 def read_certificate(ctx: Context, certificate: Any) -> dict[str, Any]:
-    """Everything about a certificate: subject, issuer, dates, fingerprints, key, extensions.
+    """Return the facts of a certificate: subject, issuer, dates, fingerprints, key, extensions.
 
     CLI Example:
 
@@ -24,7 +24,7 @@ def read_certificate(ctx: Context, certificate: Any) -> dict[str, Any]:
 
 
 def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
-    """Path -> certificate, of those files of the host whose paths match and that are one.
+    """Map the path of each certificate of the host that matches a glob to its facts. Other matching files are left out.
 
     CLI Example:
 
@@ -40,17 +40,17 @@ def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
 
 
 def read_csr(ctx: Context, csr: Any) -> dict[str, Any]:
-    """Everything about a request."""
+    """Return the facts of a certificate request: subject, key, extensions."""
     return descriptions.request(loading.request(reader(ctx)(csr)).value)
 
 
 def read_crl(ctx: Context, crl: Any) -> dict[str, Any]:
-    """Everything about a revocation list."""
+    """Return the facts of a revocation list: issuer, dates, revoked certificates, extensions."""
     return descriptions.revocation_list(loading.revocation_list(reader(ctx)(crl)).value)
 
 
 def get_public_key(ctx: Context, key: Any, passphrase: str | None = None, asObj: Any = None) -> str:
-    """The public key, in PEM, of a key, certificate or request.
+    """Return the public key, in PEM, of a key, certificate or request. Raise CommandError for any other data.
 
     CLI Example:
 
@@ -75,12 +75,14 @@ def get_public_key(ctx: Context, key: Any, passphrase: str | None = None, asObj:
 
 
 def get_private_key_size(ctx: Context, private_key: Any, passphrase: str | None = None) -> int | None:
-    """Bits of a private key; None for those that have only one size."""
+    """Return the size of a private key in bits; None for kinds of only one size."""
     return issuing.key_size(loading.key(reader(ctx)(private_key), password("passphrase", passphrase)).key)
 
 
 def _matching(ctx: Context, pattern: str) -> list[str]:
-    """Paths of the host's regular files that match, sorted. Each directory is looked into where the host has it."""
+    """Return the paths of the host's regular files that match a glob, sorted. Paths are resolved within the host's
+    root.
+    """
     if not pattern.startswith("/"):
         raise InvocationError(f"glob_path is an absolute path, not {pattern!r}")
     found = [""]

@@ -1,10 +1,10 @@
-"""PEM as text: found in files, brought into form, written."""
+"""Functions of ``x509`` for PEM text: find it in files, format it and write it."""
 
 from __future__ import annotations
 
 import re
 
-from statecore.builtin.modules.x509.host_files import put
+from statecore.builtin.modules.x509.host_files import write_file
 from statecore.builtin.modules.x509.inspection import _matching
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -17,7 +17,8 @@ _ENTRY = (
 
 
 def get_pem_entry(ctx: Context, text: str, pem_type: str | None = None) -> str:
-    """The first entry (of this type) of a text or file, its lines as they should be.
+    """Return the first PEM entry (of this type) of a text or file, with lines of 64 characters. Raise InvocationError
+    without one.
 
     CLI Example:
 
@@ -29,7 +30,7 @@ def get_pem_entry(ctx: Context, text: str, pem_type: str | None = None) -> str:
     kind = r"[0-9A-Z ]+" if pem_type is None else pem_type
     found = re.search(_ENTRY.format(kind=kind), data, re.DOTALL)
     if found is None:
-        # Not what it is: it may be a key.
+        # The text itself is not shown: it may be a key.
         wanted = f"PEM does not contain a single entry of type {pem_type}" if pem_type else "PEM text not valid"
         raise InvocationError(f"{wanted} ({len(data)} characters)")
     head, kept, key_info, *_, body, foot = found.groups()
@@ -39,7 +40,7 @@ def get_pem_entry(ctx: Context, text: str, pem_type: str | None = None) -> str:
 
 
 def get_pem_entries(ctx: Context, glob_path: str) -> dict[str, str]:
-    """Path -> entry, of those files of the host whose paths match and that hold one."""
+    """Map the path of each file of the host that matches a glob to its first PEM entry. Files without one are left out."""
     found = {}
     for name in _matching(ctx, glob_path):
         try:
@@ -50,7 +51,8 @@ def get_pem_entries(ctx: Context, glob_path: str) -> dict[str, str]:
 
 
 def write_pem(ctx: Context, text: str, path: str, overwrite: bool = True, pem_type: str | None = None) -> str:
-    """Writes an entry to a file of the host. Not to ``overwrite`` keeps the key and DH parameters that are in it.
+    """Write a PEM entry to a file of the host. With ``overwrite=False`` a private key and DH parameters in the file are
+    kept.
 
     CLI Example:
 
@@ -59,7 +61,7 @@ def write_pem(ctx: Context, text: str, path: str, overwrite: bool = True, pem_ty
     before, behind = "", ""
     if pem_type == "CERTIFICATE" and not overwrite and ctx.host.path(path).is_file():
         before, behind = (_entry(ctx, path, kind) for kind in ("(?:RSA )?PRIVATE KEY", "DH PARAMETERS"))
-    put(ctx, path, f"{before}{get_pem_entry(ctx, text, pem_type)}{behind}".encode())
+    write_file(ctx, path, f"{before}{get_pem_entry(ctx, text, pem_type)}{behind}".encode())
     return f"PEM written to {path}"
 
 

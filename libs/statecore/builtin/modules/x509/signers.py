@@ -1,4 +1,6 @@
-"""What a signer lays down, and the way to another minion that signs: through the master, where it lets peers do so."""
+"""Signing policies, and requests to another minion that signs. The master's option ``peer`` must allow them. Helpers
+of ``x509``.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,17 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from statecore.builtin.modules.x509.host_files import put, reader
+from statecore.builtin.modules.x509.host_files import reader, write_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.certificates import descriptions, issuing, loading, policies, references
 from statecore.system.certificates.arguments import passphrase as password
 from statecore.system.certificates.loading import PrivateKey
 
-#: Seconds that a signing minion has to answer.
+#: Seconds to wait for the signing minion's return.
 _TIMEOUT = 60
 
-#: What only the signer says: its keys, and where it keeps copies.
+#: Arguments that only the signer sets: its keys, and the directory of its copies.
 SIGNERS: frozenset[str] = frozenset(
     {
         "ca_server",
@@ -34,7 +36,10 @@ SIGNERS: frozenset[str] = frozenset(
 
 
 def policy_of(ctx: Context, name: str | None) -> dict[str, Any]:
-    """A signing policy of this minion: of its pillar, else of its configuration; {} where there is none. Raises InvocationError."""
+    """Return a signing policy of this minion, from its pillar, else its configuration; {} where there is none.
+
+    Raises InvocationError for an invalid policy.
+    """
     if name is None:
         return {}
     for ask, more in (("pillar.get", {"unmask": True}), ("config.get", {})):
@@ -47,7 +52,9 @@ def policy_of(ctx: Context, name: str | None) -> dict[str, Any]:
 def asked(
     ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, Any], *, only_policy: bool = False
 ) -> Any:
-    """What ``x509.sign_remote_certificate`` of another minion returned as ``data``. Raises CommandError."""
+    """Call ``x509.sign_remote_certificate`` on another minion and return its ``data``. Raise CommandError when it
+    refuses.
+    """
     if not policy:
         raise InvocationError("signing_policy must be specified to request a certificate from a remote ca_server")
     arguments = [policy, dict(given), only_policy]
@@ -67,7 +74,9 @@ def asked(
 def signed_by(
     ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, Any]
 ) -> tuple[x509.Certificate, PrivateKey | None]:
-    """(the certificate that another minion signed, our key for it). Raises CommandError, InvocationError."""
+    """Return (the certificate that another minion signed, our private key for it or None). Raise CommandError,
+    InvocationError.
+    """
     read = reader(ctx)
     own = None
     sent = {name: value for name, value in given.items() if name not in SIGNERS}
@@ -89,7 +98,9 @@ def signed_by(
 
 
 def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, Any]) -> None:
-    """Puts a copy into ``copypath``, named by the serial number. Raises HostError, InvocationError."""
+    """Write a copy of a certificate into ``copypath``, named by the serial number. Raise HostError, InvocationError,
+    CommandError.
+    """
     if not given.get("copypath"):
         return
     common = descriptions.parts(certificate.subject).get("CN", "") if given.get("prepend_cn") else ""
@@ -99,11 +110,11 @@ def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, Any]
     directory = str(given["copypath"])
     if not ctx.host.path(directory).is_dir():
         raise CommandError(f"copypath: there is no directory {directory}")
-    put(ctx, f"{directory.rstrip('/')}/{name}", certificate.public_bytes(serialization.Encoding.PEM))
+    write_file(ctx, f"{directory.rstrip('/')}/{name}", certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def need_no_paths(given: Mapping[str, Any]) -> None:
-    """Raises InvocationError where who asks names a file of who signs."""
+    """Raise InvocationError where a request contains a path, because it would be a path on the signing minion."""
     for name in ("public_key", "csr"):
         if references.is_path(given.get(name)):
             raise InvocationError(f"{name}: send it, do not name a path: it would be a file of the ca_server")

@@ -1,4 +1,4 @@
-"""Signing policies, and certificates signed for other minions, which call ``x509.sign_remote_certificate`` through the master."""
+"""Functions of ``x509`` for signing policies, and for signing certificates of other minions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from statecore.system.certificates import arguments, loading, policies
 
 
 def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, Any]:
-    """A signing policy (``x509_signing_policies`` of pillar or configuration), or that of another minion, without its keys.
+    """Return a signing policy (``x509_signing_policies`` of pillar or configuration), or one of another minion without
+    its keys.
 
     CLI Example:
 
@@ -32,10 +33,12 @@ def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str 
 def sign_remote_certificate(
     ctx: Context, signing_policy: str, kwargs: dict[str, Any], get_signing_policy_only: bool = False, **more_kwargs: Any
 ) -> dict[str, Any]:
-    """Signs what another minion asks for, as a policy lays down: ``data`` is the certificate in DER, ``errors`` why not.
+    """Sign a certificate for another minion by a signing policy. Return ``data``, the certificate in DER, and
+    ``errors``.
 
-    The policy's ``minions`` says who may ask: a glob, or a compound target with ``@``. Whoever may call this function can have
-    any certificate that a policy without ``minions`` allows.
+    Other minions call this function through the master. The policy's ``minions`` selects those that may: a glob, or
+    a compound target with ``@``. Whoever may call this function can get any certificate that a policy without
+    ``minions`` allows.
     """
     try:
         policy = signers.policy_of(ctx, signing_policy)
@@ -67,7 +70,7 @@ def _refused(why: str) -> dict[str, Any]:
 
 
 def _with_pem(ctx: Context, policy: dict[str, Any]) -> dict[str, Any]:
-    """The policy with the signer's certificate in it, not the path of one."""
+    """Return the policy with the signer's certificate in PEM in place of its path."""
     if "signing_cert" not in policy:
         return policy
     certificate = loading.certificate(reader(ctx)(policy["signing_cert"])).certificate

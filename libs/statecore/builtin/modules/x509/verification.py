@@ -1,4 +1,4 @@
-"""Whether certificates, keys and lists belong together, and for how long."""
+"""Functions of ``x509`` that check signatures, key pairs and expiry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statecore.system.certificates.arguments import whole
 
 
 def expires(ctx: Context, certificate: Any, days: int = 0) -> bool:
-    """Whether a certificate is no longer valid, or will not be in so many days.
+    """Return whether a certificate is expired, or will expire within ``days``.
 
     CLI Example:
 
@@ -25,17 +25,17 @@ def expires(ctx: Context, certificate: Any, days: int = 0) -> bool:
 
 
 def expired(ctx: Context, certificate: Any) -> dict[str, Any]:
-    """``expired``, and the common name and path of a certificate."""
+    """Return ``expired`` (whether a certificate is expired), and its common name and path."""
     return _introduced(ctx, certificate) | {"expired": expires(ctx, certificate)}
 
 
 def will_expire(ctx: Context, certificate: Any, days: int) -> dict[str, Any]:
-    """``will_expire`` within ``check_days``, and the common name and path of a certificate."""
+    """Return ``will_expire`` (whether a certificate expires within ``check_days``), and its common name and path."""
     return {"check_days": days, **_introduced(ctx, certificate), "will_expire": expires(ctx, certificate, days)}
 
 
 def verify_private_key(ctx: Context, private_key: Any, public_key: Any, passphrase: str | None = None) -> bool:
-    """Whether a private key belongs to a public key, certificate or request.
+    """Return whether a private key belongs to a public key, certificate or request.
 
     CLI Example:
 
@@ -48,14 +48,14 @@ def verify_private_key(ctx: Context, private_key: Any, public_key: Any, passphra
 def verify_signature(
     ctx: Context, certificate: Any, signing_pub_key: Any = None, signing_pub_key_passphrase: str | None = None
 ) -> bool:
-    """Whether a certificate was signed by the private key that belongs to this public key; without one, to its own."""
+    """Return whether a certificate was signed with the private key of ``signing_pub_key``, by default with its own key."""
     found = loading.certificate(reader(ctx)(certificate)).certificate
     signer = get_public_key(ctx, signing_pub_key or certificate, signing_pub_key_passphrase)
     return issuing.is_signed_by(found, loading.public_key(signer.encode()))
 
 
 def verify_crl(ctx: Context, crl: Any, cert: Any) -> bool:
-    """Whether a revocation list was signed by the private key that belongs to this certificate."""
+    """Return whether a revocation list was signed with the private key of this certificate."""
     found = loading.revocation_list(reader(ctx)(crl)).value
     return bool(found.is_signature_valid(loading.public_key(get_public_key(ctx, cert).encode())))
 
