@@ -89,7 +89,7 @@ def test_switches(plain, live):
         assert plain.call(f"beacons.{able}") == {"comment": f"{able.capitalize()}d beacons on minion.", "result": True}
         assert live.whole["enabled"] is (able == "enable")
     assert plain.call("beacons.reset") == {"comment": "Beacon configuration reset.", "result": True}
-    live.know({"beacons": {"ps": PS}})
+    live.update({"beacons": {"ps": PS}})
     refused = plain.call("beacons.disable_beacon", "ps")
     assert refused == {"comment": "Cannot disable beacon item ps, it is configured in pillar.", "result": False}
 

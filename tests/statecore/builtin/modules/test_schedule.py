@@ -123,7 +123,7 @@ def test_switches(plain):
 
 
 def test_jobs_of_pillar_stay_as_they_are(plain, live):
-    live.know({"schedule": {"j": PING}}, {})
+    live.update({"schedule": {"j": PING}}, {})
     assert plain.call("schedule.delete", "j") == {
         "comment": "Failed to delete job j from schedule.",
         "result": False,

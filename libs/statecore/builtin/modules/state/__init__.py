@@ -1,18 +1,18 @@
-"""Applying and showing states (Salt's ``state`` module). The work is done by the state system; here are its verbs.
+"""Functions that apply and show states (Salt's ``state`` module). The state system does the work.
 
-``runs`` applies, ``shows`` tells what would be applied, ``views`` looks at it more closely, ``requests`` keeps runs for later,
-``switches`` forbids them, ``orders`` speaks to one in progress. ``arguments`` reads what all of them are called with;
-``statecore.runtime.state_runs.state_queue`` sees to it that one runs at a time.
+``runs`` applies states, ``shows`` returns what would be applied, ``views`` analyses the tree, ``requests`` keeps
+tested runs for later, ``switches`` disables states, ``orders`` pauses or ends a run in progress. ``arguments``
+reads the arguments of all. ``statecore.runtime.state_runs.state_queue`` lets only one run at a time apply states.
 
-Exit codes (``ctx.scratch["retcode"]``, Salt's): 0, 1 refused or the tree does not compile, 2 a state failed, 5 the pillar has
-errors.
+Exit codes (``ctx.scratch["retcode"]``, as Salt's): 0; 1 when the run was refused or the tree does not compile; 2
+when a state failed; 5 when the pillar has errors.
 """
 
 from __future__ import annotations
 
 from statecore.builtin.modules.state import elsewhere, orders, requests, runs, shows, switches, views
 
-#: The modules whose functions make up this one.
+#: The modules that define the functions of ``state``.
 PARTS = (runs, shows, views, requests, switches, orders, elsewhere)
 
 OUTPUTTERS = dict.fromkeys(

@@ -1,6 +1,6 @@
-"""What state functions are called with: read, checked, and turned into what the state system is asked.
+"""Reads and checks the arguments of ``state`` functions, and translates them into options of the state system.
 
-Everything raises InvocationError that names the argument, what it may be, and what it was.
+Every function raises InvocationError for an invalid argument, with its name, its allowed values and its value.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
-#: Switches: whatever is true counts.
+#: Boolean arguments: any true value counts.
 _FLAGS = ("failhard", "force", "state_events", "cache", "mock")
 
 
 def split(names: Any, argument: str = "mods") -> list[str]:
-    """Names of SLS files or IDs: separated by commas, or a list."""
+    """Return names of SLS files or IDs as a list, from comma-separated text or a list."""
     if isinstance(names, str | int | float):
         return [name.strip() for name in str(names).split(",")]
     if isinstance(names, list | tuple) and all(isinstance(name, str | int | float) for name in names):
@@ -25,16 +25,16 @@ def split(names: Any, argument: str = "mods") -> list[str]:
 
 
 def options(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """What the call says about its run. Keywords that are none of ours (``__pub_*`` too) say nothing.
+    """Return the options of a run. Unknown keywords, and those of the publication (``__pub_*``), are ignored.
 
-    Raises CommandError where the minion's configuration forbids what is asked.
+    Raises CommandError where the minion's configuration forbids an option.
     """
     asked: dict[str, Any] = {name: bool(keywords[name]) for name in _FLAGS if keywords.get(name) is not None}
     for name, reader in _READERS.items():
         if keywords.get(name) is not None:
             asked[name] = reader(keywords[name])
     if "pillarenv" in keywords:
-        # None too: the pillar of all environments, whatever the minion is configured for.
+        # None is a value, too: the pillar of all environments, whatever the minion's configuration is.
         asked["pillarenv"] = _environment("pillarenv", keywords["pillarenv"])
     elif ctx.opts.get("pillarenv_from_saltenv") and "saltenv" in asked:
         asked["pillarenv"] = asked["saltenv"]
@@ -46,15 +46,16 @@ def options(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> dict[str, A
         )
     tested = test_mode(ctx, test, keywords)
     if tested or test is not None or "localconfig" not in asked:
-        # Otherwise the file of localconfig has its say.
+        # Otherwise the file of localconfig may set test.
         asked["test"] = tested
     return asked
 
 
 def test_mode(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> bool:
-    """Whether nothing is to be changed. Everything that is given as ``test`` but False means it: 0 and "False" too, as in Salt.
+    """Return whether the run is a test that changes nothing. As in Salt, any ``test`` except False means True, even 0
+    and "False".
 
-    Without it the keywords in other letters (``Test``), the grain, the pillar and the configuration are asked.
+    Without ``test``, the keyword in other letters (``Test``), the grain, the pillar and the configuration decide.
     """
     if test is not None:
         return test is not False
@@ -66,12 +67,12 @@ def test_mode(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> bool:
 
 
 def terse(ctx: Context, keywords: Mapping[str, Any]) -> bool:
-    """Whether only what failed or changed is to be told."""
+    """Return whether only failed and changed states are returned."""
     return bool(keywords.get("terse")) or ctx.opts.get("state_data") == "terse"
 
 
 def module_kinds(kinds: Any) -> list[str]:
-    """What ``sync_mods`` names: kinds of users' modules; ``all`` stands for every one."""
+    """Return the kinds of users' modules that ``sync_mods`` names; ["all"] for every kind."""
     if kinds is None or kinds is False:
         return []
     named = ["all"] if kinds is True else split(kinds, "sync_mods")

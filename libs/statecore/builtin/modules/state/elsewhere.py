@@ -1,4 +1,4 @@
-"""Functions of Salt's ``state`` module that have no place on a minion here, and what to use instead."""
+"""Functions of Salt's ``state`` module that are not available on a minion. Their errors name an alternative."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from statecore.model.errors import CommandError
 
 
 def pkg(ctx: Context, *args: Any, **kwargs: Any) -> NoReturn:
-    """Not available: it applies what salt-ssh packed, which there is none of. Raises CommandError."""
+    """Raise CommandError: the function applies packages of salt-ssh, which does not exist here."""
     raise CommandError(
         "state.pkg is not available: it unpacks what salt-ssh sends; use state.apply, or salt-call --local"
     )
 
 
 def orchestrate(ctx: Context, *args: Any, **kwargs: Any) -> NoReturn:
-    """Not available: orchestration is the master's. Raises CommandError."""
+    """Raise CommandError: orchestration runs on the master only."""
     raise CommandError("state.orchestrate is not available on a minion: it belongs to the master (salt-run)")
 
 
 def event(ctx: Context, *args: Any, **kwargs: Any) -> NoReturn:
-    """Not available: minions have no event bus. Raises CommandError."""
+    """Raise CommandError: minions have no event bus."""
     raise CommandError("state.event is not available on a minion, which has no event bus: use 'salt-run state.event'")

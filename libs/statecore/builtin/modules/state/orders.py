@@ -1,4 +1,4 @@
-"""Speaking to a state run in progress: it may be paused before a state, sent on, or ended."""
+"""Functions of ``state`` that pause, resume or end a state run in progress."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from statecore.runtime.state_runs import pauses, state_queue
 
 
 def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None) -> dict[str, Any]:
-    """Job id -> what the run was told: ID of a state, or ``__all__``, -> ``kill``, ``duration``. What was told to runs that
-    are over is forgotten.
+    """Map each job id to the run's orders: {ID of a state, or ``__all__``: {``kill``, ``duration`` in seconds}}.
+
+    Orders of runs that have ended are deleted.
 
     CLI Example:
 
@@ -32,7 +33,8 @@ def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None)
 
 
 def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: float | None = None) -> None:
-    """Lets a run wait before a state, or before the next one without an ID, until ``state.resume`` or for some seconds.
+    """Pause a run before a state, or before its next one without an ID, until ``state.resume`` or for ``duration``
+    seconds.
 
     Raises CommandError when no such run is in progress.
 
@@ -46,7 +48,7 @@ def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: f
 
 
 def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """Ends a run before a state, or before the next one without an ID. The state that runs is left to finish.
+    """End a run before a state, or before its next one without an ID. The state that is being applied finishes.
 
     Raises CommandError when no such run is in progress.
 
@@ -58,7 +60,7 @@ def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None
 
 
 def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """Takes back what a run was told about a state, or everything without an ID.
+    """Delete the order for a state of a run, or all orders without an ID, so that a paused run continues.
 
     CLI Example:
 
@@ -74,7 +76,7 @@ def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
 
 def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """``state.resume`` by another name."""
+    """Do the same as ``state.resume``."""
     resume(ctx, jid, state_id)
 
 

@@ -1,4 +1,4 @@
-"""Runs that wait for a word: ``request`` tests one and keeps it in ``<cachedir>/req_state.p``, ``run_request`` does it."""
+"""Requested runs: ``request`` tests a run and stores it in ``<cachedir>/req_state.p``, ``run_request`` applies it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DEFAULT = "default"
 
 
 def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
-    """Tests a run, as ``state.apply`` with ``test=True``, and keeps it until ``state.run_request``; ``name`` keeps several
-    apart. Returns what the test did.
+    """Test a run, as ``state.apply`` with ``test=True``, and store it for ``state.run_request``. Return the result of
+    the test.
 
-    Raises CommandError when the request cannot be kept.
+    ``name`` distinguishes several requests. Raises CommandError when the request cannot be stored.
 
     CLI Example:
 
@@ -33,7 +33,7 @@ def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any
 
 
 def check_request(ctx: Context, name: str | None = None) -> dict[str, Any]:
-    """Name -> request: ``test_run``, ``mods``, ``kwargs``; with a name that one.
+    """Map each request's name to ``test_run``, ``mods`` and ``kwargs``. With a name return that request.
 
     CLI Example:
 
@@ -48,7 +48,7 @@ def check_request(ctx: Context, name: str | None = None) -> dict[str, Any]:
 
 
 def clear_request(ctx: Context, name: str | None = None) -> bool:
-    """Forgets a request, or all; False when there is none of this name.
+    """Delete a request, or all. Return False when there is none of this name.
 
     CLI Example:
 
@@ -56,7 +56,7 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
     """
     place = _place(ctx)
     if not name:
-        # A damaged file goes too.
+        # Removed unread, because the file may be damaged.
         kept_files.remove(place)
         return True
     _checked(name)
@@ -66,9 +66,9 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
 
 
 def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: Any) -> Any:
-    """Applies what was requested; keywords go over those of the request. {} when there is no request.
+    """Apply a requested run; keywords override those of the request. Return {} when there is no request.
 
-    A request that was refused or did not compile is kept.
+    The request is deleted afterwards, unless the run was refused or did not compile.
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""The functions that apply states."""
+"""Functions of ``state`` that apply states."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ _COMPILE_ERROR = 1
 
 
 def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
-    """Applies SLS files, or the whole top file (highstate) without any.
+    """Apply SLS files, or without any the whole top file (highstate).
 
     test
-        ``True`` shows what would be done
+        ``True`` shows the changes without making them
     pillar
-        a map whose values go over the pillar's
+        a map whose values override the pillar's
     exclude
         SLS files to leave out: names or globs, separated by commas or as a list, which may also hold ``{'sls': name}`` and
         ``{'id': name}``
     saltenv, pillarenv
         environment of the states, of the pillar
     queue
-        ``True`` waits for the end of other state runs, a number only if fewer than so many are before this one; otherwise a
-        second run is refused
+        ``True`` waits for the end of other state runs, a number waits only if fewer runs are before this one; otherwise a second
+        run is refused
     concurrent
-        ``True`` runs beside others
+        ``True`` runs at the same time as others
     localconfig
         a YAML file on the minion with options for this run
     sync_mods
         kinds of users' modules to fetch first (``all``), with SLS files
     mock
-        ``True`` calls no state at all, which shows the order of the run
+        ``True`` calls no state functions, which shows the order of the run
     state_events, failhard, force, terse, cache, cache_name
-        fire an event after each state; stop at the first failure; run in spite of pillar errors; tell only what failed or
-        changed; use the high data of the last run of that name
+        fire an event after each state; stop at the first failure; run in spite of pillar errors; return only failed and changed
+        states; use the high data of the last run of that name
 
     Returns the running dictionary, or a list of errors.
 
@@ -54,7 +54,7 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
 
 
 def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:  # noqa: PT028 - no test, but Salt's name
-    """``state.apply`` with ``test=True``.
+    """Test SLS files or the highstate: ``state.apply`` with ``test=True``.
 
     CLI Example:
 
@@ -73,7 +73,7 @@ def sls(
     state_events: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Applies SLS files: names separated by commas, or a list. Arguments as ``state.apply``.
+    """Apply SLS files: names separated by commas, or a list. For the arguments see ``state.apply``.
 
     CLI Example:
 
@@ -97,7 +97,7 @@ def highstate(
     state_events: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Applies what the top file gives this minion; ``whitelist`` limits it to some SLS files. Arguments as ``state.apply``.
+    """Apply the SLS files that the top file assigns to this minion. ``whitelist`` limits them. See ``state.apply``.
 
     CLI Example:
 
@@ -115,7 +115,7 @@ def highstate(
 
 
 def top(ctx: Context, topfn: str, test: Any = None, queue: bool | int | None = None, **kwargs: Any) -> Any:
-    """Applies what another top file gives this minion. Arguments as ``state.apply``.
+    """Apply the SLS files that another top file assigns to this minion. For the arguments see ``state.apply``.
 
     CLI Example:
 
@@ -137,7 +137,7 @@ def sls_id(
     state_events: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Applies one ID of SLS files, with what it requires. Raises InvocationError when the files do not have it.
+    """Apply one ID of SLS files, with its requisites. Raise InvocationError when the files do not have the ID.
 
     CLI Example:
 
@@ -154,7 +154,7 @@ def sls_id(
 def high(
     ctx: Context, data: Mapping[str, Any], test: Any = None, queue: bool | int | None = None, **kwargs: Any
 ) -> Any:
-    """Applies literal high data.
+    """Apply high data.
 
     CLI Example:
 
@@ -169,7 +169,7 @@ def high(
 
 
 def low(ctx: Context, data: Mapping[str, Any], queue: bool | int | None = None, **kwargs: Any) -> Any:
-    """Calls one low chunk: state, fun, name and arguments.
+    """Apply one low chunk: state, fun, name and arguments.
 
     CLI Example:
 
@@ -183,7 +183,7 @@ def low(ctx: Context, data: Mapping[str, Any], queue: bool | int | None = None, 
 
 
 def single(ctx: Context, fun: str, name: str, test: Any = None, queue: bool | int | None = None, **kwargs: Any) -> Any:
-    """Calls one state function.
+    """Apply one state function.
 
     CLI Example:
 
@@ -201,7 +201,7 @@ def single(ctx: Context, fun: str, name: str, test: Any = None, queue: bool | in
 
 
 def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: Any) -> Any:
-    """Applies an SLS file that lies on the minion, named by its path; ``.sls`` may be left out.
+    """Apply an SLS file of the minion, given by its path with or without ``.sls``.
 
     CLI Example:
 
@@ -215,7 +215,7 @@ def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: 
 
 
 def template_str(ctx: Context, tem: str | Mapping[str, Any], queue: bool | int | None = None, **kwargs: Any) -> Any:
-    """Applies an SLS that is given as text, or as what it renders to (the command line reads YAML).
+    """Apply an SLS file that is given as text, or as its rendered data (the command line reads YAML).
 
     CLI Example:
 
@@ -233,7 +233,7 @@ def template_str(ctx: Context, tem: str | Mapping[str, Any], queue: bool | int |
 
 
 def running(ctx: Context, concurrent: bool = False) -> list[str]:
-    """A sentence for each state run in progress or waiting for its turn, this one left out.
+    """Return a sentence for each state run in progress or in the queue, except this one.
 
     CLI Example:
 
@@ -242,7 +242,7 @@ def running(ctx: Context, concurrent: bool = False) -> list[str]:
     return [] if concurrent else [mark.told() for mark in state_queue.others(ctx)]
 
 
-#: Keywords of state.single that are the run's, not the state's.
+#: Keywords of state.single that are options of the run, and no arguments of the state.
 _OF_THE_RUN = frozenset(
     (
         *("saltenv", "pillarenv", "pillar", "pillar_enc", "localconfig", "concurrent", "force", "state_events"),
@@ -256,7 +256,7 @@ def _disabled(ctx: Context) -> list[str]:
 
 
 def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Fetches users' modules of these kinds; one that does not exist is told in the log, as by Salt."""
+    """Fetch users' modules of these kinds. As in Salt, an unknown kind only gives a warning in the log."""
     saltenv = options.get("saltenv") or ctx.opts.get("saltenv") or "base"
     for kind in kinds:
         try:
@@ -268,7 +268,7 @@ def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, Any]) -> Non
 
 
 def _told(ctx: Context, result: Any, keywords: Mapping[str, Any]) -> Any:
-    """With ``terse`` only what failed or changed."""
+    """Return the result; with ``terse`` only its failed and changed states."""
     if not isinstance(result, dict) or not arguments.terse(ctx, keywords):
         return result
     return {tag: entry for tag, entry in result.items() if not entry["result"] or entry["changes"]}

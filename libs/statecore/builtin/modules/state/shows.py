@@ -1,5 +1,7 @@
-"""The functions that tell what would be applied. They change nothing, so they wait for no state run and none waits for them:
-``queue`` and ``concurrent`` are taken and mean nothing."""
+"""Functions of ``state`` that show what would be applied.
+
+They change nothing and therefore do not wait for state runs: ``queue`` and ``concurrent`` are accepted and ignored.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _COMPILE_ERROR, _NOTHING = 1, 2
 
 
 def show_top(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """Environment -> SLS files that the top file gives this minion.
+    """Map each environment to the SLS files that the top file assigns to this minion.
 
     CLI Example:
 
@@ -23,7 +25,7 @@ def show_top(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_highstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """The high data of the top file's SLS files.
+    """Return the high data of the top file's SLS files.
 
     CLI Example:
 
@@ -36,7 +38,7 @@ def show_highstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
-    """The high data of SLS files.
+    """Return the high data of SLS files.
 
     CLI Example:
 
@@ -47,7 +49,7 @@ def show_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: A
 
 
 def show_lowstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """The low chunks of the top file's SLS files, in order of evaluation.
+    """Return the low chunks of the top file's SLS files, in order of evaluation.
 
     CLI Example:
 
@@ -57,7 +59,7 @@ def show_lowstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_low_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
-    """The low chunks of SLS files, in order of evaluation.
+    """Return the low chunks of SLS files, in order of evaluation.
 
     CLI Example:
 
@@ -68,7 +70,7 @@ def show_low_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queu
 
 
 def show_states(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """The SLS files that would be applied, in order, includes among them.
+    """Return the names of the SLS files that would be applied, in order, including included ones.
 
     CLI Example:
 
@@ -81,8 +83,10 @@ def show_states(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_state_usage(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """Environment -> which SLS files the top file gives this minion, which it does not, and how many. What is only included
-    counts as unused.
+    """Map each environment to the SLS files that the top file assigns to this minion, those that it does not, and their
+    counts.
+
+    An SLS file that is only included counts as unused.
 
     CLI Example:
 
@@ -92,7 +96,7 @@ def show_state_usage(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def sls_exists(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> bool:
-    """Whether these SLS files exist and render.
+    """Return whether these SLS files exist and render without errors.
 
     CLI Example:
 
@@ -109,7 +113,7 @@ def id_exists(
     queue: Any = None,
     **kwargs: Any,
 ) -> bool:
-    """Whether SLS files have all of these IDs.
+    """Return whether SLS files have all of these IDs.
 
     CLI Example:
 
@@ -121,7 +125,7 @@ def id_exists(
 
 
 def clear_cache(ctx: Context) -> list[str]:
-    """Forgets the high data of earlier runs, which runs with ``cache=True`` use; names of the files that there were.
+    """Delete the high data of earlier runs, which runs with ``cache=True`` use. Return the names of the deleted files.
 
     CLI Example:
 

@@ -1,5 +1,8 @@
-"""Forbidding runs and allowing them again. What is forbidden is in the grain ``state_runs_disabled``: ``highstate``, names of
-SLS files (``bind.*`` for all below), and globs of state functions, which the state system leaves out of runs."""
+"""Functions of ``state`` that disable and enable runs.
+
+The grain ``state_runs_disabled`` lists what is disabled: ``highstate``, names of SLS files (``bind.*`` for all
+below), and globs of state functions, which the state system leaves out of runs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from statecore.runtime.state_runs import disabled_states
 
 
 def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
-    """Forbids the highstate, SLS files or state functions.
+    """Disable the highstate, SLS files or state functions.
 
     CLI Example:
 
@@ -22,7 +25,7 @@ def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
 
 
 def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
-    """Allows again what was forbidden.
+    """Enable the highstate, SLS files or state functions that were disabled.
 
     CLI Example:
 
@@ -32,7 +35,7 @@ def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
 
 
 def list_disabled(ctx: Context) -> Any:
-    """What is forbidden; "" when nothing ever was.
+    """Return what is disabled; "" when nothing was ever disabled.
 
     CLI Example:
 
