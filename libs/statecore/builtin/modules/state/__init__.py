@@ -1,7 +1,7 @@
 """Functions that apply and show states (Salt's ``state`` module). The state system does the work.
 
-``runs`` applies states, ``shows`` returns what would be applied, ``views`` analyses the tree, ``requests`` keeps
-tested runs for later, ``switches`` disables states, ``orders`` pauses or ends a run in progress. ``arguments``
+``runs`` applies states, ``show`` returns what would be applied, ``analysis`` analyses the tree, ``requests`` keeps
+tested runs for later, ``switches`` disables states, ``pause_orders`` pauses or ends a run in progress. ``arguments``
 reads the arguments of all. ``statecore.runtime.state_runs.state_queue`` lets only one run at a time apply states.
 
 Exit codes (``ctx.scratch["retcode"]``, as Salt's): 0; 1 when the run was refused or the tree does not compile; 2
@@ -10,10 +10,10 @@ when a state failed; 5 when the pillar has errors.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.state import elsewhere, orders, requests, runs, shows, switches, views
+from statecore.builtin.modules.state import analysis, pause_orders, requests, runs, show, switches, unavailable
 
 #: The modules that define the functions of ``state``.
-PARTS = (runs, shows, views, requests, switches, orders, elsewhere)
+PARTS = (runs, show, analysis, requests, switches, pause_orders, unavailable)
 
 OUTPUTTERS = dict.fromkeys(
     (
