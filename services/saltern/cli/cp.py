@@ -164,7 +164,7 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
     control = context.control(options, config_dir=flags.config_dir)
     bus, heard = context.connect_bus(options, flags.config_dir, "salt/job/")
     if not heard:
-        sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
+        sys.stderr.write(f"[WARNING ] {no_bus(options)} The returns are read from the job cache.\n")
     watch = JobWatch(control, bus, context.clock, context.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
     send = partial(_send, control, options, context, watch, follow, flags.delimiter)
@@ -253,11 +253,27 @@ def parser() -> CommandParser:
         "Copies files and directories of this machine to the minions that the target matches.",
         _EPILOG,
     )
-    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds before asking who still works")
-    made.add_argument("-C", "--chunked", action="store_true", help="taken for Salt's sake: files go in chunks anyway")
-    made.add_argument("-n", "--no-compression", dest="plain", action="store_true", help="do not compress what is sent")
+    made.add_argument(
+        "-t",
+        "--timeout",
+        type=int,
+        metavar="SEC",
+        help="seconds to wait for returns before the minions are asked whether they still work (default: timeout of the master's configuration)",
+    )
+    made.add_argument(
+        "-C",
+        "--chunked",
+        action="store_true",
+        help="accepted for compatibility with Salt; files are always sent in chunks",
+    )
+    made.add_argument(
+        "-n", "--no-compression", dest="plain", action="store_true", help="send files without compression"
+    )
     add_target_flags(made, taken="-C").add_argument(
-        "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
+        "--delimiter",
+        default=":",
+        metavar="CHAR",
+        help="separator between the parts of a nested grain or pillar key (default: a colon)",
     )
     add_output_flags(made)
     return made

@@ -74,7 +74,7 @@ def _wanted(tag: str, globs: Sequence[str]) -> bool:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of events")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of events from 1 on")
     return int(text)
 
 
@@ -86,5 +86,5 @@ def parser() -> CommandParser:
         "Shows events of the master's bus as they fire; with tags (globs or regular expressions) those alone.",
         _EPILOG,
     )
-    made.add_argument("-n", "--count", type=_count, default=-1, metavar="N", help="end after so many events")
+    made.add_argument("-n", "--count", type=_count, default=-1, metavar="N", help="end after N events (default: never)")
     return made

@@ -98,7 +98,7 @@ def _limit(given: Any) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not str(given).isdecimal() or not int(given):
-        raise CommandError(f"limit must be a whole number from 1 on, not {given!r}", Exit.USAGE)
+        raise CommandError(f"limit must be a whole number of 1 or more, not {given!r}", Exit.USAGE)
     return int(given)
 
 

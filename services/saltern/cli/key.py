@@ -169,5 +169,7 @@ def _confirmed(yes_by_default: bool, ask: Callable[[str], str]) -> bool:
     try:
         answer = ask(f"Proceed? [{'n/Y' if yes_by_default else 'N/y'}] ")
     except EOFError:
-        raise CommandError("the question was not answered and nothing was done; -y answers it beforehand") from None
+        raise CommandError(
+            "the question was not answered, so nothing was done; give -y to answer it in advance"
+        ) from None
     return answer.lower().startswith("y") if answer else yes_by_default

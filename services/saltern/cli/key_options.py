@@ -65,23 +65,41 @@ class _Action(argparse.Action):
 
 #: Short option, long option, action, what it matches (None: the word that follows), meaning.
 _ACTIONS = (
-    ("-l", "--list", "list", None, "list keys: all, acc[epted], pre, un[accepted], rej[ected], den[ied]"),
+    (
+        "-l",
+        "--list",
+        "list",
+        None,
+        "list the keys in a state: all, acc[epted], pre, un[accepted], rej[ected], den[ied]",
+    ),
     ("-L", "--list-all", "list", "all", "list all keys"),
     ("-a", "--accept", "accept", None, "accept unaccepted keys"),
     ("-A", "--accept-all", "accept", "*", "accept all unaccepted keys"),
     ("-r", "--reject", "reject", None, "reject unaccepted keys"),
     ("-R", "--reject-all", "reject", "*", "reject all unaccepted keys"),
-    ("-d", "--delete", "delete", None, "delete keys in whatever state"),
+    ("-d", "--delete", "delete", None, "delete keys in any state"),
     ("-D", "--delete-all", "delete", "*", "delete all keys"),
     ("-p", "--print", "print", None, "print public keys"),
     ("-P", "--print-all", "print", "*", "print all public keys"),
     ("-f", "--finger", "finger", None, "print fingerprints"),
     ("-F", "--finger-all", "finger", "*", "print all fingerprints"),
-    ("", "--gen-keys", "gen-keys", None, "make a key pair NAME.pem and NAME.pub in --gen-keys-dir"),
-    ("", "--gen-signature", "gen-signature", "", "sign the master's public key for minions that verify it"),
-    ("", "--preseed", "preseed", None, "accept the key of minion ID before it comes: that of --pub, or a new pair"),
-    ("", "--import", "import", None, "take the keys of a stock master's pki_dir DIR"),
-    ("", "--export", "export", None, "write all keys to DIR as a stock master keeps them"),
+    ("", "--gen-keys", "gen-keys", None, "make the key pair NAME.pem and NAME.pub in --gen-keys-dir"),
+    (
+        "",
+        "--gen-signature",
+        "gen-signature",
+        "",
+        "sign the master's public key, for minions with verify_master_pubkey_sign",
+    ),
+    (
+        "",
+        "--preseed",
+        "preseed",
+        None,
+        "accept the key of minion ID before its first sign-in: the key of --pub, or a new pair",
+    ),
+    ("", "--import", "import", None, "import all minion keys from DIR, the pki_dir of a stock Salt master"),
+    ("", "--export", "export", None, "write all minion keys to DIR in the layout of a stock Salt master"),
 )
 
 #: Action -> what its word is.
@@ -107,15 +125,32 @@ def parser() -> CommandParser:
             help=meaning,
         )
     for state in ("all", "accepted", "rejected", "denied"):
-        made.add_argument(f"--include-{state}", action="store_true", help=f"mean {state} keys, too")
-    made.add_argument("-q", "--quiet", action="store_true", help="print nothing but what was asked for")
-    made.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    made.add_argument("--finger-hash", default="", metavar="NAME", help="digest of fingerprints (default: hash_type)")
-    made.add_argument("--rotate-aes-key", type=_truth, metavar="BOOL", help="whether deleting renews the jobs' key")
+        made.add_argument(f"--include-{state}", action="store_true", help=f"also apply the action to {state} keys")
+    made.add_argument("-q", "--quiet", action="store_true", help="print only the requested data")
+    made.add_argument("-y", "--yes", action="store_true", help="do not ask before keys are changed")
     made.add_argument(
-        "--preserve-minions", type=_truth, metavar="BOOL", help="whether grains and pillar of deleted minions are kept"
+        "--finger-hash",
+        default="",
+        metavar="NAME",
+        help="digest for fingerprints (default: hash_type of the configuration)",
     )
-    made.add_argument("--replace", action="store_true", help="with --import: what is imported counts more")
+    made.add_argument(
+        "--rotate-aes-key",
+        type=_truth,
+        metavar="BOOL",
+        help="whether deleting a key replaces the AES key of publications (default: rotate_aes_key of the configuration)",
+    )
+    made.add_argument(
+        "--preserve-minions",
+        type=_truth,
+        metavar="BOOL",
+        help="whether cached grains and pillar of deleted minions are kept (default: False)",
+    )
+    made.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace existing keys by the imported ones (with --import and --preseed)",
+    )
     _add_making(made)
     made.refuse(EXTERNAL_AUTH[1:])
     made.refuse([RefusedOption(("--auth", "--eauth", "--external-auth"), True, EXTERNAL_AUTH[0].instead)])
@@ -125,18 +160,38 @@ def parser() -> CommandParser:
 
 def _add_making(made: CommandParser) -> None:
     group = made.add_argument_group("making keys")
-    group.add_argument("--gen-keys-dir", type=Path, default=Path(), metavar="DIR", help="where key pairs are put")
-    group.add_argument("--keysize", type=_keysize, default=_SMALLEST, metavar="BITS", help="of a new key pair")
-    group.add_argument("-u", "--user", default="", metavar="USER", help="owner of a new key pair")
-    group.add_argument("--pub", default="", metavar="FILE", help="public key to sign, or to preseed")
-    group.add_argument("--priv", default="", metavar="FILE", help="private key to sign with")
-    group.add_argument("--signature-path", type=Path, default=Path(), metavar="DIR", help="where the signature is put")
-    group.add_argument("--auto-create", action="store_true", help="make the key to sign with where there is none")
+    group.add_argument(
+        "--gen-keys-dir",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="directory for new key pairs (default: the current directory)",
+    )
+    group.add_argument(
+        "--keysize", type=_keysize, default=_SMALLEST, metavar="BITS", help="bits of a new key pair (default: 2048)"
+    )
+    group.add_argument(
+        "-u",
+        "--user",
+        default="",
+        metavar="USER",
+        help="user who owns the files of a new key pair (default: the current user)",
+    )
+    group.add_argument("--pub", default="", metavar="FILE", help="file with the public key to sign or to preseed")
+    group.add_argument("--priv", default="", metavar="FILE", help="file with the private key that signs")
+    group.add_argument(
+        "--signature-path",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="directory for the signature (default: the current directory)",
+    )
+    group.add_argument("--auto-create", action="store_true", help="make the key pair that signs, if it does not exist")
 
 
 def _keysize(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of bits")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of bits")
     bits = int(text)
     if not _SMALLEST <= bits <= _LARGEST:
         raise argparse.ArgumentTypeError(f"must be {_SMALLEST} to {_LARGEST} bits, not {bits}")

@@ -16,16 +16,16 @@ from saltern.kit.jobs.batch import batch_size
 
 #: Short option, long option, target type, what the target is.
 _TARGETS = (
-    ("-E", "--pcre", "pcre", "a regular expression for minion ids"),
-    ("-L", "--list", "list", "minion ids, separated by commas or spaces"),
-    ("-G", "--grain", "grain", "grain:glob, as in 'os:Debian'"),
-    ("-P", "--grain-pcre", "grain_pcre", "grain:regular expression"),
-    ("-I", "--pillar", "pillar", "pillar key:glob"),
-    ("-J", "--pillar-pcre", "pillar_pcre", "pillar key:regular expression"),
-    ("-S", "--ipcidr", "ipcidr", "a subnet or an address"),
-    ("-N", "--nodegroup", "nodegroup", "the name of a node group of the configuration"),
-    ("-R", "--range", "range", "a range expression, for the range server of the configuration"),
-    ("-C", "--compound", "compound", "'G@os:Debian and web* or E@db[0-9]+'"),
+    ("-E", "--pcre", "pcre", "the target is a regular expression for minion ids"),
+    ("-L", "--list", "list", "the target is a list of minion ids, separated by commas or spaces"),
+    ("-G", "--grain", "grain", "the target is grain:glob, as in 'os:Debian'"),
+    ("-P", "--grain-pcre", "grain_pcre", "the target is grain:regular expression"),
+    ("-I", "--pillar", "pillar", "the target is pillar key:glob"),
+    ("-J", "--pillar-pcre", "pillar_pcre", "the target is pillar key:regular expression"),
+    ("-S", "--ipcidr", "ipcidr", "the target is a subnet or an IP address"),
+    ("-N", "--nodegroup", "nodegroup", "the target is a node group of the master's configuration"),
+    ("-R", "--range", "range", "the target is a range expression for the range server of the master's configuration"),
+    ("-C", "--compound", "compound", "the target combines several kinds, as in 'G@os:Debian and web* or E@db[0-9]+'"),
 )
 
 #: What --when-back means where it says no more. Of its own accord argparse would take the target for the duration.
@@ -66,7 +66,9 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
     made = parser()
     flags = made.parse([f"{word}={_A_DAY}" if word == "--when-back" else word for word in argv])
     if flags.when_back and (flags.batch or flags.batch_safe_limit):
-        made.error("--when-back waits for minions that are away, and --batch goes to those that answer: leave one out")
+        made.error(
+            "--when-back waits for minions that are away, --batch runs on those that answer: give only one of them"
+        )
     words = _with_doc(made, flags.words) if flags.doc else flags.words
     if flags.config_dump:
         words = ["*", "test.ping"]
@@ -151,13 +153,13 @@ def _length(text: str) -> int:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if seconds < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no time to wait")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time of one second or more")
     return seconds
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of minions")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of minions from 1 on")
     return int(text)
 
 
@@ -169,9 +171,20 @@ def parser() -> CommandParser:
         "Runs a function on the minions that the target matches, and shows what they return.",
         _EPILOG,
     )
-    made.add_argument("-t", "--timeout", type=int, metavar="SEC", help="seconds to wait before asking who still works")
-    made.add_argument("-s", "--static", action="store_true", help="show all returns together, at the end")
-    made.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
+    made.add_argument(
+        "-t",
+        "--timeout",
+        type=int,
+        metavar="SEC",
+        help="seconds to wait for returns before the minions are asked whether they still work (default: timeout of the master's configuration)",
+    )
+    made.add_argument("-s", "--static", action="store_true", help="show all returns together after the last one")
+    made.add_argument(
+        "--async",
+        dest="asynchronous",
+        action="store_true",
+        help="print the job's id and end without waiting for the result",
+    )
     made.add_argument(
         "-b",
         "--batch",
@@ -179,66 +192,130 @@ def parser() -> CommandParser:
         dest="batch",
         type=_batch,
         metavar="N",
-        help="so many at once, or N%%",
+        help="run on at most N minions at the same time; N is a number or a percentage of the target, as in 10%%",
     )
     made.add_argument(
-        "--batch-wait", type=float, default=0, metavar="SEC", help="with --batch: so long before a place is taken again"
+        "--batch-wait",
+        type=float,
+        default=0,
+        metavar="SEC",
+        help="seconds to wait after a minion returns before the next minion starts (with --batch; default: 0)",
     )
     made.add_argument(
         "--batch-safe-limit",
         type=int,
         default=0,
         metavar="N",
-        help="run as a batch where at least so many minions match",
+        help="run as a batch if at least N minions match (default: 0, never)",
     )
-    made.add_argument("--batch-safe-size", type=_batch, default="8", metavar="N", help="size of such a batch")
     made.add_argument(
-        "--subset", type=_count, default=0, metavar="N", help="so many of the minions that have the function, at random"
+        "--batch-safe-size",
+        type=_batch,
+        default="8",
+        metavar="N",
+        help="number or percentage of minions at the same time in such a batch (default: 8)",
     )
-    made.add_argument("-p", "--progress", action="store_true", help="show how far the job is, on a terminal")
-    made.add_argument("--failhard", action="store_true", help="with --batch: stop after the first failure")
-    made.add_argument("-v", "--verbose", action="store_true", help="show the job's id; with --summary, who failed")
+    made.add_argument(
+        "--subset",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="run on N random minions of the target that have the function",
+    )
+    made.add_argument("-p", "--progress", action="store_true", help="show a progress bar on the terminal")
+    made.add_argument(
+        "--failhard", action="store_true", help="start no further minions after the first failure (with --batch)"
+    )
+    made.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="show the job's id; with --summary also the ids of minions that failed or did not return",
+    )
     made.add_argument("--show-jid", action="store_true", help="show the job's id")
     made.add_argument(
-        "--show-timeout", dest="show_timeout", action="store_true", default=None, help="show minions that do not return"
+        "--show-timeout",
+        dest="show_timeout",
+        action="store_true",
+        default=None,
+        help="show the minions that do not return (default: show_timeout of the configuration)",
     )
     made.add_argument(
-        "--hide-timeout", dest="show_timeout", action="store_false", help="hide minions that do not return"
-    )
-    made.add_argument("--summary", action="store_true", help="show how many returned")
-    made.add_argument("--metadata", default="", metavar="YAML", help="data that is kept with the job, for searches")
-    made.add_argument(
-        "--return", dest="returner", default="", metavar="NAME", help="returners that minions send to, too"
+        "--hide-timeout", dest="show_timeout", action="store_false", help="do not show the minions that do not return"
     )
     made.add_argument(
-        "--return_config", dest="ret_config", default="", metavar="NAME", help="which settings these returners read"
+        "--summary", action="store_true", help="show the number of minions that returned, failed and did not return"
     )
     made.add_argument(
-        "--return_kwargs", dest="ret_kwargs", default="", metavar="YAML", help="settings of these returners"
+        "--metadata", default="", metavar="YAML", help="data that is stored with the job, as YAML, to find the job by"
     )
-    made.add_argument("--start-event", action="store_true", help="minions fire an event when they start the job")
+    made.add_argument(
+        "--return",
+        dest="returner",
+        default="",
+        metavar="NAME",
+        help="returners to which minions also send their returns, separated by commas",
+    )
+    made.add_argument(
+        "--return_config",
+        dest="ret_config",
+        default="",
+        metavar="NAME",
+        help="name of the alternative configuration that these returners use",
+    )
+    made.add_argument(
+        "--return_kwargs",
+        dest="ret_kwargs",
+        default="",
+        metavar="YAML",
+        help="settings of these returners, as a YAML map",
+    )
+    made.add_argument("--start-event", action="store_true", help="let each minion fire an event when it starts the job")
     add_executor_flags(made)
     away = made.add_mutually_exclusive_group()
     away.add_argument(
         "--when-back",
         type=_length,
         metavar="DURATION",
-        help="the job waits for minions that are away, for so long: --when-back=2h30m, =7d (without one: a day)",
+        help="let the job wait for minions that are away, at most this long, as in --when-back=2h30m or =7d (default without a value: 1d)",
     )
     away.add_argument(
-        "--no-replay", action="store_true", help="minions that do not hear the job now do not run it later"
+        "--no-replay", action="store_true", help="do not run the job on minions that are away now and return later"
     )
-    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
     made.add_argument(
-        "--args-separator", default=",", metavar="WORD", help="between the arguments of several functions"
+        "-d",
+        "--doc",
+        "--documentation",
+        dest="doc",
+        action="store_true",
+        help="show the documentation of the function or module",
     )
-    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    made.add_argument(
+        "--args-separator",
+        default=",",
+        metavar="WORD",
+        help="separator between the arguments of several functions (default: a comma)",
+    )
+    made.add_argument(
+        "--no-parse",
+        default="",
+        metavar="NAMES",
+        help="names of named arguments that are not read as YAML, separated by commas",
+    )
     add_target_flags(made).add_argument(
-        "--delimiter", default=":", metavar="CHAR", help="between the parts of a nested grain or pillar key"
+        "--delimiter",
+        default=":",
+        metavar="CHAR",
+        help="separator between the parts of a nested grain or pillar key (default: a colon)",
     )
-    made.add_argument("--config-dump", action="store_true", help="show the options of the master, and end")
     made.add_argument(
-        "--preview-target", dest="preview", action="store_true", help="show whom the target means, and run nothing"
+        "--config-dump", action="store_true", help="show the options of the master's configuration and end"
+    )
+    made.add_argument(
+        "--preview-target",
+        dest="preview",
+        action="store_true",
+        help="show the minions that the target matches, and run nothing",
     )
     made.read_stdin()
     made.refuse(EXTERNAL_AUTH)

@@ -185,11 +185,35 @@ def parser() -> CommandParser:
         "Runs a runner on the master and shows its result.",
         _EPILOG,
     )
-    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
-    made.add_argument("--async", dest="asynchronous", action="store_true", help="do not wait; print the job's id")
-    made.add_argument("-t", "--timeout", type=int, default=0, metavar="SEC", help="longest wait; 0: until it is done")
-    made.add_argument("-q", "--quiet", action="store_true", help="do not show the result")
-    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    made.add_argument(
+        "-d",
+        "--doc",
+        "--documentation",
+        dest="doc",
+        action="store_true",
+        help="show the documentation of the function or module",
+    )
+    made.add_argument(
+        "--async",
+        dest="asynchronous",
+        action="store_true",
+        help="print the job's id and end without waiting for the result",
+    )
+    made.add_argument(
+        "-t",
+        "--timeout",
+        type=int,
+        default=0,
+        metavar="SEC",
+        help="seconds to wait for the result at most; 0 (default): no limit",
+    )
+    made.add_argument("-q", "--quiet", action="store_true", help="do not print the result")
+    made.add_argument(
+        "--no-parse",
+        default="",
+        metavar="NAMES",
+        help="names of named arguments that are not read as YAML, separated by commas",
+    )
     made.add_argument("--skip-grains", action="store_true", help=argparse.SUPPRESS)  # a master gathers none
     made.read_stdin()
     made.refuse([*EXTERNAL_AUTH, *PROFILING, RefusedOption(("--jid",), True, "the master names its jobs")])

@@ -75,7 +75,7 @@ def _run(request: SaltRequest, context: CommandContext, options: ClientOptions, 
         return Exit.OK
     bus, heard = context.connect_bus(options, flags.config_dir, "salt/job/")
     if not heard:
-        sys.stderr.write(f"[WARNING ] {no_bus(options)} Returns are taken from the job cache.\n")
+        sys.stderr.write(f"[WARNING ] {no_bus(options)} The returns are read from the job cache.\n")
     watch = JobWatch(control, bus, context.clock, context.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
     returns = ReturnPrinter(request, printer, options, context.terminal, JobLookup(control))

@@ -63,7 +63,7 @@ def _check(watch: _EventWatch) -> None:
         if not isinstance(value, kinds) or (name == "count" and isinstance(value, bool)):
             raise CommandError(f"state.event: {name} must be {what}, not {value!r}", Exit.USAGE)
     if watch.node != "master":
-        raise CommandError(f"state.event: node {watch.node!r}: there is the master's bus alone", Exit.USAGE)
+        raise CommandError(f"state.event: node {watch.node!r}: only the master's bus exists", Exit.USAGE)
 
 
 def tag_matches(tag: str, expression: str) -> bool:

@@ -116,7 +116,9 @@ def down(lab: Lab, flags: argparse.Namespace) -> int:
 def _check_same(paths: Paths, last: Settings | None, chosen: Settings) -> None:
     """Raise LabError if the running lab has other settings than the requested ones."""
     if last is None:
-        raise LabError(f"a lab runs in {paths.root}, yet {paths.settings} is gone: `saltern lab down` ends it")
+        raise LabError(
+            f"a lab runs in {paths.root}, but its settings {paths.settings} are missing; end it with `saltern lab down`"
+        )
     different = settings.differences(last, chosen)
     if different:
         raise LabError(
@@ -233,19 +235,29 @@ def _say(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="saltern lab", description="A whole master with minions on loopback.")
+    parser = argparse.ArgumentParser(
+        prog="saltern lab", description="Run a master and its minions on loopback, in one directory."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="up|down")
-    start = commands.add_parser("up", help="start what does not run, and apply the states")
+    start = commands.add_parser("up", help="start all programs that do not run, and apply the example states")
     settings.add_flags(start)
-    start.add_argument("--no-apply", action="store_true", help="apply no states")
+    start.add_argument("--no-apply", action="store_true", help="do not apply the example states")
     start.add_argument(
-        "--wait", type=float, default=60.0, metavar="SEC", help="seconds for each step of the start (default: 60)"
+        "--wait",
+        type=float,
+        default=60.0,
+        metavar="SEC",
+        help="seconds to wait for each step of the start (default: 60)",
     )
     start.set_defaults(run=up)
-    stop = commands.add_parser("down", help="end everything; data is kept")
+    stop = commands.add_parser("down", help="end all programs; data is kept")
     stop.set_defaults(run=down)
     for one in (start, stop):
         one.add_argument(
-            "--dir", type=Path, default=Path(_DEFAULT_DIR), metavar="DIR", help=f"the lab (default: {_DEFAULT_DIR})"
+            "--dir",
+            type=Path,
+            default=Path(_DEFAULT_DIR),
+            metavar="DIR",
+            help=f"directory of the lab (default: {_DEFAULT_DIR})",
         )
     return parser

@@ -40,9 +40,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"directory with salt/, pillar/ and reactor/ (default: {_DEFAULT_TREE})",
     )
-    parser.add_argument("--minions", metavar="IDS", help=f"separated by commas (default: {','.join(_DEFAULT_MINIONS)})")
-    parser.add_argument("--workers", type=int, metavar="N", help=f"mworkers (default: {_DEFAULT_WORKERS})")
-    parser.add_argument("--shift", type=int, metavar="N", help="adds N to every default port")
+    parser.add_argument(
+        "--minions",
+        metavar="IDS",
+        help=f"ids of the minions, separated by commas (default: {','.join(_DEFAULT_MINIONS)})",
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help=f"number of mworkers (default: {_DEFAULT_WORKERS})")
+    parser.add_argument("--shift", type=int, metavar="N", help="number added to every default port (default: 0)")
     for name, row in PORTS.items():
         what = f"{row.meaning} {'each program, in a row' if not row.program else ''}".strip()
         parser.add_argument(flag(name), type=int, metavar="PORT", help=f"{what} (default: {row.default})")

@@ -39,7 +39,7 @@ def read_options(directory: Path, name: str) -> list[Option]:
     except OSError as error:
         raise CommandError(f"{main}: cannot be read: {error.strerror}") from error
     if not there:
-        raise CommandError(f"{main}: is not there; name the directory of the master's configuration", Exit.USAGE)
+        raise CommandError(f"{main}: does not exist; name the directory of the master's configuration", Exit.USAGE)
     found = list(_options(main))
     for option in list(found):
         if option.name == "include":

@@ -24,7 +24,7 @@ def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
     names = ("master.pem", "master.pub", f"{sign_name}.pem", f"{sign_name}.pub", signature)
     found = {name: _content(path) for name in names if (path := _place(pki, name)).exists()}
     if "master.pem" not in found:
-        raise CommandError(f"{pki / 'master.pem'}: is not there; name the master's directory of keys by --pki")
+        raise CommandError(f"{pki / 'master.pem'}: does not exist; name the master's key directory with --pki")
     for name in ("master", sign_name):
         if f"{name}.pem" not in found:
             continue
@@ -79,7 +79,9 @@ def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
     """The master's keys of the roles by their names in ``pki_dir``. Raise CommandError."""
     place = keys / "mworker"
     if not (place / "master.pem").exists():
-        raise CommandError(f"{place / 'master.pem'}: is not there; name the directory that keygen filled by --keys")
+        raise CommandError(
+            f"{place / 'master.pem'}: does not exist; name the directory of `saltern keygen` with --keys"
+        )
     return taken(place, sign_name, signature)
 
 

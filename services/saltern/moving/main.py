@@ -45,9 +45,11 @@ def export_main(argv: Sequence[str]) -> int:
 
 
 def _import(argv: Sequence[str]) -> int:
-    parser = _parser("import", "Takes the configuration and the keys of a stock Salt master.", _SALTS)
+    parser = _parser("import", "Imports the configuration and the keys of a stock Salt master.", _SALTS)
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit code 1 where something is not supported"
+        "--check",
+        action="store_true",
+        help="only print the report and write nothing; exit code 1 if an option is not supported",
     )
     flags = parser.parse_args(argv)
     options = read_options(flags.config, "master")
@@ -94,7 +96,7 @@ def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
 
 
 def _export(argv: Sequence[str]) -> int:
-    parser = _parser("export", "Writes configuration and keys as a stock Salt master reads them.", _SALTS)
+    parser = _parser("export", "Exports configuration and keys for a stock Salt master.", _SALTS)
     flags = parser.parse_args(argv)
     options = read_options(flags.config, "master")
     fates = [(option, _back(option)) for option in options]
@@ -105,7 +107,7 @@ def _export(argv: Sequence[str]) -> int:
     files = {pki / name: (data, 0o400 if name.endswith(".pem") else 0o644) for name, data in found.items()}
     for path, (data, _) in files.items():
         if path.exists() and path.read_bytes() != data:
-            raise CommandError(f"{path}: is there already and another; export to an empty directory")
+            raise CommandError(f"{path}: exists with other content; export to an empty directory")
     _check_new(flags.out / "master", content)
     _report(fates)
     _say(flags.keys, _written(list, files | {flags.out / "master": (content.encode(), 0o644)}))
@@ -132,11 +134,17 @@ def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser
     parser = argparse.ArgumentParser(prog=f"saltern {name}", description=description)
     there = "the master's configuration" if name == "import" else "the configuration of our roles"
     parser.add_argument("--config", type=Path, default=Path(config), metavar="DIR", help=f"{there} (default: {config})")
-    parser.add_argument("--pki", type=Path, metavar="DIR", help="its pki_dir (default: what the configuration says)")
     parser.add_argument(
-        "--keys", type=Path, required=True, metavar="DIR", help="keys of the roles, as keygen makes them"
+        "--pki", type=Path, metavar="DIR", help="pki_dir of the stock master (default: as its configuration says)"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory that `master` is written to")
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="directory with the roles' keys, as `saltern keygen` makes it",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory for the new file `master`")
     return parser
 
 
@@ -159,7 +167,7 @@ def _file(config: Mapping[str, Any], comment: str) -> str:
 
 def _check_new(path: Path, content: str) -> None:
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") != content:
-        raise CommandError(f"{path}: is there already and another; name another directory by --out")
+        raise CommandError(f"{path}: exists with other content; name another directory with --out")
 
 
 def _check_whole(content: str) -> None:
@@ -169,7 +177,7 @@ def _check_whole(content: str) -> None:
         try:
             load_master(place, env={})
         except ConfigError as error:
-            raise CommandError(f"what would be written is no configuration: {error}", Exit.CONFIG) from error
+            raise CommandError(f"the roles would reject the new configuration: {error}", Exit.CONFIG) from error
 
 
 def _written(first: Callable[[], list[Path]], files: Mapping[Path, tuple[bytes, int]]) -> list[Path]:

@@ -89,7 +89,7 @@ def test_a_file_is_whole_or_not_there(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["limit=0"], 64, "limit must be a whole number from 1 on, not 0"),
+        (["limit=0"], 64, "limit must be a whole number of 1 or more, not 0"),
         (["limit=x"], 64, "not 'x'"),
         (["test.*"], 64, "jobs.export takes named arguments"),
         (["returns=some"], 64, "returns is True or False, not 'some'"),

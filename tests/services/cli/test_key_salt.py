@@ -221,7 +221,7 @@ def test_what_cannot_be(
     ("words", "said"),
     [
         (("--keysize", "1024"), "must be 2048 to 16384 bits, not 1024"),
-        (("--keysize", "many"), "'many' is no number of bits"),
+        (("--keysize", "many"), "'many' is not a number of bits"),
         (("--rotate-aes-key", "perhaps"), "'perhaps' is neither True nor False"),
         (("--eauth", "pam"), "not supported: --eauth; who may do what is said by keys: control_acl"),
         (("--saltfile", "x"), "not supported: --saltfile; give the options on the command line"),

@@ -250,7 +250,7 @@ def test_wrong_arguments_of_state_event(master: Callable[..., Any], capsys: pyte
         ("count=True", "count must be a whole number, not True"),
         ("quiet=maybe", "quiet must be True or False, not 'maybe'"),
         ("pretty=[1]", "pretty must be True or False, not [1]"),
-        ("node=minion", "there is the master's bus alone"),
+        ("node=minion", "only the master's bus exists"),
         ("tagmatch={a: 1}", "tagmatch must be a glob or a regular expression of tags, not {'a': 1}"),
     ],
 )

@@ -309,11 +309,11 @@ def test_what_becomes_of_the_job_where_nobody_hears_it(
     ("words", "said"),
     [
         (["--when-back=soon"], "'soon' is not a duration"),
-        (["--when-back=0"], "'0' is no time to wait"),
+        (["--when-back=0"], "'0' is not a time of one second or more"),
         (["--when-back="], "is not a duration"),
         (["--when-back", "--no-replay"], "not allowed with argument"),
-        (["--when-back", "-b", "2"], "leave one out"),
-        (["--when-back", "--batch-safe-limit=2"], "leave one out"),
+        (["--when-back", "-b", "2"], "give only one of them"),
+        (["--when-back", "--batch-safe-limit=2"], "give only one of them"),
     ],
 )
 def test_a_wrong_way_to_wait(

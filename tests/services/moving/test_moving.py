@@ -175,17 +175,17 @@ def test_back_again(bring: Callable[..., int], stock: Path, tmp_path: Path, caps
     (again / "master.pem").unlink()
     (again / "master.pem").write_bytes(sign.to_pem())
     assert main(words) == 1
-    assert "is there already and another" in capsys.readouterr().err
+    assert "exists with other content" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("spoil", "code", "said"),
     [
-        (lambda etc, pki: (etc / "master").unlink(), 64, "/master: is not there; name the directory of the master's"),
+        (lambda etc, pki: (etc / "master").unlink(), 64, "/master: does not exist; name the directory of the master's"),
         (lambda etc, pki: (etc / "master").write_text("a: [\n"), 78, "/master: not valid YAML"),
         (lambda etc, pki: (etc / "master").write_text("[a]\n"), 78, "must hold `option: value` lines, not a list"),
         (lambda etc, pki: (etc / "more" / "tree.yaml").unlink(), 78, "/master:15: include: no file is more/*.yaml"),
-        (lambda etc, pki: (pki / "master.pem").unlink(), 1, "master.pem: is not there; name the master's directory"),
+        (lambda etc, pki: (pki / "master.pem").unlink(), 1, "master.pem: does not exist; name the master's directory"),
         (lambda etc, pki: (pki / "master.pem").write_text("x"), 1, "master.pem: not a private key in PEM"),
         (lambda etc, pki: (pki / "master.pub").write_text("x"), 1, "master.pub: not a public key in PEM"),
         (
@@ -235,7 +235,7 @@ def test_what_is_there_is_not_overwritten(
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "master").write_text("id: mine\n")
     assert bring() == 1
-    assert "is there already and another; name another directory by --out" in capsys.readouterr().err
+    assert "exists with other content; name another directory with --out" in capsys.readouterr().err
     assert list((tmp_path / "keys").rglob("*.pem")) == []
 
 

@@ -139,8 +139,20 @@ def parser() -> CommandParser:
     )
     add_executor_flags(made)
     made.add_argument("-g", "--grains", action="store_true", help="show the grains of this host (grains.items)")
-    made.add_argument("-d", "--doc", "--documentation", dest="doc", action="store_true", help="show documentation")
-    made.add_argument("--no-parse", default="", metavar="NAMES", help="named arguments that stay text")
+    made.add_argument(
+        "-d",
+        "--doc",
+        "--documentation",
+        dest="doc",
+        action="store_true",
+        help="show the documentation of the function or module",
+    )
+    made.add_argument(
+        "--no-parse",
+        default="",
+        metavar="NAMES",
+        help="names of named arguments that are not read as YAML, separated by commas",
+    )
     made.add_argument("--cachedir", metavar="DIR", help="directory for cached files, pillar and users' modules")
     made.add_argument(
         "-t",
