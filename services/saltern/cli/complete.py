@@ -19,24 +19,24 @@ from typing import Any, NamedTuple, TypeAlias
 
 NAMES = Path(__file__).with_name("names.json")
 
-#: Seconds for which what the master said is taken for true.
+#: Seconds for which cached names from the master count as current.
 _FRESH = 20.0
 
-#: Seconds for which somebody waits for the master where nothing is known yet.
+#: Seconds to wait for the master if there are no cached names.
 _PATIENCE = 1.5
 
-#: What asks the master, in a process of its own.
+#: Module that asks the master, run as a background process.
 _ASKS = "saltern.cli.complete_master"
 
-#: Files below the directories of a state tree that are looked at: more is not worth the wait.
+#: Files of a state tree that are looked at; a larger tree is completed in part, to be quick.
 _MOST_FILES = 5000
 
-#: Tells what the master knows: of its minions ("minions"), or of the keys of all who ever came ("keys").
+#: Returns names from the master: of minions ("minions"), or of keys by state ("keys").
 Ask: TypeAlias = Callable[[str], Mapping[str, Any]]
 
 _LISTS = ("accepted", "all", "denied", "pre", "rejected", "un", "unaccepted")
 
-#: Option of salt-key -> the states of keys that it is about.
+#: Option of salt-key -> states of the keys that complete it.
 _KEYS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("-a", "--accept"), ("minions_pre", "minions_rejected", "minions_denied")),
     **dict.fromkeys(("-r", "--reject"), ("minions_pre", "minions")),
@@ -46,18 +46,18 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-#: Functions whose first argument names SLS files.
+#: Execution functions whose first argument is SLS names.
 _APPLIES = frozenset(("state.apply", "state.sls", "state.show_sls", "state.sls_exists", "state.sls_id"))
 
-#: The same of runners.
+#: Runner functions whose first argument is SLS names.
 _ORCHESTRATES = frozenset(
     ("state.orch", "state.orchestrate", "state.sls", "state.orch_show_sls", "state.orchestrate_show_sls")
 )
 
-#: Functions and runners whose arguments are names of their own kind.
+#: Functions and runners whose arguments are names of functions or runners.
 _DOCUMENTS = frozenset(("sys.doc", "sys.argspec", "doc.runner"))
 
-#: Options that say that a target is about something else than ids.
+#: Options for targets that are no minion ids.
 _NOT_IDS = frozenset(
     (
         *("-G", "--grain", "-P", "--grain-pcre", "-I", "--pillar", "-J", "--pillar-pcre"),
@@ -65,7 +65,7 @@ _NOT_IDS = frozenset(
     )
 )
 
-#: Option -> what it takes.
+#: Option -> its possible values.
 _VALUES: Mapping[str, tuple[str, ...]] = {
     "--state-output": tuple(
         f"{form}{ids}" for form in ("full", "terse", "mixed", "changes", "filter") for ids in ("", "_id")
@@ -73,7 +73,7 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "--state-verbose": ("true", "false"),
 }
 
-#: Command of saltern -> its first word.
+#: Command of saltern -> its possible first words.
 _VERBS: Mapping[str, tuple[str, ...]] = {
     "completion": ("bash", "fish", "zsh"),
     "lab": ("up", "down"),
@@ -85,11 +85,11 @@ class CommandLine(NamedTuple):
     """A command line up to the cursor."""
 
     program: str
-    #: Words that are neither options nor what belongs to them, before the one at the cursor.
+    #: Words before the cursor without options and their values.
     before: tuple[str, ...]
-    #: Options before it.
+    #: Options before the cursor.
     options: frozenset[str]
-    #: The option that the word at the cursor belongs to; empty: to none.
+    #: Option whose value is at the cursor; empty: none.
     option: str
     #: The word at the cursor, as far as it is typed.
     word: str
@@ -233,7 +233,7 @@ def known(about: str) -> Mapping[str, Any]:
         age = None
     if age is None or not 0 <= age < _FRESH:
         asking = _started([sys.executable, "-m", _ASKS, about, str(path)])
-        # Where something is known it goes on without us.
+        # If there are cached names, the process continues in the background.
         if age is None and not _ended(asking, _PATIENCE):
             return {}
     try:

@@ -17,7 +17,7 @@ from saltern.kit.config.master import ConfigError
 from saltern.kit.links.control import ControlError, ControlTimeout
 from statecore.host.content import atomic_file
 
-#: Seconds that the master has: nobody waits longer at a prompt.
+#: Seconds to wait for the master.
 _PATIENCE = 3.0
 
 
@@ -36,7 +36,7 @@ def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
         if about == "keys":
             found = control.call("wheel", timeout=_PATIENCE, fun="key.list_all", kwarg={})
         else:
-            # Not the wheel's: its calls are told on the bus, and nobody wants to hear of each press of Tab.
+            # The wheel is not used here: each of its calls fires an event, and each press of Tab would be one.
             found["minions"] = control.call("targets", timeout=_PATIENCE, tgt="*", tgt_type="glob")["minions"]
     return found
 

@@ -13,13 +13,13 @@ from saltern.kit.config.master import ClientOptions, load_client
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
 from saltern.kit.links.event_bus import EventSubscriber, connect_bus
 
-#: Seconds that the event bus has to confirm a subscription, before the job cache is asked instead.
+#: Seconds to wait for the event bus to confirm a subscription. After that the job cache is used instead.
 BUS_PATIENCE = 2.0
 
-#: Variable of the environment that asks for Salt's exit codes where ours say more.
+#: Environment variable: use Salt's exit codes where ours differ.
 STOCK_CODES = "SALTERN_STOCK_EXIT_CODES"
 
-#: Refusals that Salt tells, and ends with 0: a node group or a runner that is not there.
+#: Refusals for which Salt's commands end with 0: an unknown node group, an unknown runner.
 _FORGIVEN = ("TargetError", "UnknownFunction")
 
 
@@ -32,7 +32,7 @@ class CommandContext:
     bus: Callable[..., EventSubscriber] = connect_bus
     clock: Callable[[], float] = time.monotonic
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    #: Draws on the terminal beside the output; None where there is none.
+    #: Draws on the terminal; None if stderr is no terminal.
     terminal: Callable[[str], object] | None = field(default_factory=lambda: _draw if sys.stderr.isatty() else None)
 
     def user(self, options: ClientOptions) -> str:

@@ -28,7 +28,7 @@ from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.watch import JobWatch
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 
-#: Bytes of a file that one job carries, as in Salt.
+#: Bytes of a file in one job, as in Salt.
 CHUNK = 98304
 
 _NO_RETURN = "Minion did not return."
@@ -44,18 +44,18 @@ Exit codes: 0 done; 1 a minion did not take a file, or did not return; 2 no mini
 not there or cannot be read; 64 wrong command line; 69 the master does not answer; 78 wrong configuration.
 """
 
-#: Salt's code for a source that is not there.
+#: Exit code for a missing source, as in Salt.
 EX_SOURCE = 42
 
 
 class Item(NamedTuple):
     """One file or empty directory to copy."""
 
-    #: None: an empty directory.
+    #: File on this machine; None: an empty directory.
     source: Path | None
-    #: Where it goes on the minion.
+    #: Path on the minion.
     remote: str
-    #: Permissions of a file.
+    #: Permission bits of a file; None for a directory.
     mode: int | None
 
 
@@ -72,7 +72,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
 def items(sources: Sequence[str], dest: str) -> list[Item]:
     """Files and empty directories to copy, with their destinations. Raise CommandError (exit code 42) for an invalid source."""
     if "" in sources:
-        # To Path it would mean the directory that the operator is in.
+        # Path("") would be the current directory.
         raise CommandError("'' does not exist", EX_SOURCE)
     try:
         found = [(Path(source), list(_below(Path(source)))) for source in sources]
@@ -83,7 +83,7 @@ def items(sources: Sequence[str], dest: str) -> list[Item]:
     listed = []
     for source, below in found:
         for path in below:
-            # A directory keeps its own name below the destination, as in Salt.
+            # A directory keeps its name below the destination, as in Salt.
             relative = path.relative_to(source).as_posix() if path != source else ""
             remote = posixpath.join(dest, _own_name(source), relative) if into else dest
             directory = path.is_dir()
@@ -120,7 +120,7 @@ def _fault(path: Path, above: tuple[Path, ...]) -> str:
         return f"{path} cannot be read: Permission denied"
     if path.is_dir():
         return f"{path} is a link to a directory that it lies in" if path.resolve() in above else ""
-    # A pipe by its own name is meant (<(command)); one among files would be waited for without end.
+    # A pipe may be a source itself (<(command)). A pipe inside a directory would be waited for without end.
     if above and not path.is_file():
         return f"{path} is neither a file nor a directory"
     try:
@@ -176,7 +176,7 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
                 results.setdefault(minion, {})[item.remote] = said
     except (CommandError, ControlError, ControlTimeout, KeyboardInterrupt):
         if results:
-            # What minions have by now.
+            # Show which minions have which files by now.
             printer.show(results)
         raise
     if not results:
@@ -195,7 +195,7 @@ def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) 
     for number, chunk in enumerate(chunks(item.source, compressed=compressed)):
         piece = {"dest": item.remote, "chunk": chunk, "append": number > 0, "compressed": compressed, "mode": item.mode}
         answers = send(*target, piece)
-        # A minion that is gone by now still has half of the file.
+        # A minion that stopped answering has an incomplete file.
         said |= {minion: _NO_RETURN for minion, before in said.items() if before is True and minion not in answers}
         said |= answers
         taken = sorted(minion for minion, answer in answers.items() if answer is True)
@@ -216,7 +216,7 @@ def _send(
     tgt_type: str,
     kwarg: dict[str, Any],
 ) -> dict[str, Any]:
-    # By name: minions read a text with = in it, as base64 has, as a named argument.
+    # As a keyword argument: minions read text with "=", which base64 has, as a named argument.
     arg = on_the_wire([], kwarg)
     job = control.call(
         "publish",
@@ -258,7 +258,7 @@ def parser() -> CommandParser:
         "--timeout",
         type=int,
         metavar="SEC",
-        help="seconds to wait for returns before the minions are asked whether they still work (default: timeout of the master's configuration)",
+        help="seconds to wait for returns before asking the minions whether they still work (default: option timeout)",
     )
     made.add_argument(
         "-C",

@@ -17,7 +17,7 @@ from saltern.cli.context import CommandContext, no_bus, run_guarded
 from saltern.cli.watch_events import tag_matches
 from saltern.kit.command.command_line import CommandError, CommandParser, Exit
 
-#: Seconds of one wait; only how often the loop turns while nothing happens.
+#: Seconds of one wait for an event. The value has no effect on the output.
 _TURN = 60.0
 
 _EPILOG = """\

@@ -13,10 +13,10 @@ from saltern.kit.command.output.flags import Printer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 from statecore.host.content import atomic_file
 
-#: Jobs and returns that are asked for at once.
+#: Jobs, and returns, in one request.
 _PAGE, _RETURNS = 500, 100
 
-#: Fields of a job's counters that are numbers.
+#: Fields of a job's counters that are text, not numbers.
 _TEXTS = ("user", "fun", "tgt", "where")
 
 
@@ -73,7 +73,7 @@ def _returns(control: ControlClient, jid: str) -> Iterator[list[str]]:
         minions = control.call("job_status", timeout=CONTROL_PATIENCE, jid=jid)["minions"]
     except ControlError as error:
         if error.name == "UnknownJob":
-            # It expired since its line was written.
+            # The job expired after its line was written.
             return
         raise
     came = [minion for minion, told in sorted(minions.items()) if told["state"] == "returned"]

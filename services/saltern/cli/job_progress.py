@@ -9,19 +9,19 @@ from typing import Any
 
 from saltern.cli.report import duration
 
-#: Characters of the bar itself, where there is room and where there is little.
+#: Characters of the bar: on a wide terminal, on a narrow one.
 _WIDTH, _NARROW = 30, 10
 
-#: Running minions that are named in the bar.
+#: Running minions that are named beside the bar, at most.
 _NAMED = 3
 
-#: States of the store -> what is said here; a return is told apart by its result.
+#: State in the store -> state as printed. A return is printed by its result.
 _SAID: Mapping[str, str] = {"expected": "waiting", "delivered": "waiting", "started": "running"}
 
-#: Who will not return unless it says so itself.
+#: States of minions that are not expected to return.
 GIVEN_UP = ("lost", "cancelled", "expired")
 
-#: In this order they stand in the bar, where there are any.
+#: Order of the states in the summary.
 _ORDER = ("failed", "running", "waiting", "offline", *GIVEN_UP)
 
 
@@ -30,13 +30,13 @@ class Part:
     """State of the job on one minion."""
 
     state: str
-    #: Whether a return said failure; None until somebody knows.
+    #: Whether the return is a failure; None: unknown yet.
     failed: bool | None = None
     late: bool = False
-    #: Milliseconds since 1970: since when, and when the minion was last heard of.
+    #: Milliseconds since 1970: time of the last change of state, and of the last message from the minion.
     since: int = 0
     seen: int | None = None
-    #: States of a state run that are done, and how many there are.
+    #: Number of finished states of a state run, and of all its states.
     done: int = 0
     of: int = 0
 
@@ -59,7 +59,7 @@ class JobProgress:
         changed = []
         for minion, told in sorted(status["minions"].items()):
             part = self.parts.setdefault(minion, Part(""))
-            # What an event told may be younger than an answer that was on its way.
+            # An event may be newer than this answer.
             if part.state == "returned":
                 part.late = bool(told.get("late"))
                 continue

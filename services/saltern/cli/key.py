@@ -37,11 +37,11 @@ _STATES: Mapping[str, str] = {
 class _Change:
     """An action that changes keys."""
 
-    #: Function of the wheel.
+    #: Wheel function.
     fun: str
-    #: What happened to the key, in the words that are printed.
+    #: Participle for the messages.
     done: str
-    #: States that ``--include-<word>`` may add to the unaccepted ones; empty: every state is meant.
+    #: States that ``--include-<state>`` adds to the unaccepted ones; empty: the action applies to all states.
     includes: tuple[str, ...]
     #: Whether an empty answer to the question means yes.
     yes_by_default: bool
@@ -53,10 +53,10 @@ _CHANGES: Mapping[str, _Change] = {
     "delete": _Change("key.delete", "deleted", (), False),
 }
 
-#: Keys in one request: a worker is done with them before the request would be sent again, and find them changed.
+#: Keys in one request. A worker finishes them before the request would be repeated.
 _AT_ONCE = 500
 
-#: Options about what a key's loss brings with it; the master's own are meant where none is given.
+#: Options about the consequences of a lost key. If they are not given, the master's configuration applies.
 _OF_LOSS = ("rotate_aes_key", "preserve_minions")
 
 
@@ -75,7 +75,7 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
     printer = Printer(flags, options, context.env)
     action, match = flags.action
     if action == "gen-keys":
-        # No master is asked: its keys may not be on this machine.
+        # The master is not asked: it may be on another machine.
         return key_files.gen_keys(match, flags, options, printer)
     control = context.control(options, config_dir=flags.config_dir)
     if action in _WITH_FILES:
@@ -105,7 +105,7 @@ def _finger(control: ControlClient, match: str, flags: argparse.Namespace) -> An
     return wheel(control, "key.finger", match=match, **chosen)
 
 
-#: Action that only shows -> what it shows.
+#: Action that changes nothing -> function that returns the output.
 _SHOWS: Mapping[str, Callable[[ControlClient, str, argparse.Namespace], Any]] = {
     "list": _list,
     "print": lambda control, match, flags: wheel(control, "key.key_str", match=match),
@@ -151,7 +151,7 @@ def _change(
     for start in range(0, len(ids), _AT_ONCE):
         answer: dict[str, list[str]] = wheel(control, change.fun, match=ids[start : start + _AT_ONCE], **more)
         changed |= {minion for listed_ids in answer.values() for minion in listed_ids}
-    # As many lines as keys: two of one id are two when they are deleted, and one that is in force when they are accepted.
+    # One line for each key: an id with two keys (accepted and denied) has two lines when it is deleted.
     for minion in ids if change.includes else [minion for listed_ids in keys.values() for minion in listed_ids]:
         if minion in changed:
             say(f"Key for minion {minion} {change.done}.")
@@ -161,7 +161,7 @@ def _change(
 
 
 def _is_included(flags: argparse.Namespace, state: str) -> bool:
-    # Denied keys belong to somebody else who uses the id of an accepted minion: --include-all does not mean them.
+    # A denied key belongs to another host that uses the id of an accepted minion: --include-all excludes it.
     return bool(getattr(flags, f"include_{state}") or (flags.include_all and state != "denied"))
 
 

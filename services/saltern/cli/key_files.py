@@ -24,7 +24,7 @@ from statecore.host.content import atomic_file
 Wheel: TypeAlias = Callable[..., Any]
 Confirm: TypeAlias = Callable[[], bool]
 
-#: Keys in one request: a worker is done with them in a second.
+#: Keys in one request; a worker handles them in a second.
 _AT_ONCE = 500
 
 
@@ -152,7 +152,7 @@ def _public(path: Path) -> PublicKey:
         raise CommandError(f"--pub {path}: {error}") from error
 
 
-#: Bits of a key pair: fewer are not safe, more no master reads.
+#: Bits of a key pair: smaller ones are unsafe, larger ones are not read by any master.
 SMALLEST, LARGEST = 2048, 16384
 
 
@@ -236,7 +236,7 @@ def read_private(path: Path) -> PrivateKey:
 
 
 def _put(path: Path, content: bytes, owner: tuple[int, int] | None) -> None:
-    # Its owner's alone from the first byte on; O_EXCL: a link that waits here is not followed.
+    # Mode 0400 from the first byte on; O_EXCL does not follow an existing link.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -259,7 +259,7 @@ LISTS = ("minions", "minions_pre", "minions_rejected", "minions_denied")
 
 Keys: TypeAlias = Mapping[str, Mapping[str, str]]
 
-#: Longest key file that is read; a key of 16384 bits has 3 kB.
+#: Bytes of the longest key file that is read; a key of 16384 bits has 3 kB.
 _MAX_BYTES = 64 * 1024
 
 

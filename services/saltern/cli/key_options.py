@@ -10,7 +10,7 @@ from typing import Any
 from saltern.kit.command.command_line import EXTERNAL_AUTH, CommandParser, RefusedOption
 from saltern.kit.command.output.flags import add_output_flags
 
-#: First letters of ``--list``'s word -> the list in the master's answer; "all" is every list.
+#: Prefix of the argument of ``--list`` -> name of the list in the master's answer; "all" is every list.
 _LISTS: Mapping[str, str] = {
     "acc": "minions",
     "pre": "minions_pre",
@@ -33,7 +33,7 @@ Exit codes: 0 done (also when nothing matched); 1 the master refused or the ques
 64 wrong command line; 69 the master does not answer; 78 wrong configuration.
 """
 
-#: Bits of a key pair: fewer are not safe, more no master reads.
+#: Bits of a key pair: smaller ones are unsafe, larger ones are not read by any master.
 _SMALLEST, _LARGEST = 2048, 16384
 
 
@@ -63,7 +63,7 @@ class _Action(argparse.Action):
         setattr(namespace, self.dest, (action, values if match is None else match))
 
 
-#: Short option, long option, action, what it matches (None: the word that follows), meaning.
+#: Short option, long option, action, its match (None: the option's argument), help text.
 _ACTIONS = (
     (
         "-l",
@@ -102,13 +102,13 @@ _ACTIONS = (
     ("", "--export", "export", None, "write all minion keys to DIR in the layout of a stock Salt master"),
 )
 
-#: Action -> what its word is.
+#: Action -> metavar of its argument.
 _WORDS = {"list": "WORD", "gen-keys": "NAME", "preseed": "ID", "import": "DIR", "export": "DIR"}
 
 
 def parser() -> CommandParser:
     """Parser for the command line of ``salt-key``."""
-    # -l is --list here, as in Salt.
+    # -l is --list, as in Salt, so it cannot be the log level.
     made = CommandParser(
         "salt-key", "salt-key [options]", "Manages the keys of minions.", _EPILOG, log_flags=("--log-level",)
     )

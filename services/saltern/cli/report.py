@@ -48,11 +48,11 @@ def waits(jid: str, until_ms: int, known: Mapping[str, Any] | None = None) -> di
     return {"return": "\n".join(lines), "out": "no_return", "retcode": 0, "state": "waiting"}
 
 
-#: States in which a minion has not taken a job: such a one is waited for.
+#: States in which a minion has not received the job; ``--when-back`` waits for it.
 WAITED_FOR = ("expected", "offline")
 
 
-#: State of the job on a minion -> the first line, and what is said behind it; ``since``: how long it has been so.
+#: State of the job on a minion -> (first line, second line); ``{since}`` is the duration of the state.
 _STATES: Mapping[str, tuple[str, str]] = {
     "expected": (f"{_SILENT} [No response]", ""),
     "offline": (f"{_SILENT} [Not connected]", "It was offline when the job was published."),
@@ -63,7 +63,7 @@ _STATES: Mapping[str, tuple[str, str]] = {
     "expired": (f"{_SILENT} [Expired]", "The job was not delivered in time, and is no longer sent."),
 }
 
-#: States in which it matters when the minion was last heard of.
+#: States in which the time of the last message from the minion is shown.
 _ABOUT_MINION = ("expected", "offline", "delivered", "lost", "expired")
 
 
@@ -83,10 +83,10 @@ def about_minion(known: Mapping[str, Any], *, took: bool = False) -> str:
     return f"It was last heard of {duration(age)} ago."
 
 
-#: Seconds within which a minion that was asked about the job has answered.
+#: Seconds within which a connected minion answers a question about the job.
 _JUST_NOW = 20
 
-#: Seconds of a unit, and its name; the first that fits is told, with the one below it.
+#: Seconds of each unit, and its name. A duration shows its two largest units.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -138,7 +138,7 @@ def summary(loads: Mapping[str, Mapping[str, Any]], *, verbose: bool) -> str:
     return "\n".join([*lines, rule])
 
 
-#: States that the summary counts apart, of those that did not return.
+#: States of missing returns that the summary counts separately -> words.
 _COUNTED: Mapping[str, str] = {
     "waiting": "that are waited for",
     "delivered": "that have the job",
@@ -160,7 +160,7 @@ def documentation(loads: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str,
     yield from sorted(found.items())
 
 
-#: Characters of the bar itself.
+#: Characters of the bar.
 _WIDTH = 30
 
 

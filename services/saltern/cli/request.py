@@ -14,7 +14,7 @@ from saltern.kit.command.output.flags import add_output_flags
 from saltern.kit.config.durations import seconds_of
 from saltern.kit.jobs.batch import batch_size
 
-#: Short option, long option, target type, what the target is.
+#: Short option, long option, target type, help text.
 _TARGETS = (
     ("-E", "--pcre", "pcre", "the target is a regular expression for minion ids"),
     ("-L", "--list", "list", "the target is a list of minion ids, separated by commas or spaces"),
@@ -24,11 +24,11 @@ _TARGETS = (
     ("-J", "--pillar-pcre", "pillar_pcre", "the target is pillar key:regular expression"),
     ("-S", "--ipcidr", "ipcidr", "the target is a subnet or an IP address"),
     ("-N", "--nodegroup", "nodegroup", "the target is a node group of the master's configuration"),
-    ("-R", "--range", "range", "the target is a range expression for the range server of the master's configuration"),
+    ("-R", "--range", "range", "the target is a range expression for the configured range server"),
     ("-C", "--compound", "compound", "the target combines several kinds, as in 'G@os:Debian and web* or E@db[0-9]+'"),
 )
 
-#: What --when-back means where it says no more. Of its own accord argparse would take the target for the duration.
+#: Value of --when-back if none is given. Set before argparse, which would take the target for the value.
 _A_DAY = "1d"
 
 _EPILOG = """\
@@ -51,7 +51,7 @@ class SaltRequest:
     tgt_type: str
     fun: str | list[str]
     arg: list[Any]
-    #: What travels with the publish beside the call itself (metadata, delimiter, start_event).
+    #: Fields of the publication beside the call: metadata, delimiter, start_event ...
     kwargs: dict[str, Any]
     flags: argparse.Namespace = field(compare=False)
 
@@ -176,7 +176,7 @@ def parser() -> CommandParser:
         "--timeout",
         type=int,
         metavar="SEC",
-        help="seconds to wait for returns before the minions are asked whether they still work (default: timeout of the master's configuration)",
+        help="seconds to wait for returns before asking the minions whether they still work (default: option timeout)",
     )
     made.add_argument("-s", "--static", action="store_true", help="show all returns together after the last one")
     made.add_argument(

@@ -75,13 +75,13 @@ class ReturnPrinter:
         """``terminal``: draws the progress bar; None if there is no terminal."""
         self._request = request
         self._lookup = lookup
-        #: The job whose parts were asked for, and they: for all of its minions with the first silent one.
+        #: JID, and the states of that job on all minions; fetched with the first silent minion.
         self._parts: tuple[str, Mapping[str, Mapping[str, Any]]] = ("", {})
-        #: What the master said of silent minions: asked for all of them with the first.
+        #: What the master knows about silent minions; fetched for all of them with the first.
         self._known: dict[str, Mapping[str, Any]] = {}
         self._all: Sequence[str] = ()
         self._waits_until = 0
-        #: Whether a minion did not return and is not shown (``--hide-timeout``).
+        #: Whether a silent minion was not shown (``--hide-timeout``); the exit code is 1 then.
         self._hidden = False
         self._printer = printer
         self._loads: dict[str, Mapping[str, Any]] = {}

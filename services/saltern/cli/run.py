@@ -39,7 +39,7 @@ Ctrl-C leaves the runner running: 0.
 """
 
 
-#: Functions that run in this command, and what ``-d`` says of them.
+#: Functions that run in this command -> documentation for ``-d``.
 HERE: Mapping[str, str] = {
     "jobs.export": export_jobs.__doc__ or "",
     "jobs.watch": JobWatcher.__doc__ or "",
@@ -91,7 +91,7 @@ def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
         printer.say(f"Executed command with job ID: {job['jid']}")
         return Exit.OK
     try:
-        # What a runner tells of its progress, in Salt's form.
+        # Progress events of the runner, printed in Salt's form.
         told = (
             None if flags.quiet or flags.doc else lambda suffix, event: printer.show({"suffix": suffix, "event": event})
         )
@@ -140,7 +140,7 @@ def _show(value: Any, printer: Printer) -> None:
     out = value.get("outputter") if isinstance(value, Mapping) else None
     if isinstance(value, Mapping) and set(value) == {"data", "outputter"}:
         value = value["data"]
-    # Only the user knows that what a runner without an outputter returns is a state run.
+    # A runner without an outputter may return a state run; only the user can know, by --out=highstate.
     printer.show(value, "highstate" if printer.options.out == "highstate" else out)
 
 
@@ -224,9 +224,9 @@ def parser() -> CommandParser:
 class Names(NamedTuple):
     """Named arguments of a runner that may be written as options (``--limit 5`` for ``limit=5``)."""
 
-    #: No value follows: True.
+    #: Options without a value: ``--failed`` is ``failed=True``.
     flags: tuple[str, ...] = ()
-    #: A value follows.
+    #: Options with a value.
     words: tuple[str, ...] = ()
 
 
@@ -256,7 +256,7 @@ def undashed(argv: Sequence[str]) -> list[str]:
             words.append(f"{name}={value}" if equals else f"{name}=True")
         elif name in names.words:
             following = value if equals else next(rest, None)
-            # What has no value is for the parser to complain about.
+            # An option without its value stays as it is, and the parser reports it.
             words.append(word if following is None else f"{name}={following}")
         else:
             words.append(word)

@@ -149,7 +149,7 @@ def _publish(
     fun: Any,
     arg: list[Any],
 ) -> dict[str, Any]:
-    # What is published for its own sake (a ping before a batch) goes to no returner.
+    # Internal jobs (a ping before a batch) have no returner.
     own = fun == request.fun
     job: dict[str, Any] = control.call(
         "publish",

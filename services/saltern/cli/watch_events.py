@@ -13,7 +13,7 @@ from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.links.event_bus import EventSubscriber
 
-#: Seconds of one wait; only how often the loop turns while nothing happens.
+#: Seconds of one wait for an event. The value has no effect on the output.
 _TURN = 60.0
 
 

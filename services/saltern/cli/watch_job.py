@@ -18,13 +18,13 @@ from saltern.kit.jobs.returns import retcode_of
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from saltern.kit.links.event_bus import EventSubscriber
 
-#: Seconds between two looks at a small job, and how many minions make them a second longer.
+#: Seconds between two requests for a small job; this many minions add one second.
 _LOOK_EVERY, _MINIONS_A_SECOND = 1.0, 2000
 
-#: Columns of a terminal that does not tell.
+#: Width of a terminal that does not report it.
 _COLUMNS = 80
 
-#: Results that are asked for at once.
+#: Results in one request.
 _RESULTS = 100
 
 
@@ -52,7 +52,7 @@ class JobWatcher:
         self._terminal = terminal
         self._timeout = timeout
         self._progress = JobProgress()
-        #: The master's time in milliseconds when our clock stood at the second.
+        #: The master's time in milliseconds, and this machine's clock in seconds at the same moment.
         self._master_time = (0, 0.0)
         self._created = 0
 
@@ -104,7 +104,7 @@ class JobWatcher:
         try:
             status = self._control.call("job_status", timeout=CONTROL_PATIENCE, jid=jid)
         except ControlTimeout as error:
-            # The job goes on without the master's front door; so does who watches it.
+            # The job continues although the master does not answer; so does this command.
             self._say(f"[WARNING ] {error}")
             return
         self._tell(self._heed(jid, status))
@@ -113,7 +113,7 @@ class JobWatcher:
         self._master_time = (int(status["now"]), self._clock())
         changed = self._progress.update(status)
         wanted = self._progress.results_wanted()
-        # What was counted without a failure needs no look at the results.
+        # Without failures in the counters the results need not be fetched.
         if wanted and not status["counts"]["failed"]:
             failed: dict[str, int] = dict.fromkeys(wanted, 0)
         else:

@@ -18,10 +18,10 @@ from statecore.host.content import atomic_file
 
 _HEADER = "# Written by `saltern lab up`; what you change here is changed back. Add options in {name}.d/*.conf\n"
 
-#: Event tag -> reaction, where the state tree has it.
+#: Event tag -> reaction SLS, used if the state tree has the file.
 _REACTIONS: Mapping[str, str] = {"site/refresh": "reactor/refresh.sls"}
 
-#: Seconds; a lab does not want to wait long for its first key.
+#: Seconds between two sign-ins of a minion whose key is not accepted yet.
 _ACCEPTANCE_WAIT = 1
 
 
@@ -53,7 +53,7 @@ def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, A
         "pki_dir": str(paths.pki_of(minion)),
         "cachedir": str(paths.cache_of(minion)),
         "host_root": str(paths.host_of(minion)),
-        # The minion's own, also for salt-call, which reads this file from another directory.
+        # Absolute, because salt-call reads this file from another directory.
         "grains_file": str(paths.etc_of(minion) / "grains"),
         "acceptance_wait_time": _ACCEPTANCE_WAIT,
         # For salt-call --local.
@@ -86,7 +86,7 @@ def render_env(settings: Settings, paths: Paths, programs: Path, password: str) 
 
 def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Path) -> str:
     """Write missing and changed files and return Redis' password. Keys, hosts and data are kept. Raise OSError."""
-    # Nobody else: keys, Redis' password and supervisord's socket are below.
+    # Mode 0700: the directory holds keys, Redis' password and supervisord's socket.
     paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     for directory in (paths.etc, paths.run, paths.log, paths.redis_data):
         directory.mkdir(mode=0o700, exist_ok=True)
@@ -98,7 +98,7 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
         make_host(paths.host_of(minion), minion, index)
         paths.etc_of(minion).mkdir(parents=True, exist_ok=True)
         write(paths.etc_of(minion) / "minion", _yaml("minion", minion_options(settings, paths, minion)))
-    # salt-call, with the environment sourced, is the first minion.
+    # salt-call, after `. .lab/env`, acts as the first minion.
     point(paths.etc / "minion", paths.etc_of(settings.minions[0]) / "minion")
     point(paths.run / "redis-server", redis_server)
     write(paths.env, render_env(settings, paths, programs, password))
@@ -126,7 +126,7 @@ def _yaml(name: str, options: Mapping[str, Any]) -> str:
     return _HEADER.format(name=name) + yaml.safe_dump(dict(options), sort_keys=False, allow_unicode=True)
 
 
-#: Systems that the hosts call themselves, in turn: a tree that looks at grains has something to tell apart.
+#: Operating systems of the hosts in turn, so that states that depend on grains can be tried.
 _SYSTEMS: tuple[Mapping[str, str], ...] = (
     {
         "etc/os-release": (

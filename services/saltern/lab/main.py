@@ -30,10 +30,10 @@ from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marke
 
 _DEFAULT_DIR = ".lab"
 
-#: Seconds that supervisord has to stop all programs: each may take its 15, most take less than one.
+#: Seconds for supervisord to stop all programs; each may take 15, most take less than one.
 _DOWN_SECONDS = 90.0
 
-#: Seconds that minions have to answer one test.ping.
+#: Seconds to wait for the returns of one test.ping.
 _PING_SECONDS = 3
 
 
@@ -60,7 +60,7 @@ class Lab:
     """One lab directory and the programs to run it with."""
 
     paths: Paths
-    #: Directory of python, salt and saltern.
+    #: Directory of the programs python, salt and saltern.
     programs: Path
 
     @property
@@ -94,7 +94,7 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
     except KeyStuckError:
         raise
     except BaseException:
-        # A lab that this command has not started is left as it was found.
+        # Do not stop a lab that was running before this command.
         if not running:
             _stop(paths, supervisor)
         raise
@@ -164,7 +164,7 @@ def _answering(lab: Lab, minions: Sequence[str]) -> set[str]:
     try:
         answers = json.loads(done.stdout)
     except ValueError:
-        # Nobody has answered, or the command has failed: it is asked again until the time is over.
+        # No minion has returned, or the command failed. The caller tries again.
         return set()
     return {minion for minion, answer in answers.items() if answer is True} if isinstance(answers, dict) else set()
 

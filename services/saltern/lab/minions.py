@@ -13,16 +13,16 @@ from saltern.kit.config.master import ConfigError, load_master
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
 from saltern.lab.plan import KeyStuckError, LabError, Paths
 
-#: Calls a wheel function with these named arguments.
+#: Calls a wheel function with keyword arguments.
 Wheel = Callable[..., Any]
 
-#: Seconds between two looks at the keys.
+#: Seconds between two requests for the list of keys.
 _LOOK = 0.2
 
-#: Seconds that the master has for one answer.
+#: Seconds to wait for one answer of the master.
 _PATIENCE = 15.0
 
-#: Lists of keys that a minion does not get out of by itself.
+#: Lists of keys that only an operator can remove a minion from -> word for messages.
 _STUCK: Mapping[str, str] = {"minions_rejected": "rejected", "minions_denied": "denied"}
 
 
@@ -32,7 +32,7 @@ def master(paths: Paths) -> Iterator[ControlClient]:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     client = None
     try:
-        # The environment may speak of another master.
+        # An empty environment, because variables may name another master.
         options = load_master(str(paths.etc), env={})
         client = connect_control(options, config_dir=str(paths.etc), context=context)
         yield client

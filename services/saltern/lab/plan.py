@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The lab is for one machine; nothing in it is ever bound to another address.
+#: Address that all programs bind. The lab is not reachable from other machines.
 LOOPBACK = "127.0.0.1"
 
 REDIS = "redis"
@@ -30,7 +30,7 @@ class PortRow:
     meaning: str
 
 
-#: Name of the option (``--publish-port`` is ``publish_port``) -> row.
+#: Name of the option -> row; the command line option of ``publish_port`` is ``--publish-port``.
 PORTS: Mapping[str, PortRow] = {
     "publish_port": PortRow(4505, "publisher", "publications to minions"),
     "ret_port": PortRow(4506, "reqserver", "requests of minions"),
@@ -38,13 +38,13 @@ PORTS: Mapping[str, PortRow] = {
     "event_pull_port": PortRow(4512, "eventpublisher", "events in"),
     "event_pub_port": PortRow(4513, "eventpublisher", "events out"),
     "workers_port": PortRow(4516, "reqserver", "requests handed to workers"),
-    # Not 6379: that one is often taken by a Redis of the machine's own.
+    # Not 6379, which a Redis of this machine often uses.
     "redis_port": PortRow(16379, REDIS, "Redis"),
-    # The first of a row, one for each role and minion.
+    # First of consecutive ports, one for each role and minion.
     "health_port": PortRow(4520, "", "health of"),
 }
 
-#: Roles that there is one of, in the order of their start. Workers and minions follow.
+#: Roles with one process each, in start order. Mworkers and minions follow.
 _SINGLE_ROLES = ("eventpublisher", "reqserver", "publisher", "maintenance", "reactor")
 
 
@@ -55,7 +55,7 @@ class Settings:
     tree: Path
     minions: tuple[str, ...]
     workers: int
-    #: Option of PORTS -> number.
+    #: Option of PORTS -> port number.
     ports: Mapping[str, int]
 
 
@@ -65,7 +65,7 @@ class PortUse:
 
     number: int
     meaning: str
-    #: What changes it, as on the command line.
+    #: Command line option that changes the port.
     option: str
 
 
@@ -76,7 +76,7 @@ class Program:
     name: str
     words: tuple[str, ...]
     uses: tuple[PortUse, ...]
-    #: Port of /readyz; 0 for what has none (Redis).
+    #: Port of /readyz; 0 for Redis, which has none.
     health_port: int = 0
     minion: str = ""
 
@@ -234,7 +234,7 @@ def check_free(programs: Iterable[Program]) -> None:
 def why_not(port: int) -> int:
     """0 if the port can be bound now, else the error number."""
     with socket.socket() as probe:
-        # Connections of an earlier lab that linger in TIME_WAIT take nothing from the next one.
+        # Connections in TIME_WAIT from an earlier lab do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

@@ -14,11 +14,11 @@ from saltern.kit.process import probe
 from saltern.lab.plan import LabError, Paths, Program
 from saltern.lab.supervisor import Supervisor
 
-#: Seconds between two rounds of questions, and that each question may take.
+#: Seconds between two rounds of probes, and for each probe.
 _ROUND = 0.1
 _QUESTION = 2.0
 
-#: Lines of a failed program's log that are shown.
+#: Lines of a failed program's log in the error.
 _TAIL_LINES = 8
 
 
@@ -48,9 +48,9 @@ class Readiness:
     supervisor: Supervisor
     store: Store
     paths: Paths
-    #: Where the logs ended before the start.
+    #: Size of each log before the start, in bytes.
     sizes: Mapping[str, int]
-    #: How long each wait may take.
+    #: Longest wait in seconds.
     seconds: float
 
     def wait_for(self, programs: Iterable[Program]) -> None:

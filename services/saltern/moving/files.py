@@ -18,7 +18,7 @@ class Option(NamedTuple):
     line: int
     name: str
     value: Any
-    #: Of a map: its keys, and the lines that they are in.
+    #: If the value is a map: key -> line.
     lines: Mapping[str, int] = {}
 
     @property

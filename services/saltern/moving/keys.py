@@ -12,7 +12,7 @@ from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import PrivateKey, PublicKey
 from statecore.host.content import atomic_file
 
-#: Roles whose directory holds the master's key.
+#: Roles whose key directory holds the master's private key.
 ROLES = ("publisher", "mworker")
 
 
@@ -65,7 +65,7 @@ def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
     written = []
     for role in ROLES:
         for name, content in found.items():
-            # Public keys and the pair of the signature are of use to who answers sign-ins alone.
+            # Only the mworkers, which answer sign-ins, need the public keys and the signing key pair.
             if name == "master.pub" or (role != "mworker" and name != "master.pem"):
                 continue
             path = keys / role / name

@@ -24,7 +24,7 @@ from saltern.moving.settings import Fate, fate_of, group_faults, is_salts
 
 _SALTS = "/etc/salt"
 
-#: Kind of fate -> heading of its rows in the report.
+#: Kind of treatment -> heading in the report.
 _HEADINGS: Mapping[str, str] = {
     "carries": "Carries over:",
     "not needed": "Not needed here:",

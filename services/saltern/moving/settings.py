@@ -11,7 +11,7 @@ from saltern.kit.config.master import ConfigError, MasterOptions, check_master_o
 from statecore.model.errors import TargetError
 from statecore.targeting.match import compile_target
 
-#: Options of ours that mean something else in Salt, or nothing.
+#: Options of Saltern that Salt does not have, or that mean something else in Salt.
 _NOT_SALTS = frozenset(
     (
         *("aes_rotation_interval", "control_acl", "control_port", "event_pub_port", "event_pull_port"),
@@ -24,7 +24,7 @@ _NOT_SALTS = frozenset(
     )
 )
 
-#: What this master understands as Salt does.
+#: Options with the same meaning in Salt and Saltern.
 _OURS = frozenset(item.name for item in dataclasses.fields(MasterOptions)) - _NOT_SALTS
 
 _PROCESSES = "roles are processes of their own: start more of mworker"
@@ -33,7 +33,7 @@ _CACHES = "what a master remembers is in Redis"
 _LOGS = "roles log to stderr"
 _GONE = "roles have no use for it"
 
-#: Glob for names -> why an option is not needed here. The first that fits counts.
+#: Glob of option names -> why the option is not needed. The first match counts.
 _NOT_NEEDED: Mapping[str, str] = {
     "worker_threads": _PROCESSES,
     "*_niceness": _PROCESSES,
@@ -93,7 +93,7 @@ _NOT_NEEDED: Mapping[str, str] = {
     "metrics": "/metrics tells them",
 }
 
-#: Glob for names -> what to do about an option that is not here.
+#: Glob of option names -> what to do instead of the missing option.
 _INSTEAD: Mapping[str, str] = {
     "hgfs_*": "check the repository out and name the directory in file_roots",
     "svnfs_*": "check the repository out and name the directory in file_roots",
@@ -126,7 +126,7 @@ _INSTEAD: Mapping[str, str] = {
     "enable_ssh_minions": "there is no salt-ssh here",
 }
 
-#: Options that are here for some values alone: name -> value -> why it is not needed.
+#: Options that are supported for some values only: name -> (values, why they are not needed, text for other values).
 _BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
     "transport": (("zeromq", "detect"), "ZeroMQ is what there is", "minions are spoken to over ZeroMQ alone"),
     "file_client": (("remote",), "of minions alone", "a master has its own files"),
@@ -138,7 +138,7 @@ _BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
 
 _RETURNERS = frozenset({"local_cache", "redis", "redis_return"})
 
-#: Options that name modules -> those that are here, and where a user's own lie. Salt has many more of its own.
+#: Options that name modules -> (built-in modules, option for the directory of users' modules).
 _MODULES: Mapping[str, tuple[frozenset[str], str]] = {
     "ext_pillar": (frozenset({"cmd_json", "cmd_yaml", "file_tree", "git", "stack"}), "pillar_dirs"),
     "master_tops": (frozenset({"ext_nodes"}), "top_dirs"),
@@ -154,7 +154,7 @@ class Fate(NamedTuple):
 
     kind: str
     why: str = ""
-    #: Our options that say the same.
+    #: Options of Saltern with the same effect.
     here: Mapping[str, Any] = {}
 
 
@@ -171,7 +171,7 @@ def fate_of(name: str, value: Any) -> Fate:
     if name in _MODULES:
         return _of_modules(name, value)
     if name in _OURS:
-        # Whatever the tables say of those that are none.
+        # Checked even if the tables below list it.
         return _checked(name, value)
     if name in _BY_VALUE:
         values, same, instead = _BY_VALUE[name]
@@ -182,7 +182,7 @@ def fate_of(name: str, value: Any) -> Fate:
         return Fate("not supported", instead)
     if name in _NOT_SALTS:
         return Fate("not supported", "means something of its own here; see docs/config.md")
-    # Settings of modules, which have a dot, and the outputters'.
+    # Settings of modules, which have a dot, and of outputters.
     return _checked(name, value)
 
 

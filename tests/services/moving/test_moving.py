@@ -185,7 +185,11 @@ def test_back_again(bring: Callable[..., int], stock: Path, tmp_path: Path, caps
         (lambda etc, pki: (etc / "master").write_text("a: [\n"), 78, "/master: not valid YAML"),
         (lambda etc, pki: (etc / "master").write_text("[a]\n"), 78, "must hold `option: value` lines, not a list"),
         (lambda etc, pki: (etc / "more" / "tree.yaml").unlink(), 78, "/master:15: include: no file is more/*.yaml"),
-        (lambda etc, pki: (pki / "master.pem").unlink(), 1, "master.pem: does not exist; name the master's directory"),
+        (
+            lambda etc, pki: (pki / "master.pem").unlink(),
+            1,
+            "master.pem: does not exist; name the master's key directory",
+        ),
         (lambda etc, pki: (pki / "master.pem").write_text("x"), 1, "master.pem: not a private key in PEM"),
         (lambda etc, pki: (pki / "master.pub").write_text("x"), 1, "master.pub: not a public key in PEM"),
         (
