@@ -277,7 +277,7 @@ def parser() -> CommandParser:
         "--when-back",
         type=_length,
         metavar="DURATION",
-        help="let the job wait for minions that are away, at most this long, as in --when-back=2h30m or =7d (default without a value: 1d)",
+        help="let the job wait this long for minions that are away, as in --when-back=2h30m (without a value: 1d)",
     )
     away.add_argument(
         "--no-replay", action="store_true", help="do not run the job on minions that are away now and return later"
