@@ -53,7 +53,7 @@ def _paths(wanted: Any, errors: Errors) -> Iterator[tuple[str, str]]:
         elif isinstance(entry, Mapping):
             yield from ((str(path), str(renderer or "")) for path, renderer in entry.items())
         else:
-            errors.add(f"decrypt_pillar config option is malformed: {entry!r} is no path, and no `path: renderer`")
+            errors.add(f"decrypt_pillar config option is malformed: {entry!r} is neither a path nor `path: renderer`")
 
 
 def _plain(value: Any, renderer: str, decrypt: Decrypt) -> Any:

@@ -143,7 +143,7 @@ def _of_row(env: str, row: Any) -> str:
     if row == "":
         return f"Environment {env} contains an empty sls index"
     # Salt raises an exception for these.
-    return "" if isinstance(row, str) else f"Environment {env} contains {row!r}, which is no SLS reference"
+    return "" if isinstance(row, str) else f"Environment {env} contains {row!r}, which is not an SLS reference"
 
 
 def choose(sections: Sections, matcher: TargetMatcher, envs: Sequence[str], *, ordered: bool) -> Chosen:

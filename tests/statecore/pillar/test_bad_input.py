@@ -111,7 +111,7 @@ FAULTS: Mapping[str, tuple[Mapping[str, str | bytes], Mapping[str, Any], str]] =
     "a reference that YAML reads as false": (
         {"top.sls": "base: {'*': [a, no]}\n", "a.sls": ""},
         {},
-        "Error encountered while rendering pillar top file. Environment base contains False, which is no SLS reference",
+        "Error encountered while rendering pillar top file. Environment base contains False, which is not an SLS reference",
     ),
     "a matcher that is none": (
         {"top.sls": "base: {'*': [{match: grian}, a]}\n", "a.sls": ""},

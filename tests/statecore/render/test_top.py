@@ -39,7 +39,7 @@ FAULTS = {
     "a number for a reference": (
         "base:\n  '*': [a, 5]\n",
         "top.sls:2",
-        "Environment base contains 5, which is no SLS reference",
+        "Environment base contains 5, which is not an SLS reference",
     ),
     "an empty reference": ("base:\n  '*': ['']\n", "top.sls:2", "Environment base contains an empty sls index"),
     "Jinja": (

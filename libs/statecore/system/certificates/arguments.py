@@ -80,7 +80,7 @@ def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -
     own = None
     if issuer is None:
         if signing is None:
-            raise InvocationError("the signing policy of the ca_server names no signing_cert")
+            raise InvocationError("the signing policy of the ca_server has no signing_cert")
         own, holder = signing, signing.public_key()
     elif given.get("private_key"):
         own = _key(read, given["private_key"], given.get("private_key_passphrase"))

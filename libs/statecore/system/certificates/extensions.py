@@ -92,7 +92,7 @@ def _subject_key_identifier(value: Any, parties: Parties) -> Built:
         raise InvocationError("must be marked as non-critical")
     if value == "hash":
         if parties.subject is None:
-            raise InvocationError("there is no key to make a digest of")
+            raise InvocationError("the value 'hash' needs a public key, and none is given")
         return x509.SubjectKeyIdentifier.from_public_key(parties.subject), False
     digest = value if isinstance(value, bytes) else bytes.fromhex(str(value).replace(":", ""))
     return x509.SubjectKeyIdentifier(digest), False

@@ -223,11 +223,11 @@ def _password_fault(error: Exception) -> PasswordFault | None:
 
 def _known(found: object) -> PrivateKey:
     if not isinstance(found, PrivateKey):
-        raise NotReadable(f"{type(found).__name__} is no key of rsa, ec, ed25519 or ed448")
+        raise NotReadable(f"{type(found).__name__} is not supported; supported are rsa, ec, ed25519 and ed448 keys")
     return found
 
 
 def _known_public(found: object) -> PublicKey:
     if not isinstance(found, PublicKey):
-        raise NotReadable(f"{type(found).__name__} is no key of rsa, ec, ed25519 or ed448")
+        raise NotReadable(f"{type(found).__name__} is not supported; supported are rsa, ec, ed25519 and ed448 keys")
     return found

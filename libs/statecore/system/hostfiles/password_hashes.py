@@ -65,7 +65,7 @@ def make(password: str, *, algorithm: str = "sha512", salt: str | None = None, r
         raise ValueError(f"algorithm '{algorithm}' is not supported; there are {', '.join(KINDS)}")
     salt = "".join(secrets.choice(_ALPHABET) for _ in range(_SALT)) if salt is None else salt[:_SALT]
     if any(sign in salt for sign in "$:\n"):
-        raise ValueError("a salt holds no $, no colon and no line end")
+        raise ValueError("a salt must not contain $, a colon or a newline")
     kind = KINDS[algorithm]
     count = _ROUNDS if rounds is None else min(max(rounds, _LEAST), _MOST)
     rounds_part = "" if rounds is None else f"rounds={count}$"

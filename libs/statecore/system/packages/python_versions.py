@@ -267,4 +267,4 @@ def _trimmed(release: tuple[int, ...]) -> tuple[int, ...]:
 def _unreadable(text: str) -> str:
     if "=" in text and "==" not in text and not re.search(r"[<>!~]=", text):
         return f"Invalid version specification in package {text}. '=' is not supported, use '==' instead."
-    return f"'{text}' is no requirement: a name, conditions such as >=1.2,<2 behind it"
+    return f"'{text}' is not a requirement; write a name and conditions, such as pkg>=1.2,<2"

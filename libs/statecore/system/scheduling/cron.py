@@ -198,7 +198,7 @@ def _numbers(field: _Field, text: str) -> frozenset[int]:
     for part in text.split(","):
         match = _PART.match(part)
         if not match:
-            raise ValueError(f"the {field.name} '{text}' is no number, range, list or step")
+            raise ValueError(f"the {field.name} '{text}' is not a number, range, list or step")
         star, first, last, step = match.groups()
         low = field.low if star else _number(field, first)
         if star or (step and not last):

@@ -99,10 +99,10 @@ def parse_date(value: object, now: datetime) -> datetime:
     if isinstance(value, date):
         return datetime.combine(value, time())
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no date")
+        raise ValueError(f"{value!r} is not a date")
     rest = value.strip().lower()
     if not rest:
-        raise ValueError("'' is no date")
+        raise ValueError("'' is not a date")
     if rest == "now":
         return now
     try:

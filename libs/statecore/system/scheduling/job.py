@@ -121,7 +121,7 @@ class Job:
         kinds = [key for key in (*INTERVALS, *_MOMENTS) if key in data]
         used = {key if key in _MOMENTS else "an interval" for key in kinds}
         if len(used) > 1:
-            raise ValueError(f"these cannot stand together: {', '.join(kinds)}")
+            raise ValueError(f"these options exclude each other: {', '.join(kinds)}")
         interval = _interval(data) if "an interval" in used else 0
         splay = data.get("splay") if data.get("splay") is not None else whole.get("splay")
         skip_range = data.get("skip_during_range") or whole.get("skip_during_range")
@@ -182,7 +182,7 @@ def _check_names(data: Mapping[str, Any]) -> None:
     for key in data:
         if key not in OPTIONS and not str(key).startswith("_"):
             near = close_matches(str(key), OPTIONS, n=1)
-            raise ValueError(f"'{key}' is no option of a job" + (f"; the nearest is '{near[0]}'" if near else ""))
+            raise ValueError(f"'{key}' is not an option of a job" + (f"; the nearest is '{near[0]}'" if near else ""))
     arguments_of(data)
 
 

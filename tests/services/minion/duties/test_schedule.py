@@ -140,10 +140,10 @@ def test_what_is_wrong_is_left_out_by_name(file: Path, caplog: pytest.LogCapture
     with caplog.at_level(logging.ERROR):
         made = Made(file, {"bad": {"function": "test.ping", "secnds": 5}, "none": "text", "good": PING})
     assert made.names() == ["good"]
-    said = "schedule: the job bad is ignored: 'secnds' is no option of a job"
+    said = "schedule: the job bad is ignored: 'secnds' is not an option of a job"
     assert said in caplog.text
     assert made.status("bad")["_error"] == (
-        "'secnds' is no option of a job; the nearest is 'seconds'. Ignoring job bad."
+        "'secnds' is not an option of a job; the nearest is 'seconds'. Ignoring job bad."
     )
     made.schedule.update({"schedule": ["x"], "whens": "x"}, {})
     assert "pillar: schedule must be a map of jobs" in caplog.text

@@ -193,7 +193,7 @@ def test_saved_jobs_are_read_again(plain):
         ({"function": "f", "job_args": "x"}, "job_args is not a list. please correct and try again."),
         ({"function": "f", "job_kwargs": "x"}, "job_kwargs is not a dict. please correct and try again."),
         ({"seconds": 5}, "function is missing"),
-        ({"function": "f", "secnds": 5}, "'secnds' is no option of a job; the nearest is 'seconds'"),
+        ({"function": "f", "secnds": 5}, "'secnds' is not an option of a job; the nearest is 'seconds'"),
     ],
 )
 def test_what_is_no_job_is_not_added(plain, given, comment):

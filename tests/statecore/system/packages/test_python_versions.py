@@ -104,10 +104,10 @@ def test_requirement(text, wanted):
     ("text", "words"),
     [
         ("x=1", "Invalid version specification in package x=1. '=' is not supported, use '==' instead."),
-        ("x>>1", "is no requirement"),
-        ("x y", "is no requirement"),
-        ("", "is no requirement"),
-        ("-x", "is no requirement"),
+        ("x>>1", "is not a requirement"),
+        ("x y", "is not a requirement"),
+        ("", "is not a requirement"),
+        ("-x", "is not a requirement"),
     ],
 )
 def test_what_is_no_requirement(text, words):

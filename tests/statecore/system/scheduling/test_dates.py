@@ -85,10 +85,10 @@ def test_what_yaml_has_read_already(value: Any, expected: datetime) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("", "'' is no date"),
-        ("  ", "'' is no date"),
-        (17, "17 is no date"),
-        (None, "None is no date"),
+        ("", "'' is not a date"),
+        ("  ", "'' is not a date"),
+        (17, "17 is not a date"),
+        (None, "None is not a date"),
         ("whenever", "'whenever': 'whenever' is not understood"),
         ("5pm whenever", "'5pm whenever': 'whenever' is not understood"),
         ("13pm", "hour 13 is not between 1 and 12"),

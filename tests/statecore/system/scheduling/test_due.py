@@ -192,8 +192,7 @@ def test_what_holds_for_all_jobs() -> None:
     assert other.times == []
 
 
-# ------------------------------------------------------------------------------------------------------- clocks that
-# are set
+# ------------------------------------------------------------------------------------------------- clocks that are set
 
 
 def test_an_interval_does_not_drift_however_late_it_is_noticed() -> None:
@@ -306,8 +305,7 @@ def test_a_run_that_did_not_take_place_says_why() -> None:
     assert (progress.skip_reason, progress.skipped_at) == ("maxrunning", START)
 
 
-# -------------------------------------------------------------------------------------------------- what holds of any
-# schedule
+# ------------------------------------------------------------------------------------------ what holds of any schedule
 
 STEPS = st.lists(st.floats(0.05, 400.0), min_size=1, max_size=60)
 
@@ -367,8 +365,7 @@ def test_cron_runs_exactly_when_one_of_its_times_has_passed(
         assert (str(after) in ran) == passed
 
 
-# --------------------------------------------------------------------------------------------------------------- bad
-# schedules
+# ------------------------------------------------------------------------------------------------------- bad schedules
 
 
 @pytest.mark.parametrize(
@@ -377,17 +374,17 @@ def test_cron_runs_exactly_when_one_of_its_times_has_passed(
         ("text", "a job is a map of options, not 'text'"),
         ({"seconds": 5}, "function is missing"),
         ({"function": 5, "seconds": 5}, "function is missing"),
-        ({"function": "f", "secnds": 5}, "'secnds' is no option of a job; the nearest is 'seconds'"),
+        ({"function": "f", "secnds": 5}, "'secnds' is not an option of a job; the nearest is 'seconds'"),
         ({"function": "f", "seconds": 0}, "the interval must be at least one second"),
         ({"function": "f", "seconds": -5}, "seconds must be at least 0, not -5"),
         ({"function": "f", "seconds": "often"}, "seconds must be a whole number, not 'often'"),
         ({"function": "f", "seconds": 1.5}, "seconds must be a whole number, not 1.5"),
         ({"function": "f", "seconds": True}, "seconds must be a whole number, not True"),
-        ({"function": "f", "seconds": 5, "cron": "* * * * *"}, "these cannot stand together: seconds, cron"),
-        ({"function": "f", "when": "5pm", "once": "x"}, "these cannot stand together: when, once"),
+        ({"function": "f", "seconds": 5, "cron": "* * * * *"}, "these options exclude each other: seconds, cron"),
+        ({"function": "f", "when": "5pm", "once": "x"}, "these options exclude each other: when, once"),
         ({"function": "f", "cron": "* * *"}, "Invalid cron string: '\\* \\* \\*' has 3 fields"),
         ({"function": "f", "when": "sometime"}, "Invalid date string: 'sometime'"),
-        ({"function": "f", "when": ["5pm", 5]}, "Invalid date string: 5 is no date"),
+        ({"function": "f", "when": ["5pm", 5]}, "Invalid date string: 5 is not a date"),
         ({"function": "f", "once": "5pm"}, "once: Date string could not be parsed: 5pm, %Y-%m-%dT%H:%M:%S"),
         ({"function": "f", "splay": "x"}, "splay must be a whole number, not 'x'"),
         ({"function": "f", "splay": {"start": 5}}, "splay is a number, or a map of start and end"),
