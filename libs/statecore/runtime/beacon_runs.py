@@ -21,10 +21,10 @@ from statecore.system.scheduling.beacon_config import merged
 
 _LOG = logging.getLogger(__name__)
 
-#: Salt's start of the tag of every beacon.
+#: Prefix of the tags of a beacon's events, as in Salt.
 _TAG = "salt/beacon/{id}/{name}/"
 
-#: Options that say when to look, which the beacon does not see.
+#: Options that say when to call the beacon; the beacon itself does not get them.
 _WHEN = ("enabled", "interval", "disable_during_state_run")
 
 
@@ -54,7 +54,7 @@ class _Known:
 
     config: Any
     problem: str
-    next_look: float
+    next_call: float
 
 
 @dataclass
@@ -92,9 +92,9 @@ class BeaconRuns:
         """Call one beacon and return its events; None if the beacon was not called."""
         known = self._known.get(name) or self._first(name, config, now)
         options = merged(config) if isinstance(config, list) else {}
-        if known.problem or not options.get("enabled", True) or now < known.next_look:
+        if known.problem or not options.get("enabled", True) or now < known.next_call:
             return None
-        known.next_look = now + _interval(options)
+        known.next_call = now + _interval(options)
         if options.get("disable_during_state_run") and states_run():
             self._close(name, config)
             return None
@@ -112,7 +112,7 @@ class BeaconRuns:
         if why:
             _LOG.error("the beacon %s is left out: %s", name, why)
         options = merged(config) if isinstance(config, list) else {}
-        # As in Salt, one with an interval looks first when that has passed.
+        # As in Salt a beacon with an interval is first called after one interval.
         known = _Known(copy.deepcopy(config), why, now + _interval(options))
         self._known[name] = known
         return known

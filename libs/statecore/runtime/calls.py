@@ -22,7 +22,7 @@ from statecore.runtime.ports import LoaderCatalog
 
 log = logging.getLogger(__name__)
 
-#: What may still be called while ``minion_blackout`` is set in pillar or grains, besides its whitelist.
+#: Function that a minion still runs in blackout mode, besides those of ``minion_blackout_whitelist``.
 _BLACKOUT_PASS = "saltutil.refresh_pillar"
 
 _GENERIC_FAILURE = 1
@@ -33,9 +33,9 @@ class FunctionCall(NamedTuple):
 
     fun: str
     args: Sequence[Any]
-    #: May hold the publication's ``__pub_*``, which reach only functions that take any keyword.
+    #: May hold the publication's ``__pub_*`` arguments: only functions that take any keyword get them.
     kwargs: Mapping[str, Any]
-    #: The publication, where there is one: it may name executors.
+    #: The publication, or None: it may name executors.
     job: Mapping[str, Any] | None
 
 
@@ -45,7 +45,7 @@ class Returned(NamedTuple):
     value: Any
     retcode: int
     success: bool
-    #: Outputter that shows it; None leaves the choice to the caller.
+    #: Name of the outputter; None leaves the choice to the caller.
     out: str | None = None
 
 
@@ -65,9 +65,9 @@ def returned(
     """
     fun = call.fun
     ctx.scratch["retcode"] = 0
-    # Pillar that an operator asks for is masked; states and templates reach it through other functions.
+    # Pillar in a return to an operator is masked. States and templates read pillar through other functions.
     ctx.scratch["pillar.mask"] = fun.startswith("pillar.")
-    # What an operator types runs through a shell; what a template or a module calls does not, unless it says so.
+    # A command from an operator runs in a shell. One from a template or a module needs python_shell=True for that.
     ctx.scratch["cmd.shell"] = fun.startswith("cmd.")
     try:
         if not trusted and not ctx.may(fun):
@@ -138,7 +138,7 @@ def _failed(value: Any) -> Returned:
     return Returned(value, _GENERIC_FAILURE, success=False, out="nested")
 
 
-#: What a job runs with when nobody says otherwise; nothing needs to be loaded for it.
+#: Default executors of a job: the function is called directly, no executor module is loaded.
 DIRECT = ("direct_call",)
 
 
@@ -183,7 +183,7 @@ def executed(
             reason = f": {missing.reason}" if missing.reason else ""
             raise InvocationError(f"Executor '{name}' is not available{reason}") from None
     for served, execute in found:
-        # As Salt hands them over: users' executors get options first, ours have the context.
+        # As in Salt users' executors get the options as first argument; built-in ones have the context.
         given = () if served.takes_ctx else (ModuleOpts(ctx),)
         answer = served.bound(execute, ctx)(*given, dict(job), function, list(args), dict(kwargs))
         if answer is not None:

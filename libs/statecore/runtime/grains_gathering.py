@@ -39,7 +39,7 @@ def gather(
     native = [source for source in loader.sources("grains") if source.native]
     custom = [source for source in loader.sources("grains") if not source.native]
     deep = bool(opts.get("grains_deep_merge"))
-    # Salt: what somebody says of this minion in its configuration is not left out.
+    # As in Salt the blacklist does not apply to grains of the configuration.
     barred = [str(each) for each in opts.get("grains_blacklist") or ()]
     add = partial(_add, grains, deep=deep, barred=barred)
     for source in native:

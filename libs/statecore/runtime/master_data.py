@@ -29,7 +29,7 @@ from statecore.pillar.memory import PillarMemory
 
 log = logging.getLogger(__name__)
 
-#: Seconds for one plugin, where the option ``ext_pillar_timeout`` does not say otherwise.
+#: Default of the option ``ext_pillar_timeout``: seconds for one plugin.
 _TIMEOUT = 30
 
 
@@ -40,7 +40,7 @@ class MinionDataRequest(NamedTuple):
     saltenv: str | None = None
     pillarenv: str | None = None
     override: Mapping[str, Any] | None = None
-    #: One more external pillar, ``{name: arguments}``; only those of ``on_demand_ext_pillar`` are granted.
+    #: Additional external pillar, {name: arguments}; only names in the option ``on_demand_ext_pillar`` are allowed.
     on_demand: Mapping[str, Any] | None = None
 
 
@@ -79,7 +79,7 @@ def pillar_of(
         pillarenv=wanted.pillarenv,
         override=wanted.override,
         on_demand=wanted.on_demand,
-        # Plugins belong to this process, whichever host its minion manages.
+        # Plugins run on this machine, even if the minion manages another root.
         external=_ExternalPillars(loader, replace(ctx, opts=plugins, host=Host("/")), remembered),
         memory=remembered.texts,
         live=live,
@@ -203,7 +203,7 @@ def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs
         raise PluginError(fault)
     seconds = float(ctx.opts.get("ext_pillar_timeout") or _TIMEOUT)
     try:
-        # A command has the same time, and says better what was slow: it is given up first.
+        # Commands of the plugin time out a second earlier: their error says which command was slow.
         with time_limit(seconds + 1):
             return _plain(served.bound(function, ctx)(*args, **kwargs))
     except TimeLimitExceeded as error:
@@ -216,7 +216,7 @@ def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs
         raise PluginError(f"{error}{_place(error, served)}") from error
     except RecursionError as error:
         raise PluginError(f"what it gives contains itself{_place(error, served)}") from error
-    # A plugin that ends its process would end ours.
+    # SystemExit: a plugin that calls sys.exit would end this process.
     except (Exception, SystemExit) as error:
         log.exception("%s in %s failed", function, served.source.path)
         raise PluginError(f"{str(error) or type(error).__name__}{_place(error, served)}") from error

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: The master's value stands for the minion's.
+#: The master's value replaces the minion's.
 _MASTERS = (
     *("default_top", "env_order", "failhard", "jinja_env", "jinja_lstrip_blocks", "jinja_sls_env", "jinja_trim_blocks"),
     *("nodegroups", "renderer", "state_auto_order", "state_top", "state_top_saltenv", "top_file_merging_strategy"),
 )
 
-#: Either may ask for it.
+#: On if the minion or the master has it on.
 _EITHERS = ("state_aggregate", "state_events")
 
 

@@ -12,7 +12,7 @@ PillarCompiler: TypeAlias = Callable[
     [str | None, str | None, Mapping[str, Any] | None, Mapping[str, Any] | None], dict[str, Any]
 ]
 
-#: (area, request) -> answer of the running minion. Raises CommandError.
+#: (area, request) -> answer of the minion that runs on this host. Raises CommandError.
 Manager: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 

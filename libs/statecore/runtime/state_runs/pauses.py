@@ -21,13 +21,13 @@ from statecore.model.ports import Master
 
 log = logging.getLogger(__name__)
 
-#: The key of an order that is meant for whichever state is next.
+#: Key of an order for the next state, whichever it is.
 ANY = "__all__"
 
-#: Seconds between looks while a run is paused.
+#: Seconds between two reads of the orders while a run is paused.
 _PATIENCE = 0.25
 
-#: ID of a state, or ANY -> {"kill": True} to end before it, {"duration": seconds} to wait so long, {} to wait for good.
+#: ID of a state, or ANY -> {"kill": True} ends the run, {"duration": seconds} pauses it so long, {} pauses until resumed.
 Orders = dict[str, dict[str, Any]]
 
 
@@ -67,7 +67,7 @@ class FileOrders:
 
     def read(self) -> Orders:
         """Return the current orders; {} without a file. Raises CommandError for a damaged file."""
-        # Asked before each state: a Path that is not there takes several times as long.
+        # Called before each state: os.access is several times quicker than Path for a missing file.
         return orders(self.file.parent, self.file.name) if os.access(self.file, os.F_OK) else {}
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class Gate:
         told = False
         while (order := self._order(str(low["__id__"]))) is not None:
             if order.get("kill"):
-                log.warning("The state run was told to end before %s", low["__id__"])
+                log.warning("The state run ends before %s, as ordered by state.soft_kill", low["__id__"])
                 return False
             if "duration" in order and self.clock() - started >= float(order["duration"]):
                 return True

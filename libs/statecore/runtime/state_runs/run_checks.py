@@ -13,22 +13,22 @@ from statecore.model.nearest import close_matches
 from statecore.model.types import High, Running
 from statecore.runtime.contexts import RunContext
 
-#: Exit codes, Salt's.
+#: Salt's exit codes.
 COMPILE_ERROR, STATE_FAILED, PILLAR_ERROR = 1, 2, 5
 
-#: What a highstate returns when there is nothing to apply; Salt's own tag.
+#: Salt's tag of the failed entry of a highstate without states.
 _NO_STATES = "no_|-states_|-states_|-None"
 
 
-def pillar_errors(stage: RunContext, options: Mapping[str, Any]) -> list[str]:
+def pillar_errors(run: RunContext, options: Mapping[str, Any]) -> list[str]:
     """Return the error lines that stop a run because of its pillar; [] if there are none or ``force`` is set.
 
     Sets the exit code.
     """
-    errors = stage.ctx.pillar.get("_errors")
+    errors = run.ctx.pillar.get("_errors")
     if not errors or options.get("force"):
         return []
-    stage.ctx.scratch["retcode"] = PILLAR_ERROR
+    run.ctx.scratch["retcode"] = PILLAR_ERROR
     return ["Pillar failed to render with the following messages:", *errors]
 
 
@@ -89,7 +89,7 @@ def _uncallable(data: Mapping[str, Any], loader: Loader, ctx: Context) -> Iterat
             yield f"Missing parameter {name} for state {full}"
 
 
-#: What stands for its file in errors.
+#: Name of the template in errors, in place of a file name.
 NAME = "<template-str>"
 
 _NOT_HERE = ("include", "exclude", "extend", "extends")

@@ -7,7 +7,7 @@ from typing import Any
 
 from statecore.model.types import High, Running, untag
 
-#: ID and state module.
+#: (ID, state module) of a state.
 _Named = tuple[str, str]
 
 

@@ -19,10 +19,10 @@ from statecore.host.content import atomic_file
 
 _LOG = logging.getLogger(__name__)
 
-#: Field of a proc file that tells its writer from a later process of the same number.
+#: Key of a proc file: ``birth`` of the job's process. A later process may have the same pid.
 _BORN = "__born__"
 
-#: States of a process that has ended and waits for its parent to take note.
+#: Letters of /proc/PID/stat for an ended process (zombie, dead).
 _OVER = frozenset("ZX")
 
 
@@ -94,7 +94,7 @@ def still_runs(pid: Any, born: Any) -> bool:
 def birth(pid: int) -> str:
     """Return the process's start time in kernel ticks since boot, as text; "" if it is unknown or the process has ended."""
     try:
-        # The name in parentheses may hold spaces; what follows it is fields 3 and on: the state, and as field 22 the start.
+        # The name in parentheses may hold spaces. Fields from the third on follow it: field 3 is the state, 22 the start time.
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
         return "" if fields[0] in _OVER else fields[19]
     except (OSError, IndexError):

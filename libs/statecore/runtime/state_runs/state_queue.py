@@ -23,10 +23,10 @@ from statecore.host.content import atomic_file
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 
-#: Key of ctx.scratch: this process has its turn. A state that applies states is part of the run.
+#: Key of ctx.scratch, set while this process runs states: a state that applies states is part of the run.
 _HELD = "state.turn"
 
-#: Seconds between looks at the others while a run waits.
+#: Seconds between two checks of the queue while a run waits.
 _PATIENCE = 0.2
 
 _REFUSED = 1
@@ -41,7 +41,7 @@ class QueueEntry(NamedTuple):
     waits: bool = False
 
     def told(self) -> str:
-        """Salt's sentence about it."""
+        """Return Salt's sentence about the run."""
         return (
             f'The function "{self.fun}" is running as PID {self.pid} and was started at {_started(self.jid)}'
             f" with jid {self.jid}"
@@ -73,7 +73,7 @@ def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting:
 
 
 def _ahead(others: Sequence[QueueEntry], jid: str) -> list[QueueEntry]:
-    return [mark for mark in others if not mark.waits or not jid or mark.jid < jid]
+    return [entry for entry in others if not entry.waits or not jid or entry.jid < jid]
 
 
 def queue_of(ctx: Context, queue: Any) -> bool | int:
@@ -100,22 +100,22 @@ def taken(ctx: Context, queue: Any = None, concurrent: Any = False) -> Iterator[
     if ctx.scratch.get(_HELD):
         yield []
         return
-    place = _Place.of(ctx)
+    files = _QueueFiles.of(ctx)
     reasons: list[str] = []
     waiting = False
     try:
         while True:
-            with place.lock():
-                others = place.others()
-                turn = Turn.GO if concurrent else judge(others, place.jid, mode, waiting=waiting)
+            with files.lock():
+                others = files.others()
+                turn = Turn.GO if concurrent else judge(others, files.jid, mode, waiting=waiting)
                 if turn is not Turn.REFUSED:
-                    place.mark(waits=turn is Turn.WAIT)
+                    files.write(waits=turn is Turn.WAIT)
             if turn is not Turn.WAIT:
                 break
             waiting = True
             time.sleep(_PATIENCE)
         if turn is Turn.REFUSED:
-            reasons = [mark.told() for mark in others]
+            reasons = [entry.told() for entry in others]
             ctx.scratch["retcode"] = _REFUSED
         else:
             ctx.scratch[_HELD] = True
@@ -123,26 +123,26 @@ def taken(ctx: Context, queue: Any = None, concurrent: Any = False) -> Iterator[
     finally:
         if not reasons:
             ctx.scratch.pop(_HELD, None)
-        place.clear()
+        files.clear()
 
 
 def others(ctx: Context) -> list[QueueEntry]:
     """List of the minion's other state runs, running or waiting, by JID."""
-    return _Place.of(ctx).others()
+    return _QueueFiles.of(ctx).others()
 
 
 @dataclass(slots=True)
-class _Place:
-    """Where the marks are, seen from one process. Without a place to write none are left, and those of others still count."""
+class _QueueFiles:
+    """Files of the queue, as one process sees them. A process without a cachedir or a JID writes none."""
 
     directory: Path | None
-    #: Of this process's job; empty when it is none that others could know of.
+    #: JID of this process's job; "" if the process runs no job that other processes could see.
     jid: str
     fun: str
     ctx: Context
 
     @classmethod
-    def of(cls, ctx: Context) -> _Place:
+    def of(cls, ctx: Context) -> _QueueFiles:
         own = next((job for job in ctx.jobs.running() if int(job.get("pid", 0)) == os.getpid()), {})
         fun = own.get("fun", "")
         cachedir = ctx.opts.get("cachedir")
@@ -152,7 +152,7 @@ class _Place:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Nobody else judges meanwhile."""
+        """Hold the lock of the queue while the block runs."""
         with contextlib.ExitStack() as stack:
             if self.directory is not None and self.jid:
                 with contextlib.suppress(OSError):
@@ -162,22 +162,24 @@ class _Place:
             yield
 
     def others(self) -> list[QueueEntry]:
-        """Marks of processes that live, ours left out."""
-        marks = {path: _read(path) for path in sorted(self.directory.glob("[0-9]*"))} if self.directory else {}
-        # Asked after the marks are read: who left one is known until it has ended.
-        living = {(str(job.get("jid")), int(job.get("pid", 0))) for job in self.ctx.jobs.running()} if marks else set()
+        """List of the entries of running processes, without this process's own."""
+        entries = {path: _read(path) for path in sorted(self.directory.glob("[0-9]*"))} if self.directory else {}
+        # Ask after reading the files: a job is listed as running until its process has ended.
+        living = (
+            {(str(job.get("jid")), int(job.get("pid", 0))) for job in self.ctx.jobs.running()} if entries else set()
+        )
         found = []
-        for path, mark in marks.items():
-            if mark is None or (mark.jid, mark.pid) not in living:
-                # Who is no job itself may not know of any.
+        for path, entry in entries.items():
+            if entry is None or (entry.jid, entry.pid) not in living:
+                # A process without a job may have no list of jobs: it must not remove files.
                 with contextlib.suppress(OSError):
                     if self.jid:
                         path.unlink()
-            elif mark.jid != self.jid:
-                found.append(mark)
+            elif entry.jid != self.jid:
+                found.append(entry)
         return found
 
-    def mark(self, *, waits: bool) -> None:
+    def write(self, *, waits: bool) -> None:
         if self.directory is None or not self.jid:
             return
         path = self.directory / self.jid
@@ -198,7 +200,7 @@ def _read(path: Path) -> QueueEntry | None:
 
 
 def _started(jid: str) -> str:
-    """The time a job id stands for, as Salt writes it; "" for an id that is no time."""
+    """Return the time in a JID, in Salt's format; "" if the JID is not a time."""
     try:
         return datetime.strptime(jid[:20], "%Y%m%d%H%M%S%f").strftime("%Y, %b %d %H:%M:%S.%f")
     except ValueError:

@@ -59,88 +59,86 @@ class StateRuns(StateSystem):
 
     def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Run the states of the top file and return the running dictionary, or the list of errors."""
-        stage = self._contexts.run_context(options)
-        if (high := self._cached(stage, options)) is not None:
-            return pillar_errors(stage, options) or self.high(high, options)
+        run = self._contexts.run_context(options)
+        if (high := self._cached(run, options)) is not None:
+            return pillar_errors(run, options) or self.high(high, options)
         try:
-            matches = self._matches(stage)
+            matches = self._matches(run)
         except SlsError as error:
             if not any(fault.sls for fault in error.faults):
-                # It renders, but says what a top file cannot say.
-                stage.ctx.scratch["retcode"] = COMPILE_ERROR
+                # The top file renders, but its content is malformed.
+                run.ctx.scratch["retcode"] = COMPILE_ERROR
                 return error.lines()
-            return nothing(stage.ctx, f"Unable to render top file: {error}")
+            return nothing(run.ctx, f"Unable to render top file: {error}")
         if not matches:
-            return nothing(
-                stage.ctx, "No Top file or master_tops data matches found. Please see master log for details."
-            )
-        return self._apply(stage, _allowed(matches, options), options, empty="No states found for this minion")
+            return nothing(run.ctx, "No Top file or master_tops data matches found. Please see master log for details.")
+        return self._apply(run, _allowed(matches, options), options, empty="No states found for this minion")
 
     def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Run these SLS references and return the running dictionary, or the list of errors.
 
         With the option ``only_id`` run that ID and its requisites only. Raises InvocationError if there is no such ID.
         """
-        stage = self._contexts.run_context(options)
-        if (high := self._cached(stage, options)) is not None:
-            return pillar_errors(stage, options) or self.high(high, options)
-        return self._apply(stage, {stage.ctx.saltenv: list(mods)}, options)
+        run = self._contexts.run_context(options)
+        if (high := self._cached(run, options)) is not None:
+            return pillar_errors(run, options) or self.high(high, options)
+        return self._apply(run, {run.ctx.saltenv: list(mods)}, options)
 
     def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Run an SLS file of the minion's own file system, and return the running dictionary or the list of errors."""
-        stage = self._contexts.run_context(options)
+        run = self._contexts.run_context(options)
         file = Path(path if path.endswith(".sls") else f"{path}.sls")
         try:
             text = file.read_text("utf-8")
         except (OSError, ValueError) as error:
-            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            run.ctx.scratch["retcode"] = COMPILE_ERROR
             reason = "" if isinstance(error, FileNotFoundError) else f"\n    {error}"
             return [f"Specified SLS {path.removesuffix('.sls')}.sls on local filesystem cannot be found.{reason}"]
-        stage.tree.add(SlsSource(str(file), stage.ctx.saltenv, file.name, str(file), text, str(file)))
-        return self._apply(stage, {stage.ctx.saltenv: [str(file)]}, options)
+        run.tree.add(SlsSource(str(file), run.ctx.saltenv, file.name, str(file), text, str(file)))
+        return self._apply(run, {run.ctx.saltenv: [str(file)]}, options)
 
     def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Run an SLS file given as text, and return the running dictionary or the list of errors."""
-        stage = self._contexts.run_context(options)
-        name, saltenv = run_checks.NAME, stage.ctx.saltenv
-        stage.tree.add(SlsSource(name, saltenv, "", name, text, name))
+        run = self._contexts.run_context(options)
+        name, saltenv = run_checks.NAME, run.ctx.saltenv
+        run.tree.add(SlsSource(name, saltenv, "", name, text, name))
         try:
-            data = stage.tree.data(name, saltenv)
+            data = run.tree.data(name, saltenv)
             errors = run_checks.faults(data)
         except SlsError as error:
             errors = [line.replace(f"SLS {name}", f"Template {name}") for line in error.lines()]
         if errors:
-            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            run.ctx.scratch["retcode"] = COMPILE_ERROR
             return errors
-        return self._run(stage, self._compiled_high(stage, run_checks.high_of(data), options), options)
+        return self._run(run, self._compiled_high(run, run_checks.high_of(data), options), options)
 
     def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Run literal high data, and return the running dictionary or the list of errors."""
-        stage = self._contexts.run_context(options)
-        return self._run(stage, self._compiled_high(stage, dict(data), options), options)
+        run = self._contexts.run_context(options)
+        return self._run(run, self._compiled_high(run, dict(data), options), options)
 
     def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Run one low chunk and return its entry of the running dictionary, or the list of errors.
 
         With ``tagged`` return {tag: entry}.
         """
-        stage = self._contexts.run_context(options)
-        if errors := faults_of_chunk(data, self._loader, stage.ctx):
-            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+        run = self._contexts.run_context(options)
+        if errors := faults_of_chunk(data, self._loader, run.ctx):
+            run.ctx.scratch["retcode"] = COMPILE_ERROR
             return errors
         low: Low = {"__id__": data["name"], **data}
-        entry = engine.single(low, stage.ctx, self._loader, self._engine_options(stage, options))
+        entry = engine.single(low, run.ctx, self._loader, self._engine_options(run, options))
         if entry["result"] is False:
-            stage.ctx.scratch["retcode"] = STATE_FAILED
+            run.ctx.scratch["retcode"] = STATE_FAILED
         return {tag(low): entry} if options.get("tagged") else entry
 
     def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
         """Map of saltenv to this minion's SLS references; the list of errors if the top file or pillar has errors."""
-        stage = self._contexts.run_context(options)
-        if errors := pillar_errors(stage, options):
+        run = self._contexts.run_context(options)
+        if errors := pillar_errors(run, options):
             return errors
         try:
-            return self._matches(stage)
+            return self._matches(run)
         except SlsError as error:
             return error.lines()
 
@@ -152,18 +150,16 @@ class StateRuns(StateSystem):
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
         """Return the low chunks in run order, or the list of errors as texts."""
-        compiled = self._shown(
-            mods, options, lambda stage, matches: self._switched(stage, self._compiled(stage, matches))[0]
-        )
+        compiled = self._shown(mods, options, lambda run, matches: self._switched(run, self._compiled(run, matches))[0])
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
     def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
         """Map of saltenv to the SLS files that the top file assigns to this minion, and those that it does not; or the list of
         errors.
         """
-        stage = self._contexts.run_context(options)
+        run = self._contexts.run_context(options)
         try:
-            return _usage(stage.ctx.files, self._matches(stage))
+            return _usage(run.ctx.files, self._matches(run))
         except SlsError as error:
             return error.lines()
 
@@ -173,13 +169,13 @@ class StateRuns(StateSystem):
 
     def bench(self, options: Mapping[str, Any]) -> RunParts:
         """Return the parts of a run with these options. Compiles pillar; renders and runs nothing."""
-        stage = self._contexts.run_context(options)
+        run = self._contexts.run_context(options)
         return RunParts(
-            stage,
+            run,
             self._loader,
-            self._engine_options(stage, options),
-            lambda: self._matches(stage),
-            lambda envs: self._fetch_modules(stage, envs, options),
+            self._engine_options(run, options),
+            lambda: self._matches(run),
+            lambda envs: self._fetch_modules(run, envs, options),
         )
 
     def _shown(
@@ -188,68 +184,68 @@ class StateRuns(StateSystem):
         options: Mapping[str, Any],
         make: Callable[[RunContext, Mapping[str, Sequence[str]]], Compiled],
     ) -> Compiled | list[str]:
-        stage = self._contexts.run_context(options)
-        if errors := pillar_errors(stage, options):
+        run = self._contexts.run_context(options)
+        if errors := pillar_errors(run, options):
             return errors
         try:
-            matches = self._matches(stage) if mods is None else {stage.ctx.saltenv: list(mods)}
-            compiled = make(stage, matches)
+            matches = self._matches(run) if mods is None else {run.ctx.saltenv: list(mods)}
+            compiled = make(run, matches)
         except SlsError as error:
             return error.lines()
         return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
 
-    def _matches(self, stage: RunContext) -> dict[str, list[str]]:
+    def _matches(self, run: RunContext) -> dict[str, list[str]]:
         """Map of saltenv to the SLS references that the top file and master_tops assign. Raises SlsError."""
-        matches = {env: list(refs) for env, refs in stage.tree.top().items()}
-        for env, refs in stage.ctx.minion.master_tops().items():
+        matches = {env: list(refs) for env, refs in run.tree.top().items()}
+        for env, refs in run.ctx.minion.master_tops().items():
             own = matches.get(env, [])
-            first, second = (refs, own) if stage.opts.get("master_tops_first") else (own, refs)
+            first, second = (refs, own) if run.opts.get("master_tops_first") else (own, refs)
             matches[env] = [*first, *(ref for ref in second if ref not in first)]
         return {env: refs for env, refs in matches.items() if refs}
 
-    def _cached(self, stage: RunContext, options: Mapping[str, Any]) -> High | None:
+    def _cached(self, run: RunContext, options: Mapping[str, Any]) -> High | None:
         """Return the high data of an earlier run if the option ``cache`` is set and there is one."""
-        return _cache(stage).load(_cache_name(options)) if options.get("cache") else None
+        return _cache(run).load(_cache_name(options)) if options.get("cache") else None
 
-    def _compiled_high(self, stage: RunContext, high: High, options: Mapping[str, Any]) -> Compiled:
+    def _compiled_high(self, run: RunContext, high: High, options: Mapping[str, Any]) -> Compiled:
         return compile_high(
             high,
-            stage.opts,
-            stage.tree,
-            reacts=partial(self._reacts, stage.ctx),
+            run.opts,
+            run.tree,
+            reacts=partial(self._reacts, run.ctx),
             excludes=_excluded(options.get("exclude")),
         )
 
     def _apply(
-        self, stage: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
+        self, run: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
     ) -> dict[str, Any] | list[str]:
         """Compile and run these SLS references. ``empty`` is the error when they hold no ID; "" allows that."""
-        if errors := pillar_errors(stage, options):
+        if errors := pillar_errors(run, options):
             return errors
-        stage = self._fetch_modules(stage, list(matches), options)
+        run = self._fetch_modules(run, list(matches), options)
         try:
-            compiled = self._compiled(stage, matches, _excluded(options.get("exclude")))
+            compiled = self._compiled(run, matches, _excluded(options.get("exclude")))
         except SlsError as error:
-            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            run.ctx.scratch["retcode"] = COMPILE_ERROR
             return error.lines()
         if empty and not (compiled.high or compiled.faults):
-            return nothing(stage.ctx, empty)
+            return nothing(run.ctx, empty)
         if not compiled.faults:
-            _cache(stage).store(_cache_name(options), compiled.high)
-        return self._run(stage, compiled, options)
+            _cache(run).store(_cache_name(options), compiled.high)
+        return self._run(run, compiled, options)
 
-    def _run(self, stage: RunContext, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
-        compiled, left_out = self._switched(stage, compiled)
+    def _run(self, run: RunContext, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+        compiled, left_out = self._switched(run, compiled)
         if compiled.faults:
-            stage.ctx.scratch["retcode"] = COMPILE_ERROR
+            run.ctx.scratch["retcode"] = COMPILE_ERROR
             return [str(fault) for fault in compiled.faults]
         if only := options.get("only_id"):
-            must_have(only, compiled, stage.ctx)
-        asked = self._engine_options(stage, options)
-        gate = _gate(stage, asked.jid)
+            must_have(only, compiled, run.ctx)
+        asked = self._engine_options(run, options)
+        gate = _gate(run, asked.jid)
         try:
             running = engine.run(
-                compiled.graph, stage.ctx, self._loader, replace(asked, may_go_on=gate.may_go_on) if gate else asked
+                compiled.graph, run.ctx, self._loader, replace(asked, may_go_on=gate.may_go_on) if gate else asked
             )
         finally:
             if gate:
@@ -257,59 +253,59 @@ class StateRuns(StateSystem):
         for number, name in enumerate(left_out, len(running)):
             running[name] = {**left_out[name], "__run_num__": number}
         if failed(running, compiled.high):
-            stage.ctx.scratch["retcode"] = STATE_FAILED
+            run.ctx.scratch["retcode"] = STATE_FAILED
         return running
 
-    def _switched(self, stage: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
+    def _switched(self, run: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
         """Return the compiled run without disabled state functions, and the failed entries of the disabled ones."""
-        switched_off = disabled_states.rows(stage.ctx.grains.get(disabled_states.GRAIN))
+        switched_off = disabled_states.rows(run.ctx.grains.get(disabled_states.GRAIN))
         if not switched_off or compiled.faults:
             return compiled, {}
         kept, left_out = disabled_states.split(compiled.chunks, switched_off)
         if not left_out:
             return compiled, {}
-        return compile_chunks(kept, reacts=partial(self._reacts, stage.ctx))._replace(high=compiled.high), left_out
+        return compile_chunks(kept, reacts=partial(self._reacts, run.ctx))._replace(high=compiled.high), left_out
 
-    def _engine_options(self, stage: RunContext, options: Mapping[str, Any]) -> engine.EngineOptions:
+    def _engine_options(self, run: RunContext, options: Mapping[str, Any]) -> engine.EngineOptions:
         only = options.get("only_id")
         jid = self._contexts.jid()
         return engine.EngineOptions(
-            failhard=bool(options.get("failhard", stage.opts.get("failhard", False))),
-            aggregate=stage.opts.get("state_aggregate", False),
-            max_parallel=int(stage.opts.get("state_max_parallel") or 0),
-            events=bool(jid) and bool(options.get("state_events", stage.opts.get("state_events", False))),
+            failhard=bool(options.get("failhard", run.opts.get("failhard", False))),
+            aggregate=run.opts.get("state_aggregate", False),
+            max_parallel=int(run.opts.get("state_max_parallel") or 0),
+            events=bool(jid) and bool(options.get("state_events", run.opts.get("state_events", False))),
             jid=jid,
             wanted=(lambda low: bool(low["__id__"] == only)) if only else None,
-            locate=lambda low, argument: stage.tree.locate(*_path(low), *([argument] if argument else [])),
+            locate=lambda low, argument: run.tree.locate(*_path(low), *([argument] if argument else [])),
             reload=lambda ctx, wanted: self._contexts.reloaded(ctx, wanted, options),
         )
 
-    def _fetch_modules(self, stage: RunContext, envs: Sequence[str], options: Mapping[str, Any]) -> RunContext:
+    def _fetch_modules(self, run: RunContext, envs: Sequence[str], options: Mapping[str, Any]) -> RunContext:
         """Fetch users' modules of these environments, and return the context of the run.
 
         Skipped if the state tree has no modules and none were fetched before. If grain modules changed, the run gets a new
         context with the new grains and a pillar compiled from them.
         """
-        if not stage.opts.get("autoload_dynamic_modules", True) or not stage.opts.get("extension_modules"):
-            return stage
+        if not run.opts.get("autoload_dynamic_modules", True) or not run.opts.get("extension_modules"):
+            return run
         here = self._loader.extension_dir is not None and self._loader.extension_dir.is_dir()
-        if not here and not any(stage.ctx.files.paths(env, "_") for env in envs):
-            return stage
-        fetched = stage.ctx.call("saltutil.sync_all", saltenv=list(envs), refresh=False)
+        if not here and not any(run.ctx.files.paths(env, "_") for env in envs):
+            return run
+        fetched = run.ctx.call("saltutil.sync_all", saltenv=list(envs), refresh=False)
         if not any(fetched.values()):
-            return stage
+            return run
         self._loader.refresh()
         if not fetched["grains"]:
-            return stage
-        self._contexts.reloaded(stage.ctx, frozenset({"reload_grains"}), options)
-        stage.ctx.minion.refresh_pillar()
+            return run
+        self._contexts.reloaded(run.ctx, frozenset({"reload_grains"}), options)
+        run.ctx.minion.refresh_pillar()
         return self._contexts.run_context(options)
 
     def _compiled(
-        self, stage: RunContext, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()
+        self, run: RunContext, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()
     ) -> Compiled:
-        reacts = partial(self._reacts, stage.ctx)
-        return compile_sls(stage.tree, matches, stage.opts, reacts=reacts, excludes=excludes)
+        reacts = partial(self._reacts, run.ctx)
+        return compile_sls(run.tree, matches, run.opts, reacts=reacts, excludes=excludes)
 
     def _reacts(self, ctx: Context, state: str) -> bool:
         return self._loader.has("states", f"{state}.mod_watch", ctx)
@@ -326,15 +322,15 @@ def _excluded(exclude: Any) -> list[Any]:
     return [item if isinstance(item, Mapping) else str(item).strip() for item in listed]
 
 
-def _gathered(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
-    return gather_sls(stage.tree, matches, stage.opts)
+def _gathered(run: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
+    return gather_sls(run.tree, matches, run.opts)
 
 
-def _verified(stage: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
+def _verified(run: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
     """Return the gathered high data with faults of its shape added."""
-    compiled = _gathered(stage, matches)
+    compiled = _gathered(run, matches)
     high = {name: body for name, body in compiled.high.items() if name not in ("__extend__", "__exclude__")}
-    checked = shape.check(Draft(opts=stage.opts, tree=stage.tree, high=high))
+    checked = shape.check(Draft(opts=run.opts, tree=run.tree, high=high))
     return compiled._replace(faults=(*compiled.faults, *checked.faults))
 
 
@@ -348,19 +344,19 @@ def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -
     return {env: refs for env, refs in limited.items() if refs}
 
 
-def _cache(stage: RunContext) -> HighCache:
-    return HighCache(str(stage.opts.get("cachedir") or ""))
+def _cache(run: RunContext) -> HighCache:
+    return HighCache(str(run.opts.get("cachedir") or ""))
 
 
 def _cache_name(options: Mapping[str, Any]) -> str:
     return str(options.get("cache_name") or "highstate")
 
 
-def _gate(stage: RunContext, jid: str) -> pauses.Gate | None:
+def _gate(run: RunContext, jid: str) -> pauses.Gate | None:
     """Return the pause check of this run; None if nothing could give orders to it."""
-    if stage.ctx.master is not None:
-        return pauses.Gate(pauses.MasterOrders(stage.ctx.master))
-    cachedir = stage.opts.get("cachedir")
+    if run.ctx.master is not None:
+        return pauses.Gate(pauses.MasterOrders(run.ctx.master))
+    cachedir = run.opts.get("cachedir")
     return pauses.Gate(pauses.FileOrders(pauses.directory(cachedir) / jid)) if jid and cachedir else None
 
 
