@@ -74,7 +74,7 @@ def copy_tree(origin: Path, place: Path) -> None:
     copy_attributes(origin, place)
 
 
-def extended(path: str | int) -> dict[str, bytes]:
+def extended_attributes(path: str | int) -> dict[str, bytes]:
     """Return the extended attributes of a file, including ACLs and the security context; {} when the file system has
     none.
     """
@@ -87,7 +87,7 @@ def extended(path: str | int) -> dict[str, bytes]:
         return {}
 
 
-def extend(descriptor: int, name: str, value: bytes) -> None:
+def set_extended_attribute(descriptor: int, name: str, value: bytes) -> None:
     """Set an extended attribute. Ignored when the file system has none, or the security policy refuses it. Raises
     OSError.
     """

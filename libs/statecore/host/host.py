@@ -141,7 +141,7 @@ class Host:
         except (OSError, subprocess.SubprocessError) as error:
             raise HostError(self._why_not(argv[0], runas, error)) from error
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        out, err, timed_out = said(process, data, timeout)
+        out, err, timed_out = communicate(process, data, timeout)
         return CommandResult(
             retcode=process.returncode,
             stdout=out.decode("utf-8", "replace"),
@@ -393,7 +393,9 @@ def _below(table: str, root: Path) -> str:
 _GRACE = 2.0
 
 
-def said(process: subprocess.Popen[bytes], data: bytes | None, timeout: float | None) -> tuple[bytes, bytes, bool]:
+def communicate(
+    process: subprocess.Popen[bytes], data: bytes | None, timeout: float | None
+) -> tuple[bytes, bytes, bool]:
     """Return (stdout, stderr, timed out) of a process that leads its own process group. ``timeout`` is in seconds.
 
     After the timeout the whole group gets SIGTERM, then SIGKILL.

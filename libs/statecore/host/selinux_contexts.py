@@ -54,10 +54,10 @@ def wanted(argument: Any) -> SecurityContext | None:
 
 def read(host: ManagedHost, name: str) -> SecurityContext:
     """Return the context of a file at the host's path. Raises HostError, also on a host without SELinux."""
-    told = host.run(["stat", "-c", "%C", name])
-    parts = told.stdout.strip().split(":", 3)
-    if told.retcode:
-        raise HostError(f"Failed to get selinux attributes of {name}: {told.stderr.strip()}")
+    result = host.run(["stat", "-c", "%C", name])
+    parts = result.stdout.strip().split(":", 3)
+    if result.retcode:
+        raise HostError(f"Failed to get selinux attributes of {name}: {result.stderr.strip()}")
     if len(parts) != len(_PARTS):
         raise HostError(f"Failed to get selinux attributes of {name}: the host has no SELinux")
     return SecurityContext(*parts)
@@ -69,7 +69,7 @@ def difference(found: SecurityContext, wish: SecurityContext) -> SecurityContext
     return SecurityContext(*(want if want != have else "" for have, want in pairs))
 
 
-def told(found: SecurityContext, todo: SecurityContext) -> dict[str, str]:
+def reported_change(found: SecurityContext, todo: SecurityContext) -> dict[str, str]:
     """Return the change in Salt's format: the keys "Old" and "New" with texts."""
 
     def shown(context: SecurityContext) -> str:

@@ -64,7 +64,7 @@ OPTIONS: Mapping[str, Kind] = {
 }
 
 
-def wrong(options: Mapping[str, Any]) -> list[str]:
+def type_errors(options: Mapping[str, Any]) -> list[str]:
     """Return one sentence for each option whose value has the wrong type."""
     found = {name: (kind, options[name]) for name, kind in OPTIONS.items() if options.get(name) is not None}
     return [

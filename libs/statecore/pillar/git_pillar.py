@@ -16,7 +16,7 @@ from statecore.pillar.errors import Errors
 from statecore.pillar.memory import PillarMemory
 from statecore.pillar.merging import Merging
 from statecore.sources.gitrepos.files import PinnedFiles, View
-from statecore.sources.gitrepos.mirror import home_of
+from statecore.sources.gitrepos.mirror import mirrors_directory
 from statecore.sources.gitrepos.refs import pillar_commit, pillar_environment
 from statecore.sources.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
 
@@ -66,7 +66,7 @@ def git_pillar(
 def _sources(entries: Sequence[Any], opts: Mapping[str, Any], asked: str | None, memory: PillarMemory) -> list[_Source]:
     found = []
     for remote in pillar_remotes(entries, opts):
-        mirror = memory.mirror(home_of(opts, PILLAR), remote)
+        mirror = memory.mirror(mirrors_directory(opts, PILLAR), remote)
         commit = pillar_commit(remote, asked, mirror.refs(), mirror.lookup)
         if commit is None:
             if remote.branch == ANY_ENV and not remote.all_saltenvs:

@@ -18,7 +18,7 @@ from typing import Any
 import msgpack
 import yaml
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.errors import CommandError
 from statecore.render import yaml as yaml_text
 from statecore.render import yaml_events, yaml_values
@@ -67,7 +67,7 @@ class YamlCache:
             # The data has a type that msgpack cannot represent.
             return
         try:
-            kept_files.store_bytes(place, packed)
+            data_files.store_bytes(place, packed)
             for old in _surplus(place.parent):
                 old.unlink(missing_ok=True)
         except (CommandError, OSError) as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.model.errors import InvocationError
-from statecore.model.option_types import wrong
+from statecore.model.option_types import type_errors
 from statecore.render import yaml
 from statecore.render.yaml_bounds import YamlFault
 
@@ -29,6 +29,6 @@ def read_localconfig(path: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InvocationError(f"localconfig: {path} must hold options by name, not a {type(data).__name__}")
     options = {str(name): value for name, value in data.items()}
-    if faults := wrong(options):
+    if faults := type_errors(options):
         raise InvocationError(f"localconfig: {path}: {'; '.join(faults)}")
     return options

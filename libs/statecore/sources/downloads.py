@@ -115,7 +115,7 @@ def fetch(
         raise CommandError(f"{name}: {error or type(error).__name__}") from error
 
 
-def forget(place: Path) -> None:
+def remove(place: Path) -> None:
     """Remove a downloaded file and its stored ETag."""
     _mark_of(place).unlink(missing_ok=True)
     place.unlink(missing_ok=True)

@@ -88,13 +88,13 @@ class Signers:
             raise CommandError("not supported: several detached signatures; gpg takes one file, which may hold several")
         places = [self._fetched(ctx, each, saltenv, verify_ssl) for each in detached]
         if self.backend == "gpg":
-            seen = openpgp_signatures.found(
+            seen = openpgp_signatures.signatures_of(
                 file,
                 places[0] if places else None,
                 home=self._home(ctx),
                 keyring=None if self.keyring is None else ctx.host.path(str(self.keyring)),
             )
-            verdict = openpgp_signatures.judged(seen, self.any_of, self.all_of)
+            verdict = openpgp_signatures.verdict_of(seen, self.any_of, self.all_of)
         else:
             told = self._asked(
                 ctx,
@@ -121,7 +121,7 @@ class Signers:
 
     def _fetched(self, ctx: Context, address: str, saltenv: str, verify_ssl: bool) -> Path:
         try:
-            return by_name(ctx, address, saltenv, verify_ssl=verify_ssl)
+            return path_of(ctx, address, saltenv, verify_ssl=verify_ssl)
         except (CommandError, HostError) as error:
             raise CommandError(f"Detached signature file {downloads.shown(address)} not found: {error}") from error
 
@@ -160,7 +160,7 @@ class FileVerification:
                     raise CommandError(f"source_hash_sig: '{given}' is no file that could be signed")
                 return digests.parse_digest(given)
             # A hash file changes with the files that it lists, so it is fetched each time.
-            place = by_name(ctx, given, saltenv, verify_ssl=self.verify_ssl)
+            place = path_of(ctx, given, saltenv, verify_ssl=self.verify_ssl)
             if self.hash_signature:
                 self._check_signature(ctx, given, place, saltenv)
             text = place.read_text("utf-8", "replace")
@@ -185,7 +185,7 @@ class FileVerification:
             raise WrongDigest(name, *digest, actual)
 
 
-def by_name(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True) -> Path:
+def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True) -> Path:
     """Return the path of a file of the state tree, of the host, or of a URL, which is downloaded each time.
 
     Raises CommandError, HostError.
@@ -200,7 +200,7 @@ def by_name(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
     return found.path
 
 
-def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVerification) -> Path:
+def fetch_url(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVerification) -> Path:
     """Return the verified file of a URL in the minion's cache. Raises CommandError, WrongDigest, Unverifiable.
 
     A cached file with the required digest is not downloaded again.
@@ -219,7 +219,7 @@ def fetched(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVer
     try:
         wanted.check(FileSource(address, place, None), digest, name)
     except WrongDigest:
-        downloads.forget(place)
+        downloads.remove(place)
         raise
     return place
 
@@ -238,7 +238,7 @@ def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerific
             own = replace(wanted, source_hash=str(entry[address]))
         if address.startswith(downloads.SCHEMES):
             try:
-                return FileSource(address, fetched(ctx, address, name, saltenv, own), None)
+                return FileSource(address, fetch_url(ctx, address, name, saltenv, own), None)
             except (WrongDigest, Unverifiable):
                 raise
             except CommandError as error:

@@ -60,7 +60,7 @@ class SignatureVerdict(NamedTuple):
     message: str
 
 
-def found(
+def signatures_of(
     data: Path | bytes,
     signature: Path | None = None,
     *,
@@ -100,10 +100,10 @@ def found(
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CommandError(f"signatures cannot be verified: gpg: {error}") from error
-    return parsed(done.stdout.decode("utf-8", "replace"))
+    return parse_status(done.stdout.decode("utf-8", "replace"))
 
 
-def parsed(status: str) -> list[Signature]:
+def parse_status(status: str) -> list[Signature]:
     """Return the signatures in gpg's status lines."""
     told: list[dict[str, Any]] = []
     for line in status.splitlines():
@@ -122,7 +122,9 @@ def parsed(status: str) -> list[Signature]:
     return [Signature(**each) for each in told]
 
 
-def judged(signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: Sequence[str] = ()) -> SignatureVerdict:
+def verdict_of(
+    signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: Sequence[str] = ()
+) -> SignatureVerdict:
     """Return whether one key of ``any_of`` and every key of ``all_of`` (fingerprints) has signed; without names, any
     key.
     """

@@ -27,7 +27,7 @@ def words_of(expression: str) -> list[str]:
     return words
 
 
-def parsed(words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
+def compile_words(words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
     """Compile words to a function that matches a subject. ``meaning`` compiles one word that is not an operator.
 
     Raises TargetError when two words have no operator between them, a word is missing, or a parenthesis is not closed.

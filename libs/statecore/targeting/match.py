@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from statecore.model.errors import TargetError
-from statecore.targeting.compound import OPERATORS, parsed, words_of
+from statecore.targeting.compound import OPERATORS, compile_words, words_of
 from statecore.targeting.nested import nested_match
 
 DEFAULT_DELIMITER = ":"
@@ -217,7 +217,7 @@ def _group(name: str, language: _Language) -> str:
     return "L@" + ",".join(words) if plain and len(words) > 1 else " ".join(words)
 
 
-def spelled_out(
+def expanded_target(
     tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None
 ) -> tuple[Any, str]:
     """Return (target, target type) with node groups and ranges replaced: minions do not know the master's node
@@ -237,11 +237,11 @@ def spelled_out(
     return " ".join(_spelled_out(_words(tgt), language)), tgt_type
 
 
-def names_of(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None) -> list[str]:
+def listed_ids(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None) -> list[str]:
     """Return the minion ids in the lists (``L@``) of a compound target, except lists after ``not``. Raises
     TargetError.
     """
-    tgt, _ = spelled_out(tgt, tgt_type, nodegroups, ranges)
+    tgt, _ = expanded_target(tgt, tgt_type, nodegroups, ranges)
     words = _words(tgt)
     found: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
@@ -365,7 +365,7 @@ def _compound(tgt: Any, language: _Language) -> Matcher:
     words = _words(tgt)
     if not words:
         raise TargetError("an empty compound target matches nobody; write '*' for everybody")
-    return parsed(words, lambda word: _word(word, language))
+    return compile_words(words, lambda word: _word(word, language))
 
 
 def _words(tgt: Any) -> list[str]:

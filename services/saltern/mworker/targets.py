@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
-from statecore.targeting.match import UNKNOWN, Expand, Subject, compile_target, names_of, spelled_out
+from statecore.targeting.match import UNKNOWN, Expand, Subject, compile_target, expanded_target, listed_ids
 
 #: Target types that need only minion ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
@@ -41,7 +41,7 @@ def spelled(context: WorkerContext, tgt: Any, tgt_type: str) -> tuple[Any, str]:
     """Return (target, target type) without the master's node groups and ranges, which minions do not know. Raises
     TargetError.
     """
-    return spelled_out(tgt, tgt_type, context.options.nodegroups, _ranges(context))
+    return expanded_target(tgt, tgt_type, context.options.nodegroups, _ranges(context))
 
 
 def _ranges(context: WorkerContext) -> Expand:
@@ -79,7 +79,7 @@ def _missing(
     """Return the names in the lists of a compound target that have no accepted key."""
     if tgt_type not in _OF_WORDS:
         return ()
-    names = dict.fromkeys(names_of(tgt, tgt_type, context.options.nodegroups, ranges))
+    names = dict.fromkeys(listed_ids(tgt, tgt_type, context.options.nodegroups, ranges))
     known = set(accepted) if names else set()
     return tuple(name for name in names if name not in known)
 

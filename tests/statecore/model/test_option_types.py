@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statecore.analysis.commands.main import main
-from statecore.model.option_types import OPTIONS, wrong
+from statecore.model.option_types import OPTIONS, type_errors
 
 #: Words of a kind -> a value that is of no kind's but that one's, and one that is not.
 _VALUES: dict[str, tuple[Any, Any]] = {
@@ -26,15 +26,15 @@ _VALUES: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_each_option(name: str) -> None:
     right, other = _VALUES[OPTIONS[name].words]
-    assert wrong({name: right}) == []
-    assert wrong({name: None}) == []
-    (told,) = wrong({name: other})
+    assert type_errors({name: right}) == []
+    assert type_errors({name: None}) == []
+    (told,) = type_errors({name: other})
     assert told.startswith(f"'{name}' must be {OPTIONS[name].words}, not the ")
     assert repr(other) in told
 
 
 def test_all_are_told() -> None:
-    assert len(wrong({"renderer": 5, "jinja_env": [], "module_dirs": "x", "unknown": object()})) == 3
+    assert len(type_errors({"renderer": 5, "jinja_env": [], "module_dirs": "x", "unknown": object()})) == 3
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import TargetError
-from statecore.targeting.match import Subject, matches, spelled_out
+from statecore.targeting.match import Subject, expanded_target, matches
 
 GROUPS: dict[str, Any] = {
     "web": "G@role:web or web*",
@@ -35,7 +35,7 @@ CASES = [
 
 @pytest.mark.parametrize(("tgt", "tgt_type", "expected"), CASES)
 def test_groups_are_spelled_out(tgt: Any, tgt_type: str, expected: tuple[str, str]) -> None:
-    assert spelled_out(tgt, tgt_type, GROUPS) == expected
+    assert expanded_target(tgt, tgt_type, GROUPS) == expected
 
 
 @pytest.mark.parametrize(("tgt", "tgt_type", "expected"), CASES)
@@ -43,10 +43,10 @@ def test_groups_are_spelled_out(tgt: Any, tgt_type: str, expected: tuple[str, st
 def test_what_is_spelled_out_means_the_same_minions(tgt: Any, tgt_type: str, expected: object, minion: str) -> None:
     subject = Subject(minion, {"os": "Debian", "role": "web" if minion == "b" else "db"})
     before = matches(tgt, tgt_type, subject, nodegroups=GROUPS)
-    assert matches(*spelled_out(tgt, tgt_type, GROUPS), subject) == before
+    assert matches(*expanded_target(tgt, tgt_type, GROUPS), subject) == before
 
 
 @pytest.mark.parametrize("name", ["nowhere", "itself"])
 def test_a_group_that_is_not_there_or_names_itself_is_an_error(name: str) -> None:
     with pytest.raises(TargetError, match=name):
-        spelled_out(name, "nodegroup", GROUPS)
+        expanded_target(name, "nodegroup", GROUPS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statecore.model.errors import TargetError
-from statecore.targeting.match import Subject, compile_target, names_of, spelled_out
+from statecore.targeting.match import Subject, compile_target, expanded_target, listed_ids
 
 KNOWN = {"%web": ["web1", "web2"], "%db": ["db1"], "%none": []}
 
@@ -40,7 +40,7 @@ CASES: list[tuple[Any, str, tuple[Any, str], set[str]]] = [
 
 @pytest.mark.parametrize(("tgt", "tgt_type", "spelled", "meant"), CASES)
 def test_a_range_is_its_minions(tgt: Any, tgt_type: str, spelled: tuple[Any, str], meant: set[str]) -> None:
-    assert spelled_out(tgt, tgt_type, GROUPS, ranges) == spelled
+    assert expanded_target(tgt, tgt_type, GROUPS, ranges) == spelled
     everybody = [Subject(name, {}) for name in ("web1", "web2", "db1")]
     here = compile_target(tgt, tgt_type, nodegroups=GROUPS, ranges=ranges)
     there = compile_target(*spelled)
@@ -49,8 +49,8 @@ def test_a_range_is_its_minions(tgt: Any, tgt_type: str, spelled: tuple[Any, str
 
 @pytest.mark.parametrize(("tgt", "tgt_type"), [("%x", "range"), ("R@%x", "compound"), (["R@%x"], "compound")])
 def test_what_the_server_does_not_know_is_an_error(tgt: Any, tgt_type: str) -> None:
-    for understand in (spelled_out, names_of):
-        if (understand, tgt_type) != (names_of, "range"):
+    for understand in (expanded_target, listed_ids):
+        if (understand, tgt_type) != (listed_ids, "range"):
             with pytest.raises(TargetError, match="no cluster %x"):
                 understand(tgt, tgt_type, {}, ranges)
 
@@ -60,8 +60,8 @@ def test_where_nobody_can_ask(tgt: str, tgt_type: str) -> None:
     with pytest.raises(TargetError, match="'%web' cannot be resolved: no range server is asked from here"):
         compile_target(tgt, tgt_type)
     with pytest.raises(TargetError, match="cannot be resolved"):
-        spelled_out(tgt, tgt_type, {})
+        expanded_target(tgt, tgt_type, {})
 
 
 def test_names_of_ranges_count_as_named() -> None:
-    assert names_of("R@%web and not R@%db", "compound", {}, ranges) == ["web1", "web2"]
+    assert listed_ids("R@%web and not R@%db", "compound", {}, ranges) == ["web1", "web2"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.analysis.commands.ending import CommandFault
-from statecore.model.option_types import OPTIONS, wrong
+from statecore.model.option_types import OPTIONS, type_errors
 from statecore.model.ports import Jobs
 from statecore.render import yaml
 from statecore.runtime.runtime import Runtime, local_runtime
@@ -125,7 +125,7 @@ def cachedir_of(setting: Setting) -> str:
 
 def _options_in(file: str) -> dict[str, Any]:
     options = mapping_in(file, "config")
-    if faults := wrong(options):
+    if faults := type_errors(options):
         raise CommandFault(f"config: {file}: {'; '.join(faults)}")
     return {name: value for name, value in options.items() if value is not None or name not in OPTIONS}
 

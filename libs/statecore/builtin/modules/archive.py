@@ -246,7 +246,7 @@ def _archive(
 
 def _cleaned(name: str, path: Path, *, clean: bool) -> None:
     if clean and name.startswith(downloads.SCHEMES):
-        downloads.forget(path)
+        downloads.remove(path)
 
 
 def _run(ctx: Context, words: list[str], cwd: str | None, runas: str | None) -> list[str]:

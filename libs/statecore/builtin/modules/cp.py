@@ -23,7 +23,7 @@ from statecore.host.content import digests, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
-from statecore.sources import downloads, file_source, sent_files
+from statecore.sources import downloads, file_source, pushed_files
 from statecore.sources.file_source import FileVerification
 
 _SCHEME = "salt://"
@@ -278,7 +278,7 @@ def push(
         salt '*' cp.push /etc/fstab
         salt '*' cp.push /etc/fstab upload_path='/new/path/fstab' remove_source=True
     """
-    return sent_files.send(ctx, path, upload_path, keep_symlinks=keep_symlinks, remove=remove_source)
+    return pushed_files.send(ctx, path, upload_path, keep_symlinks=keep_symlinks, remove=remove_source)
 
 
 def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str | None = None) -> bool:
@@ -291,7 +291,7 @@ def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str 
 
         salt '*' cp.push_dir /etc/modprobe.d/ glob='*.conf'
     """
-    return sent_files.send_directory(ctx, path, glob, upload_path)
+    return pushed_files.send_directory(ctx, path, glob, upload_path)
 
 
 def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str]:
@@ -305,7 +305,7 @@ def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: FileVerificat
         raise CommandError(f"not supported: the source {path}; use salt://, http(s)://, file:// or a path of the host")
     if path.startswith(downloads.SCHEMES):
         unverified = FileVerification(skip_verify=True)
-        return file_source.fetched(ctx, path, path, saltenv or ctx.saltenv, wanted or unverified)
+        return file_source.fetch_url(ctx, path, path, saltenv or ctx.saltenv, wanted or unverified)
     if path.startswith(_SCHEME):
         relative, environment = _environment(ctx, path, saltenv)
         return ctx.files.fetch(relative, environment)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
@@ -19,7 +19,7 @@ def load(ctx: Context) -> dict[str, Any]:
 
         salt '*' data.load
     """
-    found = kept_files.load(_place(ctx))
+    found = data_files.load(_place(ctx))
     if found is not None and not isinstance(found, dict):
         raise CommandError(f"{_place(ctx)} does not contain a map; delete the file to start with an empty store")
     return found or {}
@@ -39,13 +39,13 @@ def dump(ctx: Context, new_data: Any) -> bool:
             return False
     if not isinstance(new_data, Mapping):
         return False
-    kept_files.store(_place(ctx), dict(new_data))
+    data_files.store(_place(ctx), dict(new_data))
     return True
 
 
 def clear(ctx: Context) -> bool:
     """Delete the whole store."""
-    kept_files.remove(_place(ctx))
+    data_files.remove(_place(ctx))
     return True
 
 

@@ -50,7 +50,7 @@ def verify(
     signed: bytes | Path = text.encode() if text else ctx.host.path(str(filename))
     if isinstance(signed, Path) and not signed.is_file():
         raise CommandError(f"{filename} is not a file")
-    signatures = openpgp_signatures.found(
+    signatures = openpgp_signatures.signatures_of(
         signed,
         None if signature is None else ctx.host.path(str(signature)),
         home=_home(ctx, user, gnupghome),
@@ -58,7 +58,7 @@ def verify(
         trust_model=trustmodel,
     )
     any_of, all_of = _names(signed_by_any), _names(signed_by_all)
-    verdict = openpgp_signatures.judged(signatures, any_of, all_of)
+    verdict = openpgp_signatures.verdict_of(signatures, any_of, all_of)
     answer: dict[str, Any] = {"res": verdict.good, "message": verdict.message}
     if any_of or all_of:
         return answer | {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, NotAvailable
 
@@ -246,10 +246,10 @@ def _file(ctx: Context) -> Path:
 
 
 def _kept(ctx: Context) -> dict[str, Any]:
-    kept = kept_files.load(_file(ctx))
+    kept = data_files.load(_file(ctx))
     return dict(kept) if isinstance(kept, Mapping) else {}
 
 
 def _keep(ctx: Context, data: Mapping[str, Any]) -> bool:
-    kept_files.store(_file(ctx), dict(data))
+    data_files.store(_file(ctx), dict(data))
     return True

@@ -322,7 +322,7 @@ def rm_known_host(
     at = [number for number, _ in ssh_keys.known(text, shown)]
     if not at:
         return {"status": "removed", "comment": f"Host {shown} not found in {name}"}
-    managed_file.keep_beside(ctx.host, ctx.host.path(name), ".old")
+    managed_file.copy_beside(ctx.host, ctx.host.path(name), ".old")
     _write_known(ctx, user, name, _without_host(text, shown, None))
     found = [f"# Host {shown} found: line {number + 1}" for number in at]
     told = [*found, f"{name} updated.", f"Original contents retained as {name}.old"]

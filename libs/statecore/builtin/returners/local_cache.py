@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.context import Context
 
 _KEPT = ("return", "retcode", "success")
@@ -24,7 +24,7 @@ def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
     if (place / "return.p").exists():
         # As in Salt, a second return of the same job is ignored.
         return
-    kept_files.store(place / "return.p", {name: ret[name] for name in _KEPT if name in ret})
+    data_files.store(place / "return.p", {name: ret[name] for name in _KEPT if name in ret})
     if "out" in ret:
-        kept_files.store(place / "out.p", ret["out"])
+        data_files.store(place / "out.p", ret["out"])
     (job / "jid").write_text(jid, "utf-8")

@@ -208,7 +208,7 @@ def _check_signature(ctx: Context, signers: Signers, found: FileSource, signatur
         signers.check(ctx, found.path, signature, ctx.saltenv)
     except CommandError as error:
         if found.address.startswith(downloads.SCHEMES):
-            downloads.forget(found.path)
+            downloads.remove(found.path)
         raise CommandError(f"Failed verifying the source file's signature: {error}") from error
 
 
@@ -217,11 +217,11 @@ def _forgetting(address: str, wish: _Wish, plan: Plan) -> Plan:
     if not address.startswith(downloads.SCHEMES):
         return plan
     if not plan.steps:
-        downloads.forget(wish.cached)
+        downloads.remove(wish.cached)
         return plan
 
     def work() -> Outcome:
-        downloads.forget(wish.cached)
+        downloads.remove(wish.cached)
         return Outcome()
 
     return plan._replace(steps=(*plan.steps, Step(f"forget the copy of {wish.source}", work)))

@@ -42,7 +42,7 @@ def back_up(path: Path, cache: Path) -> str:
     return str(kept)
 
 
-def kept_of(path: Path, cache: Path) -> list[Backup]:
+def backups_of(path: Path, cache: Path) -> list[Backup]:
     """Return the backups of a file, the newest first."""
     return sorted((found for name, found in _kept(path.parent, cache) if name == path.name), reverse=True)
 

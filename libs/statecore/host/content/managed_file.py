@@ -79,7 +79,7 @@ def read(path: Path, name: str) -> bytes | None:
         return None
 
 
-def held(path: Path, name: str) -> bytes | Path | None:
+def read_or_path(path: Path, name: str) -> bytes | Path | None:
     """Return the content of a regular file, or the path itself when the file is larger than WHOLE; None when it does
     not exist.
 
@@ -141,7 +141,7 @@ def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict
     return changes
 
 
-def know_owner(host: ManagedHost, wanted: Attributes) -> None:
+def check_owner(host: ManagedHost, wanted: Attributes) -> None:
     """Raise HostError when the host does not know the wanted user or group."""
     if wanted.user is not None:
         host.uid(wanted.user)
@@ -225,10 +225,10 @@ class _Old:
         if stat.S_ISLNK(found.st_mode):
             return None
         if way is None:
-            return cls(found, copies.extended(name))
+            return cls(found, copies.extended_attributes(name))
         opened = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=way)
         try:
-            return cls(found, copies.extended(f"/proc/self/fd/{opened}"))
+            return cls(found, copies.extended_attributes(f"/proc/self/fd/{opened}"))
         finally:
             os.close(opened)
 
@@ -252,9 +252,9 @@ def _attribute(host: ManagedHost, descriptor: int, path: Path, old: _Old | None,
                 raise HostError(f"{path.name}: its owner cannot be kept: only root may give files away") from error
         os.fchmod(descriptor, stat.S_IMODE(old.stat.st_mode))
         for name, value in old.extended.items():
-            copies.extend(descriptor, name, value)
+            copies.set_extended_attribute(descriptor, name, value)
     else:
-        os.fchmod(descriptor, usual_mode())
+        os.fchmod(descriptor, default_mode())
     uid, gid = _numbers(host, wanted)
     if (uid, gid) != (-1, -1):
         try:
@@ -315,7 +315,7 @@ def move_into_place(origin: Path, place: Path) -> None:
         remove(origin)
 
 
-def keep_beside(host: ManagedHost, path: Path, suffix: str) -> None:
+def copy_beside(host: ManagedHost, path: Path, suffix: str) -> None:
     """Copy a file, with its owner and mode, to its name plus ``suffix``. Raises HostError."""
     found = path.stat()
     kept = Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
@@ -326,7 +326,7 @@ def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Pa
     """Create a directory and its missing parents below ``stop``, each with the wanted owner and mode. Raises
     HostError.
     """
-    know_owner(host, wanted)
+    check_owner(host, wanted)
     missing = []
     at = path
     while not at.is_dir() and at != stop:
@@ -351,7 +351,7 @@ def remove(path: Path) -> None:
         raise HostError(f"{error.filename} cannot be removed: {error.strerror}") from error
 
 
-def usual_mode() -> int:
+def default_mode() -> int:
     """Return the mode that the umask of this process gives to a new file."""
     current = os.umask(0o022)
     os.umask(current)

@@ -13,7 +13,7 @@ from typing import Any
 from statecore.host.content import backups, diffs, digests, managed_file
 from statecore.host.content.diffs import Ignored
 from statecore.host.content.managed_file import Attributes
-from statecore.host.content.marks import Marks
+from statecore.host.content.special_attributes import SpecialAttributes
 from statecore.model.context import Context
 from statecore.model.errors import HostError, StateFailure
 from statecore.model.types import FileChange, Outcome, Plan, Step
@@ -37,7 +37,7 @@ def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None)
     return Step(what, run, file)
 
 
-def need_parent(
+def ensure_parent(
     ctx: Context, place: Path, makedirs: bool, wish: Attributes, why: str = "Parent directory not present"
 ) -> None:
     """Create the parent directory of a file if ``makedirs``. Raises StateFailure with the text ``why`` when it is
@@ -87,7 +87,7 @@ class Write:
     #: Changes to report, when the file changes, in place of those with the same keys.
     changes: Mapping[str, Any] = field(default_factory=dict)
     #: Wanted chattr attributes and SELinux context.
-    marks: Marks | None = None
+    marks: SpecialAttributes | None = None
     #: Changes that trigger no requisites.
     ignored: Ignored = field(default_factory=Ignored)
 
@@ -151,7 +151,7 @@ class Write:
     def _apply(self, planned: Mapping[str, Any]) -> Outcome:
         ctx = self.ctx
         changes = dict(planned)
-        need_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
+        ensure_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
         if self.check_cmd:
             self._check()
         kept = self.backup or str(ctx.opts.get("backup_mode") or "")
@@ -163,7 +163,7 @@ class Write:
         if "diff" in changes:
             managed_file.replace(ctx.host, self.place, self.new, self.wish)
             if self.old is None:
-                changes |= told_attributes(ctx, self.wish)
+                changes |= reported_attributes(ctx, self.wish)
         else:
             managed_file.set_attributes(ctx.host, self.place, self.wish)
         if self.marks:
@@ -189,7 +189,7 @@ class Write:
             raise StateFailure(f"check_cmd execution failed\n{said}".rstrip())
 
 
-def told_attributes(ctx: Context, wish: Attributes) -> dict[str, Any]:
+def reported_attributes(ctx: Context, wish: Attributes) -> dict[str, Any]:
     """Return the attributes of a new file that Salt reports: those that differ from a temporary file of this
     process.
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import High
 
@@ -27,7 +27,7 @@ class HighCache:
 
         Raises CommandError for a damaged file, InvocationError for a malformed name.
         """
-        found = None if self._directory is None else kept_files.load(self._place(self._directory, name))
+        found = None if self._directory is None else data_files.load(self._place(self._directory, name))
         return found if isinstance(found, dict) else None
 
     def store(self, name: str, high: Mapping[str, Any]) -> None:
@@ -36,7 +36,7 @@ class HighCache:
             return
         place = self._place(self._directory, name)
         try:
-            kept_files.store(place, high)
+            data_files.store(place, high)
         except CommandError as error:
             log.info("The high data of this run is not kept: %s", error)
 
@@ -44,9 +44,9 @@ class HighCache:
         """Remove all files and return their names. Raises CommandError if a file cannot be removed."""
         if self._directory is None:
             return []
-        return [place.name for place in sorted(self._directory.glob(f"*{_SUFFIX}")) if kept_files.remove(place)]
+        return [place.name for place in sorted(self._directory.glob(f"*{_SUFFIX}")) if data_files.remove(place)]
 
     def _place(self, directory: Path, name: str) -> Path:
-        if not kept_files.is_plain(name):
+        if not data_files.is_plain(name):
             raise InvocationError(f"cache_name must be a plain name of letters, digits, '.', '_' and '-', not '{name}'")
         return directory / f"{name}{_SUFFIX}"

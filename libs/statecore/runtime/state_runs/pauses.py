@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.errors import CommandError
 from statecore.model.ports import Master
 
@@ -38,13 +38,13 @@ def directory(cachedir: str | Path) -> Path:
 
 def orders(place: Path, jid: str) -> Orders:
     """Return the orders to a run; {} if there are none. Raises CommandError for a damaged file."""
-    found = kept_files.load(place / jid)
+    found = data_files.load(place / jid)
     return found if isinstance(found, dict) else {}
 
 
 def give(place: Path, jid: str, given: Orders) -> None:
     """Replace all orders to a run. Raises CommandError if they cannot be written."""
-    kept_files.store(place / jid, given)
+    data_files.store(place / jid, given)
 
 
 class OrderBook(Protocol):

@@ -15,7 +15,7 @@ from statecore.model.nearest import close_matches
 from statecore.model.ports import FileHash, Files
 from statecore.sources.fileserver.gitfs import GitFiles
 from statecore.sources.fileserver.minionfs import MinionFiles
-from statecore.sources.fileserver.users import BackendLoader, UserFiles, claimed
+from statecore.sources.fileserver.users import BackendLoader, UserFiles, may_be_backend
 from statecore.sources.local_tree import LocalFiles
 
 #: Salt's alternative names of backends -> name.
@@ -44,10 +44,10 @@ BACKENDS: Mapping[str, Callable[[Mapping[str, Any]], Backend]] = {
 }
 
 
-def named(backend: str, opts: Mapping[str, Any]) -> str:
+def backend_name(backend: str, opts: Mapping[str, Any]) -> str:
     """Return the backend's name for a name or alias: a built-in backend, or a user's one. Raises UnknownBackend."""
     found = ALIASES.get(backend, backend)
-    if found not in BACKENDS and not claimed(found, opts):
+    if found not in BACKENDS and not may_be_backend(found, opts):
         near = close_matches(backend, BACKENDS, n=1)
         nearest = f"; the nearest is '{near[0]}'" if near else f"; there are {', '.join(BACKENDS)}"
         own = "your own lie in fileserver_dirs, or in extension_modules/fileserver (salt-run saltutil.sync_fileserver)"
@@ -67,7 +67,7 @@ class FileServer:
 
         ``load`` loads a user's backend when the backend is first used. Raises StatecoreError for options that cannot be used.
         """
-        names = dict.fromkeys(named(str(each), opts) for each in opts.get("fileserver_backend") or ["roots"])
+        names = dict.fromkeys(backend_name(str(each), opts) for each in opts.get("fileserver_backend") or ["roots"])
         return cls({name: BACKENDS[name](opts) if name in BACKENDS else UserFiles(name, opts, load) for name in names})
 
     @property
@@ -89,7 +89,7 @@ class FileServer:
         for name in chosen or without:
             if ALIASES.get(name, name) not in self.backends:
                 # For a name that does not exist at all, this raises UnknownBackend with the nearest name.
-                named(name, {})
+                backend_name(name, {})
                 raise UnknownBackend(f"the backend '{name}' is not in the option fileserver_backend")
         if chosen:
             meant = [ALIASES.get(name, name) for name in chosen]

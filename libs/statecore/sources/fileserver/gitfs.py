@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.sources.gitrepos.files import View, ViewedFiles
-from statecore.sources.gitrepos.mirror import Mirror, NotFetched, home_of
+from statecore.sources.gitrepos.mirror import Mirror, NotFetched, mirrors_directory
 from statecore.sources.gitrepos.refs import COMMIT, commit_of, environments
 from statecore.sources.gitrepos.remotes import GITFS, GitRemote, gitfs_remotes
 
@@ -35,7 +35,7 @@ class GitFiles(ViewedFiles):
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> GitFiles:
         """Build from the options ``cachedir`` and ``gitfs_*``. Raises GitConfigError."""
-        return cls(home_of(opts, GITFS), gitfs_remotes(opts), str(opts.get("hash_type") or "sha256"))
+        return cls(mirrors_directory(opts, GITFS), gitfs_remotes(opts), str(opts.get("hash_type") or "sha256"))
 
     def envs(self) -> list[str]:
         """Saltenvs of all remotes, "base" first."""

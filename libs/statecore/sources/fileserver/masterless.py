@@ -19,7 +19,7 @@ from statecore.model.lazy import deferred
 from statecore.model.ports import Files
 from statecore.sources.fileserver import FileServer
 from statecore.sources.fileserver.users import BackendLoader
-from statecore.sources.gitrepos.mirror import Mirror, home_of
+from statecore.sources.gitrepos.mirror import Mirror, mirrors_directory
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR, GitRemote, all_pillar_remotes, gitfs_remotes
 from statecore.sources.local_tree import LocalFiles
 
@@ -48,7 +48,7 @@ class OwnFetches:
         """Fetch the repositories of the external pillar ``git``, at the first call. Raises GitConfigError."""
         if self._pillar_fetched_by != os.getpid():
             self._pillar_fetched_by = os.getpid()
-            _fetch(home_of(self._opts, PILLAR), all_pillar_remotes(self._opts))
+            _fetch(mirrors_directory(self._opts, PILLAR), all_pillar_remotes(self._opts))
 
     def _served(self) -> FileServer:
         server = FileServer.of(self._opts, self._load)
@@ -58,7 +58,7 @@ class OwnFetches:
             except StatecoreError as error:
                 log.error("%s", error)
         if "gitfs" in server.backends:
-            _fetch(home_of(self._opts, GITFS), gitfs_remotes(self._opts))
+            _fetch(mirrors_directory(self._opts, GITFS), gitfs_remotes(self._opts))
         return server
 
 

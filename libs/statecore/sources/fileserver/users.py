@@ -57,7 +57,7 @@ class BackendError(StatecoreError):
     """A function of a user's backend raised an exception. The text names its file and line."""
 
 
-def claimed(name: str, opts: Mapping[str, Any]) -> bool:
+def may_be_backend(name: str, opts: Mapping[str, Any]) -> bool:
     """Return whether a user's file may be a backend of this name: the file has the name, or contains the name as a
     text.
     """

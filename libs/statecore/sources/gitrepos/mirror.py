@@ -40,7 +40,7 @@ _REFS = "refs.json"
 _LOCKED = "update.lk"
 
 
-def home_of(opts: Mapping[str, Any], role: str) -> Path:
+def mirrors_directory(opts: Mapping[str, Any], role: str) -> Path:
     """Return the directory of the mirrors of a role ("gitfs", "git_pillar"): below ``cachedir``, or below
     ``mirrors_dir`` if set.
     """

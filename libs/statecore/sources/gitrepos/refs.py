@@ -23,7 +23,7 @@ COMMIT = re.compile(r"[0-9a-f]{7,40}\Z")
 Lookup = Callable[[str], str | None]
 
 
-def exposed(remote: GitRemote, saltenv: str) -> bool:
+def is_served(remote: GitRemote, saltenv: str) -> bool:
     """Return whether a saltenv may be served: it is in the whitelist, if there is one, and not in the blacklist."""
     if remote.saltenv_whitelist and not _listed(saltenv, remote.saltenv_whitelist):
         return False
@@ -46,12 +46,12 @@ def environments(remote: GitRemote, refs: Iterable[str]) -> set[str]:
             found.add("base")
         elif not remote.disable_saltenv_mapping:
             found.add(name)
-    return {env for env in found if exposed(remote, env)}
+    return {env for env in found if is_served(remote, env)}
 
 
 def commit_of(remote: GitRemote, saltenv: str, refs: Mapping[str, str], lookup: Lookup) -> str | None:
     """Return the commit that is served as a saltenv; None when the remote does not have that saltenv."""
-    if not exposed(remote, saltenv):
+    if not is_served(remote, saltenv):
         return None
     wanted = _wanted(remote, saltenv)
     found = None if wanted is None else _found(remote, wanted, refs, lookup)

@@ -22,7 +22,7 @@ from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.ipc.messages import SPOOLED
 from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.jobs.spool import Spool
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.errors import CommandError
 from statecore.runtime.calls import Returned
 from statecore.runtime.return_delivery import named
@@ -118,7 +118,7 @@ def _spool_return(
 def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
     """Store the return for saltutil.find_cached_job. A full disk is logged and does not fail the job."""
     try:
-        kept_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
+        data_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
     except CommandError as error:
         _LOG.error("the return of %s is not stored in cachedir: %s", jid, error)
 

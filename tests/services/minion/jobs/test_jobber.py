@@ -17,7 +17,7 @@ from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.ipc.messages import SPOOLED
 from saltern.minion.jobs.jobber import run, split_arguments, work
 from saltern.minion.jobs.spool import Spool
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.runtime.calls import Returned
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
@@ -299,7 +299,7 @@ def test_a_return_is_kept_where_the_minion_is_to_keep_it(tmp_path: Path) -> None
     pid, pair = in_jobber(tmp_path, runtime, load())
     os.waitpid(pid, 0)
     pair.close()
-    kept = kept_files.load(tmp_path / "minion_jobs" / load()["jid"] / "return.p")
+    kept = data_files.load(tmp_path / "minion_jobs" / load()["jid"] / "return.p")
     assert (kept["return"], kept["id"], kept["jid"]) == (True, "web1", load()["jid"])
     assert "cmd" not in kept
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.errors import CommandError, InvocationError
 
 JOB = {"jid": "20260101000000000001", "fun": "state.apply", "pid": 7}
@@ -147,7 +147,7 @@ def test_returns_that_are_kept(plain):
     plain.opts["cache_jobs"] = True
     assert plain.call("saltutil.find_cached_job", "1") == f"Local jobs cache directory {kept}/1 not found"
     for jid, age in ((JOB["jid"], 13), ("2", 11)):
-        kept_files.store(kept / jid / "return.p", {"return": True, "jid": jid})
+        data_files.store(kept / jid / "return.p", {"return": True, "jid": jid})
         os.utime(kept / jid, (time.time() - age * 3600,) * 2)
     assert plain.call("saltutil.find_cached_job", int(JOB["jid"])) == {"return": True, "jid": JOB["jid"]}
     assert plain.call("saltutil.clear_job_cache", hours=12) is True

@@ -435,7 +435,7 @@ def test_a_module_of_the_user_verifies(signed: PlainMinion) -> None:
 
 
 def test_what_gpg_tells() -> None:
-    told = openpgp_signatures.parsed(
+    told = openpgp_signatures.parse_status(
         "[GNUPG:] NEWSIG\n[GNUPG:] EXPKEYSIG 0A old one\n[GNUPG:] VALIDSIG 1A 2020-01-01 0 0 4 0 1 10 00 FA\n"
         "[GNUPG:] NEWSIG me\n[GNUPG:] GOODSIG 0B me <a@b>\n[GNUPG:] VALIDSIG 1B 2020-01-01 0 0 4 0 1 10 00 FB\n"
         "[GNUPG:] TRUST_UNDEFINED 0 pgp\ngpg: something else\n"
@@ -447,12 +447,12 @@ def test_what_gpg_tells() -> None:
         ("", False, None),
     ]
     assert told[1].username == "me <a@b>"
-    assert openpgp_signatures.judged(told, any_of=["FA"]).good is False
-    assert openpgp_signatures.judged(told, any_of=["FA", "fb"]).good is True
-    assert openpgp_signatures.judged(told, any_of=["FB"], all_of=["FA"]).good is False
-    assert openpgp_signatures.judged(told).good is True
-    bad = openpgp_signatures.parsed("[GNUPG:] NEWSIG\n[GNUPG:] BADSIG 0C him\n")
-    assert openpgp_signatures.judged([*told, *bad]).good is False
+    assert openpgp_signatures.verdict_of(told, any_of=["FA"]).good is False
+    assert openpgp_signatures.verdict_of(told, any_of=["FA", "fb"]).good is True
+    assert openpgp_signatures.verdict_of(told, any_of=["FB"], all_of=["FA"]).good is False
+    assert openpgp_signatures.verdict_of(told).good is True
+    bad = openpgp_signatures.parse_status("[GNUPG:] NEWSIG\n[GNUPG:] BADSIG 0C him\n")
+    assert openpgp_signatures.verdict_of([*told, *bad]).good is False
 
 
 # ------------------------------------------------------------------------------------------------------------- real Salt

@@ -107,7 +107,7 @@ def test_a_new_file_has_the_mode_of_any_other(host, tmp_path, mask):
     before = os.umask(mask)
     try:
         managed_file.replace(host, tmp_path / "f", b"", Attributes())
-        assert managed_file.usual_mode() == 0o666 & ~mask
+        assert managed_file.default_mode() == 0o666 & ~mask
     finally:
         os.umask(before)
     assert mode(tmp_path / "f") == 0o666 & ~mask
@@ -170,7 +170,7 @@ def test_owners(host, tmp_path):
     assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (1234, 1235, 0o600)
     managed_file.replace(host, path, b"new", Attributes())
     assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (1234, 1235, 0o600)
-    managed_file.keep_beside(host, path, ".bak")
+    managed_file.copy_beside(host, path, ".bak")
     kept = tmp_path / "f.bak"
     assert (kept.read_bytes(), kept.stat().st_uid, mode(kept)) == (b"new", 1234, 0o600)
     link = tmp_path / "link"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.errors import CommandError
 from statecore.runtime.state_runs import pauses
 
@@ -80,21 +80,21 @@ def test_the_end_of_a_run_forgets_its_orders(tmp_path):
 
 def test_kept_files(tmp_path):
     place = tmp_path / "deep" / "er"
-    assert kept_files.load(place) is None
-    kept_files.store(place, {"a": [1, {2}], 3: None})
-    assert kept_files.load(place) == {"a": [1, "{2}"], 3: None}
+    assert data_files.load(place) is None
+    data_files.store(place, {"a": [1, {2}], 3: None})
+    assert data_files.load(place) == {"a": [1, "{2}"], 3: None}
     assert place.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in place.parent.iterdir()] == ["er"]
-    assert kept_files.remove(place) is True
-    assert kept_files.remove(place) is False
+    assert data_files.remove(place) is True
+    assert data_files.remove(place) is False
     ring: list = []
     ring.append(ring)
     with pytest.raises(CommandError, match="cannot be stored"):
-        kept_files.store(place, ring)
+        data_files.store(place, ring)
     with pytest.raises(CommandError, match="cannot be read"):
-        kept_files.load(tmp_path / "deep")
+        data_files.load(tmp_path / "deep")
 
 
 @pytest.mark.parametrize(("name", "plain"), [("a", True), ("2026", True), ("..", False), ("a/b", False), ("", False)])
 def test_plain_names(name, plain):
-    assert kept_files.is_plain(name) is plain
+    assert data_files.is_plain(name) is plain

@@ -14,7 +14,7 @@ def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int,
     """Return the copies that ``backup: minion`` kept of a file: a map of number (0 is the newest) to Backup Time,
     Size (bytes) and Location.
     """
-    found = backups.kept_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
+    found = backups.backups_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
     return {
         number: {"Backup Time": each.shown, "Size": each.place.stat().st_size, "Location": str(each.place)}
         for number, each in enumerate(found)
@@ -76,7 +76,7 @@ def _chosen(ctx: Context, path: str, backup_id: Any) -> Path | str:
     """Return the path of the copy with this number, or a sentence that says why there is none."""
     if not str(backup_id).isdecimal():
         return f"Invalid backup_id '{backup_id}'"
-    found = backups.kept_of(ctx.host.path(path), _cache(ctx))
+    found = backups.backups_of(ctx.host.path(path), _cache(ctx))
     number = int(backup_id)
     return found[number].place if number < len(found) else f"backup_id '{backup_id}' does not exist for {path}"
 

@@ -175,7 +175,7 @@ def replace(
             new = _encoded(new.decode(), encoding, path)
     if new != old and not dry_run:
         if backup and isinstance(backup, str):
-            managed_file.keep_beside(ctx.host, place, backup)
+            managed_file.copy_beside(ctx.host, place, backup)
         managed_file.replace(ctx.host, place, new, Attributes())
     if not show_changes:
         return new != old

@@ -106,7 +106,7 @@ def _made(
     change = {"changes": {"new": f"{word} {name} created."}}
     if ctx.test:
         return answer | change | {"result": None}
-    managed_file.know_owner(ctx.host, wanted)
+    managed_file.check_owner(ctx.host, wanted)
     try:
         device = os.makedev(*map(int, numbers)) if kind != stat.S_IFIFO else 0
         with located(place) as (own, way):

@@ -149,14 +149,14 @@ def psed(
     except (re.error, IndexError, ValueError) as error:
         raise InvocationError(f"'{before}' cannot be replaced by '{after}': {error}") from error
     place = ctx.host.path(path)
-    managed_file.keep_beside(ctx.host, place, str(backup))
+    managed_file.copy_beside(ctx.host, place, str(backup))
     managed_file.replace(ctx.host, place, new.encode("utf-8", "surrogateescape"), Attributes())
 
 
 def _write(ctx: Context, path: str, new: str, backup: str) -> None:
     place = ctx.host.path(path)
     if backup:
-        managed_file.keep_beside(ctx.host, place, backup)
+        managed_file.copy_beside(ctx.host, place, backup)
     managed_file.replace(ctx.host, place, text.encoded(new), Attributes())
 
 

@@ -10,7 +10,7 @@ from statecore.builtin.modules.file.queries import stats
 from statecore.host import file_attributes, selinux_contexts
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
-from statecore.host.content.marks import Marks
+from statecore.host.content.special_attributes import SpecialAttributes
 from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
@@ -171,7 +171,7 @@ def check_perms(
     context = selinux_contexts.wanted({"seuser": seuser, "serole": serole, "setype": setype, "serange": serange})
     flags = attrs if attrs is not None and not place.is_dir() and not place.is_symlink() else None
     try:
-        borne = Marks(ctx.host, host_name(ctx, place), flags, context)
+        borne = SpecialAttributes(ctx.host, host_name(ctx, place), flags, context)
         changes |= borne.changes()
         if not ctx.test and changes:
             borne.unseal()

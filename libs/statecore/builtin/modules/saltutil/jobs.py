@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
@@ -75,10 +75,10 @@ def find_cached_job(ctx: Context, jid: str) -> Any:
 
         salt '*' saltutil.find_cached_job <job id>
     """
-    if not kept_files.is_plain(str(jid)):
+    if not data_files.is_plain(str(jid)):
         raise InvocationError(f"{jid!r} is no job id")
     place = _kept(ctx) / str(jid)
-    told = kept_files.load(place / "return.p")
+    told = data_files.load(place / "return.p")
     if isinstance(told, dict):
         return told
     if not ctx.opts.get("cache_jobs"):

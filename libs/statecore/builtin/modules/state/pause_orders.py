@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.runtime.state_runs import pauses, state_queue
@@ -26,7 +26,7 @@ def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None)
     told = {}
     for path in sorted(place.glob("[0-9A-Za-z]*")):
         if path.name not in living:
-            kept_files.remove(path)
+            data_files.remove(path)
         elif jid is None or path.name in (map(str, jid) if isinstance(jid, list | tuple) else [str(jid)]):
             told[path.name] = pauses.orders(place, path.name)
     return told
@@ -70,7 +70,7 @@ def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
     told = pauses.orders(place, name)
     told.pop(_key(state_id), None)
     if state_id is None or not told:
-        kept_files.remove(place / name)
+        data_files.remove(place / name)
     else:
         pauses.give(place, name, told)
 
@@ -97,7 +97,7 @@ def _key(state_id: str | None) -> str:
 
 def _checked(jid: str | int) -> str:
     name = str(jid)
-    if isinstance(jid, bool) or not isinstance(jid, str | int) or not kept_files.is_plain(name):
+    if isinstance(jid, bool) or not isinstance(jid, str | int) or not data_files.is_plain(name):
         raise InvocationError(f"'jid' must be the id of a job such as 20171130110407769519, not {jid!r}")
     return name
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.builtin.modules.state import runs
-from statecore.host.content import kept_files
+from statecore.host.content import data_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
@@ -28,7 +28,7 @@ def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any
     name = _checked(kwargs.pop("name", None) or _DEFAULT)
     arguments = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")} | {"test": True}
     tested = runs.apply(ctx, mods, **{**kwargs, "test": True})
-    kept_files.store(place, {**_kept(place), name: {"test_run": tested, "mods": mods, "kwargs": arguments}})
+    data_files.store(place, {**_kept(place), name: {"test_run": tested, "mods": mods, "kwargs": arguments}})
     return tested
 
 
@@ -57,7 +57,7 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
     place = _place(ctx)
     if not name:
         # Removed unread, because the file may be damaged.
-        kept_files.remove(place)
+        data_files.remove(place)
         return True
     _checked(name)
     if not place.exists():
@@ -100,7 +100,7 @@ def _place(ctx: Context) -> Path:
 
 
 def _kept(place: Path) -> dict[str, Any]:
-    kept = kept_files.load(place)
+    kept = data_files.load(place)
     return {name: each for name, each in kept.items() if isinstance(each, dict)} if isinstance(kept, dict) else {}
 
 
@@ -109,7 +109,7 @@ def _forget(place: Path, name: str) -> bool:
     if kept.pop(name, None) is None:
         return False
     if kept:
-        kept_files.store(place, kept)
+        data_files.store(place, kept)
     else:
-        kept_files.remove(place)
+        data_files.remove(place)
     return True

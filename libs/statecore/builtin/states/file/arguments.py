@@ -9,7 +9,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.content.write_plan import NOTE as NOTE
-from statecore.host.content.write_plan import need_parent as need_parent
+from statecore.host.content.write_plan import ensure_parent as ensure_parent
 from statecore.host.content.write_plan import parent_attributes as parent_attributes
 from statecore.host.content.write_plan import step as step
 from statecore.model.context import Context

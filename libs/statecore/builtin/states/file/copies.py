@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.arguments import Refused, need_parent, parent_attributes, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, parent_attributes, place_of, step
 from statecore.host import copies
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -61,8 +61,8 @@ def copy(
     changes = {name: source} | ({} if preserve else _told_attributes(ctx, origin, wanted))
 
     def work() -> Outcome:
-        managed_file.know_owner(ctx.host, wanted)
-        need_parent(ctx, place, makedirs, directories, f"The target directory {Path(name).parent} is not present")
+        managed_file.check_owner(ctx.host, wanted)
+        ensure_parent(ctx, place, makedirs, directories, f"The target directory {Path(name).parent} is not present")
         try:
             managed_file.copy_into_place(ctx.host, origin, place, wanted)
         except OSError as error:
@@ -90,7 +90,7 @@ def rename(ctx: Context, name: str, source: str, force: bool = False, makedirs: 
         return Plan.unchanged(f'The target file "{name}" exists and will not be overwritten')
 
     def work() -> Outcome:
-        need_parent(ctx, place, makedirs, Attributes(), f"The target directory {Path(name).parent} is not present")
+        ensure_parent(ctx, place, makedirs, Attributes(), f"The target directory {Path(name).parent} is not present")
         try:
             managed_file.move_into_place(origin, place)
         except OSError as error:

@@ -195,7 +195,7 @@ class _Directory:
         return Outcome("", {self.name: {"directory": "new"}})
 
     def _know_owner(self) -> Outcome:
-        managed_file.know_owner(self.ctx.host, self.wanted)
+        managed_file.check_owner(self.ctx.host, self.wanted)
         return Outcome()
 
     def _mend(self, path: Path, wish: Attributes, shown: str, differs: Mapping[str, Any]) -> Callable[[], Outcome]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.arguments import Refused, need_parent, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
 from statecore.builtin.states.file.content import Accumulators, Spec, texts_of
 from statecore.host.content import diffs, managed_file
 from statecore.host.content.edits import comments, text
@@ -307,7 +307,7 @@ class _Addition:
         content = new.encode("utf-8", "surrogateescape")
 
         def work() -> Outcome:
-            need_parent(self.ctx, self.place, self.makedirs, Attributes(), f"{self.name}: file not found")
+            ensure_parent(self.ctx, self.place, self.makedirs, Attributes(), f"{self.name}: file not found")
             managed_file.replace(self.ctx.host, self.place, content, Attributes())
             return Outcome(f"{self.verb} {self.count} lines", changes)
 
@@ -398,9 +398,9 @@ class Target:
         content = text.encoded(new)
 
         def work() -> Outcome:
-            need_parent(self.ctx, self.place, False, Attributes(), f"{self.name} not writable: it has no directory")
+            ensure_parent(self.ctx, self.place, False, Attributes(), f"{self.name} not writable: it has no directory")
             if backup:
-                managed_file.keep_beside(self.ctx.host, self.place, backup)
+                managed_file.copy_beside(self.ctx.host, self.place, backup)
             managed_file.replace(self.ctx.host, self.place, content, Attributes())
             return Outcome(did, changes)
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.builtin.states.file.arguments import Refused, need_parent, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
 from statecore.builtin.states.file.edits import Target
 from statecore.host.content import managed_file
 from statecore.host.content.edits import text
@@ -71,7 +71,7 @@ def line(
 
     def prepare() -> Outcome:
         if created:
-            need_parent(ctx, place, False, wanted)
+            ensure_parent(ctx, place, False, wanted)
             managed_file.replace(ctx.host, place, b"", wanted)
             return Outcome("", {"new": name})
         managed_file.set_attributes(ctx.host, place, wanted)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.arguments import Refused, need_parent, place_of, refuse_windows, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, refuse_windows, step
 from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
@@ -122,7 +122,7 @@ def hardlink(
     """
     try:
         owner = Attributes(user, group, managed_file.parse_mode(dir_mode))
-        managed_file.know_owner(ctx.host, owner)
+        managed_file.check_owner(ctx.host, owner)
         place = place_of(ctx, name, follow=False)
         if not target.startswith("/"):
             raise Refused(f"Specified target {target} is not an absolute path")
@@ -151,7 +151,7 @@ def hardlink(
         did = f"Created new hard link {name} -> {target}"
 
     def work() -> Outcome:
-        need_parent(ctx, place, makedirs, owner, f"Directory {Path(name).parent} for hard link is not present")
+        ensure_parent(ctx, place, makedirs, owner, f"Directory {Path(name).parent} for hard link is not present")
         try:
             with atomic_file.replacement(place) as new:
                 new.hardlink_to(origin)

@@ -13,7 +13,7 @@ from statecore.builtin.states.file.arguments import (
     NOTE,
     Refused,
     attributes,
-    need_parent,
+    ensure_parent,
     parent_attributes,
     place_of,
     refuse_windows,
@@ -31,8 +31,8 @@ from statecore.builtin.states.file.content import (
 from statecore.host.content import managed_file
 from statecore.host.content.diffs import Ignored
 from statecore.host.content.managed_file import Attributes
-from statecore.host.content.marks import Marks
-from statecore.host.content.write_plan import Write, told_attributes
+from statecore.host.content.special_attributes import SpecialAttributes
+from statecore.host.content.write_plan import Write, reported_attributes
 from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError, SlsError
 from statecore.model.types import FileChange, Outcome, Plan
@@ -151,8 +151,8 @@ def managed(
         wish, keep = attributes(user, group, mode)
         texts = Accumulators.of_file(ctx, name)
         spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts)
-        old = managed_file.held(real, name)
-        marks = Marks.of(ctx.host, place, attrs, selinux)
+        old = managed_file.read_or_path(real, name)
+        marks = SpecialAttributes.of(ctx.host, place, attrs, selinux)
         no_content = literal is None and source in (None, "", False)
         if old is not None and (no_content or not replace):
             return _attributes_alone(ctx, name, place, wish, marks)
@@ -174,7 +174,7 @@ def managed(
             wish = Attributes(wish.user, wish.group, content.mode)
         elif old is None and wish.mode is None and literal is None:
             # As in Salt: a new file from a source gets the default mode, and the changes report the mode.
-            wish = Attributes(wish.user, wish.group, managed_file.usual_mode())
+            wish = Attributes(wish.user, wish.group, managed_file.default_mode())
         plan = Write(
             ctx=ctx,
             name=name,
@@ -239,15 +239,15 @@ def _forgetting(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Pla
     if plan.steps and isinstance(content.data, Path):
 
         def work() -> Outcome:
-            downloads.forget(place)
+            downloads.remove(place)
             return Outcome()
 
         return plan._replace(steps=(*plan.steps, step(f"forget the copy of {downloads.shown(content.address)}", work)))
-    downloads.forget(place)
+    downloads.remove(place)
     return plan
 
 
-def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, marks: Marks) -> Plan:
+def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, marks: SpecialAttributes) -> Plan:
     changes = managed_file.attribute_changes(ctx.host, place, wish) | marks.changes()
     if not changes:
         return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
@@ -265,14 +265,16 @@ def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, ma
     return Plan.change(would, (step(f"set owner and mode of {name}", work),), changes)
 
 
-def _empty(ctx: Context, name: str, place: Path, wish: Attributes, marks: Marks, makedirs: bool, dir_mode: Any) -> Plan:
+def _empty(
+    ctx: Context, name: str, place: Path, wish: Attributes, marks: SpecialAttributes, makedirs: bool, dir_mode: Any
+) -> Plan:
     """Return a plan that creates an empty file: no content is wanted and no file exists."""
     marks.possible(place)
 
     def work() -> Outcome:
-        need_parent(ctx, place, makedirs, parent_attributes(wish, dir_mode))
+        ensure_parent(ctx, place, makedirs, parent_attributes(wish, dir_mode))
         managed_file.replace(ctx.host, place, b"", wish)
-        told = {"new": f"file {name} created"} | told_attributes(ctx, wish)
+        told = {"new": f"file {name} created"} | reported_attributes(ctx, wish)
         return Outcome("Empty file", told | marks.put())
 
     return Plan.change(

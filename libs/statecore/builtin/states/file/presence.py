@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from statecore.builtin.states.file.arguments import Refused, need_parent, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists, located
@@ -82,7 +82,7 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedir
     kind = "directory" if place.is_dir() else "file"
 
     def work() -> Outcome:
-        need_parent(ctx, place, makedirs, Attributes(), f"Directory not present to touch file {name}")
+        ensure_parent(ctx, place, makedirs, Attributes(), f"Directory not present to touch file {name}")
         if not there:
             place.touch()
         with located(place, follow=True) as (own, way):
@@ -123,7 +123,7 @@ def mknod(
     try:
         place = place_of(ctx, name)
         wanted = Attributes(user, group, managed_file.parse_mode(mode))
-        managed_file.know_owner(ctx.host, wanted)
+        managed_file.check_owner(ctx.host, wanted)
         device = 0 if ntype == "p" else os.makedev(int(major), int(minor))
         if not lexists(place):
             return _new(ctx, name, place_of(ctx, name), kind | (wanted.mode or 0o600), device, wanted, word)

@@ -140,7 +140,7 @@ def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str],
 
 
 def _known(ctx: Context, owner: Attributes) -> Outcome:
-    managed_file.know_owner(ctx.host, owner)
+    managed_file.check_owner(ctx.host, owner)
     return Outcome()
 
 

@@ -13,7 +13,7 @@ from statecore.model.ports import ManagedHost
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class SpecialAttributes:
     """Wanted chattr attributes and SELinux context of one file; None keeps the current ones."""
 
     host: ManagedHost
@@ -23,7 +23,7 @@ class Marks:
     security: SecurityContext | None = None
 
     @classmethod
-    def of(cls, host: ManagedHost, place: Path, attrs: Any, selinux: Any) -> Marks:
+    def of(cls, host: ManagedHost, place: Path, attrs: Any, selinux: Any) -> SpecialAttributes:
         """Build from a state's arguments ``attrs`` and ``selinux``, for a file at a path of this process. Raises
         InvocationError.
         """
@@ -46,7 +46,7 @@ class Marks:
             now = selinux_contexts.read(self.host, self.name)
             todo = selinux_contexts.difference(now, self.security)
             if any(todo):
-                found["selinux"] = selinux_contexts.told(now, todo)
+                found["selinux"] = selinux_contexts.reported_change(now, todo)
         return found
 
     def possible(self, place: Path) -> None:
