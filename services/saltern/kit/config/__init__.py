@@ -1,1 +1,1 @@
-"""The options of master and minion: what there is, how files, directories and environment variables are read into it."""
+"""The options of master and minion: the tables of options, and the reader of configuration files and environment variables."""

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: ``90``, ``90s``, ``5m``, ``2h``, ``7d``, ``1h30m``. Pure."""
+"""Durations in the form that people write: ``90``, ``90s``, ``5m``, ``2h``, ``7d``, ``1h30m``. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _LONGEST = 100 * 365 * 86400
 
 
 def seconds_of(text: object) -> float:
-    """Seconds of a duration; a bare number is seconds. Raises ValueError, whose text names what was given and what can be."""
+    """Return the seconds of a duration; a number without a unit is seconds.
+
+    Raises ValueError; the text names the given value and the accepted forms.
+    """
     word = str(text).strip().lower()
     if re.fullmatch(r"\d+(?:\.\d+)?", word, re.ASCII):
         seconds = float(word)

@@ -1,4 +1,4 @@
-"""Options of the master's file server, of Git repositories, and of what is kept of pillar."""
+"""The options of the master's file server, of Git repositories and of the pillar cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAKEN = "taken as Salt's, without effect here"
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class FileserverOptions(Values):
-    """A part of MasterOptions."""
+    """The options of the file server; MasterOptions and MinionOptions inherit them."""
 
     cachedir: str = option(
         "/var/cache/salt/master",

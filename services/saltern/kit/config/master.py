@@ -1,4 +1,4 @@
-"""Configuration of a master: its options, read from its files. What minions read is in minion_options."""
+"""Reads the master's configuration. The minion's is read by ``minion_options``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
-    """Options for a master role or a command, with ``gpg_keydir`` and ``conf_file`` filled in. Raises ConfigError."""
+    """Read the options of a master role or command, and fill in ``gpg_keydir`` and ``conf_file``. Raises ConfigError."""
     options = read_options(MasterOptions, "master", config_dir, os.environ if env is None else env)
     places: dict[str, Any] = {
         "gpg_keydir": gpg_keys(options, config_dir, env),
@@ -49,15 +49,18 @@ def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = N
 
 
 def check_master_option(name: str, value: Any) -> None:
-    """Whether a master's file may say this. Raises ConfigError: there is no such option, or it is of another type."""
+    """Check that the master's configuration may set option ``name`` to ``value``.
+
+    Raises ConfigError where no such option exists or the value has another type.
+    """
     check_option(MasterOptions, name, value)
 
 
 def load_client(config_dir: str | None = None) -> ClientOptions:
-    """Options for the operator's commands; the same file as the master's. Raises ConfigError."""
+    """Read the options of the operators' commands, which are in the master's file. Raises ConfigError."""
     return load_master(config_dir)
 
 
 def key_directory(options: MasterOptions, role: str, config_dir: str | None = None) -> Path:
-    """Where the keys of a role are (see ``saltern keygen``)."""
+    """Return the directory that holds the keys of ``role``, as ``saltern keygen`` writes it."""
     return Path(options.key_dir) if options.key_dir else config_directory(config_dir) / "keys" / role

@@ -1,4 +1,4 @@
-"""Options of the master's roles and of the operator's commands, those of other tables apart."""
+"""The options of the master's roles and of the operators' commands, without those of the file server and the state system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from saltern.kit.config.state_options import StateOptions
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class WorkerOptions(Values):
-    """A part of MasterOptions."""
+    """The options of workers and their pools; MasterOptions inherits them."""
 
     worker_threads: int = option(
         5, "taken as Salt's, without effect here: a worker is a process, start more of mworker"
@@ -42,7 +42,7 @@ class WorkerOptions(Values):
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
-    """Options of every master role and of the commands that speak to them (file ``master``)."""
+    """The options of every master role and of the commands that connect to them (file ``master``)."""
 
     id: str = option("master", "name of the master in events and of its runner jobs")
     user: str = option("", "user name that jobs are recorded under; empty: the caller's own")

@@ -1,4 +1,4 @@
-"""Options of the minion and of salt-call, and how they are read. Minions load nothing of the master's."""
+"""The options of the minion and of salt-call, and their reader. This module imports nothing of the master's options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STARTUPS = ("", "highstate", "sls", "top")
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class MinionOptions(StateOptions, FileserverOptions):
-    """Options of the minion and of salt-call (file ``minion``)."""
+    """The options of the minion and of salt-call (file ``minion``)."""
 
     id: str = option("", "name of the minion; empty: the fully qualified host name")
     master: str | list[str] = option(
@@ -176,7 +176,7 @@ def _own_name() -> str:
 
 
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
-    """Options for the minion and salt-call, with ``id``, the paths of files and ``gpg_keydir`` filled in. Raises ConfigError."""
+    """Read the options of the minion and of salt-call; fill in ``id``, file paths and ``gpg_keydir``. Raises ConfigError."""
     options = read_options(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     if options.startup_states not in _STARTUPS:
         raise ConfigError(f"startup_states: {options.startup_states!r} is none of {', '.join(filter(None, _STARTUPS))}")
@@ -194,5 +194,5 @@ def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = N
 
 
 def extension_directory(options: MinionOptions) -> Path:
-    """Where a minion keeps users' modules."""
+    """Return the directory in which a minion keeps users' modules."""
     return Path(options.extension_modules) if options.extension_modules else Path(options.cachedir) / "extmods"

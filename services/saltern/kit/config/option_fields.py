@@ -1,4 +1,4 @@
-"""What options are made of: fields with their documentation, and objects of them that are quick to define."""
+"""The building blocks of option tables: a field with its documentation, and a base class that is cheap to import."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 
 def option(default: Any, doc: str) -> Any:
-    """A field with its documentation; mutable defaults are copied for each instance."""
+    """Return a dataclass field with a default and its documentation. A mutable default is copied for each instance."""
     if isinstance(default, list | dict):
         return field(default_factory=lambda: copy.deepcopy(default), metadata={"doc": doc})
     return field(default=default, metadata={"doc": doc})
 
 
 class Values:
-    """Keyword arguments become the fields; what is not given is the field's default.
+    """Base class of option tables: keyword arguments set fields, all other fields get their defaults.
 
-    Options are dataclasses for their fields alone: the methods that ``dataclass`` would write for a hundred fields take
-    longer to compile than everything else that `salt` imports of ours.
+    Options are dataclasses only to list their fields. The methods that ``dataclass`` generates for a hundred fields take
+    longer to compile than all other modules of ours that `salt` imports, so this class replaces them.
     """
 
     def __init__(self, **values: Any) -> None:

@@ -1,4 +1,4 @@
-"""The option ``reactor``: tag globs and their files, for the reactor that reacts and for workers that keep what it wants."""
+"""The option ``reactor``: tag globs and reaction files. The reactor runs the reactions; workers keep the events that it reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 def rows_of(option: Any) -> Rows:
-    """The rows of the option ``reactor``: a list of them, or the path of a YAML file that holds one. Raises ConfigError."""
+    """Return the rows (tag glob, files) of the option ``reactor``, which is a list or the path of a YAML file with a list.
+
+    Raises ConfigError.
+    """
     where = "reactor"
     if isinstance(option, str):
         where = option
@@ -51,17 +54,17 @@ def is_files(value: Any) -> bool:
 
 
 def has_own_cache(options: MasterOptions) -> bool:
-    """Whether jobs go to a returner of the site's, too."""
+    """Return whether ``master_job_cache`` or ``ext_job_cache`` names a returner that also stores jobs."""
     return options.master_job_cache not in REDIS
 
 
 def has_ext_cache(options: MasterOptions) -> bool:
-    """Whether minions send their returns to a returner of the site's, which is to know the jobs, too."""
+    """Return whether ``ext_job_cache`` names a returner: minions send their returns to it, and it stores the jobs."""
     return options.ext_job_cache not in REDIS
 
 
 def wanted_tags(options: MasterOptions) -> list[str]:
-    """Tag globs of all events that are to be kept, as far as this configuration says. Raises ConfigError."""
+    """Return the tag globs of all events that this configuration keeps in Redis. Raises ConfigError."""
     reactor = [glob for row in rows_of(options.reactor) for glob in row]
     returned = (options.event_return_whitelist or ["*"]) if options.event_return else []
     cached = JOB_TAGS if has_own_cache(options) else LOAD_TAGS if has_ext_cache(options) else ()

@@ -1,10 +1,10 @@
-"""How options are read: typed, frozen, parsed once.
+"""Reads options from files and environment variables into typed, frozen objects.
 
-The field is the documentation: ``metadata["doc"]`` feeds docs/config.md and error messages. Names are Salt's where
-Salt has the option. A value comes from, later wins: the default, ``<config dir>/master`` (or ``minion``), ``<file>.d/*.conf`` in
-name order, the environment (``SALTERN_<OPTION>``, a YAML value; ``SALTERN_<OPTION>_FILE``, a file that holds one: how secrets
-come in). The configuration directory is ``--config-dir``, else
-``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error that names the nearest one.
+Each option is a dataclass field; its ``metadata["doc"]`` feeds docs/config.md and error messages. Options that Salt has
+keep Salt's name. A value comes from, the last one counts: the default; ``<config dir>/master`` (or ``minion``);
+``<file>.d/*.conf`` in the order of names; the environment: ``SALTERN_<OPTION>`` holds a YAML value,
+``SALTERN_<OPTION>_FILE`` names a file that holds it, as secrets are mounted. The configuration directory is
+``--config-dir``, else ``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error that names the nearest option.
 """
 
 from __future__ import annotations
@@ -51,33 +51,39 @@ Options = TypeVar("Options", bound=StateOptions)
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used. str() says file and line (or variable), option, why, and the nearest valid name."""
+    """The configuration cannot be used. The text names file and line (or variable), option, reason and the nearest valid name."""
 
 
 def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:
-    """The directory that options are read from."""
+    """Return the directory from which options are read."""
     return Path(config_dir or (os.environ if env is None else env).get("SALT_CONFIG_DIR") or DEFAULT_CONFIG_DIR)
 
 
 def gpg_keys(options: StateOptions, config_dir: str | None, env: Mapping[str, str] | None) -> str:
-    """Where the keys of the renderer gpg are."""
+    """Return the directory with the keys of the renderer ``gpg``."""
     return options.gpg_keydir or str(config_directory(config_dir, env) / "gpgkeys")
 
 
 def conf_file(options: StateOptions, file_name: str, config_dir: str | None, env: Mapping[str, str] | None) -> str:
-    """The path of the main file, whether or not it is there."""
+    """Return the path of the main configuration file, which need not exist."""
     return options.conf_file or str(config_directory(config_dir, env) / file_name)
 
 
 def check_option(kind: type[StateOptions], name: str, value: Any) -> None:
-    """Whether a file of this kind of options may say this. Raises ConfigError: no such option, or it is of another type."""
+    """Check that a file for options of this kind may set option ``name`` to ``value``.
+
+    Raises ConfigError where no such option exists or the value has another type.
+    """
     for known, meant in _with_settings(_with_table({name: value})).items():
         names = {item.name for item in dataclasses.fields(kind)}
         _checked(known, meant, typing.get_type_hints(kind), names, partial(str, name))
 
 
 def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
-    """Options by name, as statecore and templates see them, with ``config_dir`` and ``__role``, which users' modules ask for."""
+    """Return the map of option name to value that statecore and templates see.
+
+    It also holds ``config_dir`` and ``__role``, which users' modules read.
+    """
     fields = {item.name: getattr(options, item.name) for item in dataclasses.fields(options)}
     place = {
         "config_dir": options.conf_file.rpartition("/")[0],
@@ -87,7 +93,7 @@ def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
 
 
 def shown(options: StateOptions) -> dict[str, Any]:
-    """Options by name for people and job caches to see: without who signs in at the store, and how."""
+    """Return the map of option name to value for people and job caches, without the credentials for Redis."""
     opts = as_opts(options)
     if "redis_url" not in opts:
         return opts
@@ -95,7 +101,7 @@ def shown(options: StateOptions) -> dict[str, Any]:
 
 
 def read_options(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:
-    """Options of a kind from its files and variables. Raises ConfigError."""
+    """Read options of a kind from the configuration files and environment variables. Raises ConfigError."""
     hints = typing.get_type_hints(kind)
     names = {item.name for item in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
@@ -166,7 +172,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _with_table(values: dict[str, Any]) -> dict[str, Any]:
-    """Salt's spelling of the options of one outputter, ``out.table.NAME``, as the one option that they are here."""
+    """Return the values with Salt's options ``out.table.NAME`` joined into the one option ``out_table``."""
     dotted = {name: value for name, value in values.items() if str(name).startswith(_TABLE)}
     if not dotted:
         return values
@@ -177,7 +183,10 @@ def _with_table(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
-    """Names with a dot are settings of modules, which only the modules know; ``return`` is no name for a field in Python."""
+    """Return the values with all names that contain a dot joined as module settings; only the modules can check them.
+
+    ``return`` becomes another name, because Python allows no field of that name.
+    """
     dotted = {name: value for name, value in values.items() if "." in str(name).strip(".")}
     rest = {("return_" if name == "return" else name): value for name, value in values.items() if name not in dotted}
     if not dotted:
@@ -187,7 +196,7 @@ def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(path: Path, name: str) -> str:
-    """``file, line 3`` of an option. Looked up only when there is something to say about it."""
+    """Return ``file, line 3`` for an option. Called only for an error message."""
     root = yaml.compose(path.read_bytes(), Loader=_LOADER)
     lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)] if root else []
     return f"{path}, line {lines[-1]}" if lines else str(path)

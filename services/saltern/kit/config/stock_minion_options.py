@@ -1,6 +1,6 @@
-"""Options of stock minions that a minion of Saltern does not have: why, and what to do instead.
+"""Options of stock minions that Saltern's minion does not have: for each the reason and a replacement.
 
-Loaded where a configuration names one, to say more than that it is unknown. Names are those of Salt's config/__init__.py.
+The module is imported only where a configuration names such an option. Names are those of Salt's config/__init__.py.
 """
 
 from __future__ import annotations
@@ -77,5 +77,5 @@ _TABLE: Mapping[str, str] = {
 
 
 def said_of(name: str) -> str:
-    """What to do about an option of stock minions, "" for a name that is none of them."""
+    """Return the advice for an option of stock minions, "" where the name is not in the table."""
     return next((advice for glob, advice in _TABLE.items() if fnmatch.fnmatchcase(name, glob)), "")

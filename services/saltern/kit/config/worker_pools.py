@@ -1,6 +1,7 @@
-"""Pools of workers: which commands each takes. The options are Salt's (``worker_pools``, ``worker_pools_enabled``).
+"""Pools of workers and the commands that each takes (``worker_pools``, ``worker_pools_enabled``).
 
-Source: Salt's config/worker_pools.py, whose rules these are; all that breaks them is told at once.
+The rules are those of Salt's config/worker_pools.py. All violations are reported together.
+Source: docs/execution.md#mworkers.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ class Pools:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All pools."""
+        """Names of all pools, in the order of the configuration."""
         return tuple(self.workers)
 
     @property
     def several(self) -> bool:
-        """Whether it matters which command a request holds."""
+        """Return whether there is more than one pool, so that a request's command must be known before it is queued."""
         return len(self.workers) > 1
 
     def of(self, cmd: str) -> str:
-        """The pool of a command."""
+        """Return the name of the pool that takes the command."""
         return self.named.get(cmd, self.rest)
 
 
@@ -51,7 +52,7 @@ ONE_POOL = Pools({ONLY: 1}, {}, ONLY)
 
 
 def read_pools(options: MasterOptions) -> Pools:
-    """The pools that the options say. Raises ConfigError with everything that is wrong with them."""
+    """Return the pools that the options define. Raises ConfigError that lists every violation."""
     given = options.worker_pools
     if not options.worker_pools_enabled or not given:
         return ONE_POOL
@@ -63,7 +64,7 @@ def read_pools(options: MasterOptions) -> Pools:
 
 
 def own_pool(options: MasterOptions, pools: Pools) -> str:
-    """The pool that this worker was given, empty where none was. Raises ConfigError where there is no such pool."""
+    """Return the pool of this worker, "" where the option is not set. Raises ConfigError where no such pool exists."""
     name = options.worker_pool
     if name and name not in pools.workers:
         near = close_matches(name, pools.names, n=1)
@@ -73,7 +74,7 @@ def own_pool(options: MasterOptions, pools: Pools) -> str:
 
 
 def unknown_commands(pools: Pools, known: frozenset[str]) -> list[str]:
-    """Of the commands that pools name those that are none, each as a sentence."""
+    """Return a sentence for each command that a pool names and that does not exist."""
     told = []
     for cmd, pool in pools.named.items():
         if cmd != REST and cmd not in known:

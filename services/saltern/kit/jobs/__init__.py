@@ -1,1 +1,1 @@
-"""Jobs from the side of who asked for them: waiting for returns, in batches, for what a runner made. Commands and runners do it."""
+"""Jobs as their publisher sees them: wait for returns, publish in batches, collect the results of runners."""

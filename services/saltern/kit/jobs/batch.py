@@ -1,6 +1,7 @@
-"""``salt --batch``: so many minions at a time. Each step is a job of its own; a minion that is done makes room for the next.
+"""``salt --batch``: at most N minions work at a time. Each step is a job of its own; a minion that returned makes
+room for the next.
 
-Whoever does not answer a ping first gets no job. The window is pure; ``run_batch`` feeds it.
+A minion that does not answer a ping first gets no job. The class Window is pure; ``run_batch`` drives it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Follow = Callable[[Mapping[str, Any], Returns], None]
 
 
 def batch_size(text: str, minions: int) -> int:
-    """``"3"`` or ``"25%"`` of so many minions, at least 1. Raises ValueError for anything else."""
+    """Return the number of minions for ``"3"`` or ``"25%"`` of ``minions``, at least 1. Raises ValueError for any other text."""
     if text.endswith("%"):
         share = float(text[:-1]) * minions / 100
         size = math.ceil(share) if share < 1 else int(share)
@@ -34,7 +35,7 @@ def batch_size(text: str, minions: int) -> int:
 
 
 class Window:
-    """Who is next, while at most ``size`` minions work."""
+    """The queue of minions, of which at most ``size`` work at a time."""
 
     def __init__(self, minions: Iterable[str], size: int) -> None:
         self._waiting = deque(minions)
@@ -42,18 +43,18 @@ class Window:
         self._working: set[str] = set()
 
     def admit(self) -> list[str]:
-        """Minions that there is room for now; they count as working."""
+        """Return the minions that may start now, and count them as working."""
         room = self._size - len(self._working)
         admitted = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
         self._working.update(admitted)
         return admitted
 
     def leave(self, minion: str) -> None:
-        """The minion is done."""
+        """Record that the minion has returned."""
         self._working.discard(minion)
 
     def close(self) -> None:
-        """Nobody is admitted any more."""
+        """Admit no further minion."""
         self._waiting.clear()
 
 
@@ -70,7 +71,7 @@ class _Pings:
 
 
 class _Steps:
-    """Takes returns, and publishes to the next minions whenever there is room."""
+    """Receives returns, and publishes to the next minions when there is room."""
 
     def __init__(
         self,
@@ -128,10 +129,12 @@ def run_batch(
     expect: Callable[[int], None] | None = None,
     tell_steps: bool = True,
 ) -> bool:
-    """Runs ``call`` (target, type, function, arguments) in steps of ``size``; False when no minion matched.
+    """Run ``call`` (target, target type, function, arguments) in steps of ``size``; return False when no minion matched.
 
-    ``wait``: seconds after a minion is done before its place is taken. ``expect`` is told how many minions get the job.
-    ``tell_steps``: ``say`` is given a line for each step, not only for minions that do not answer.
+
+    ``wait`` is in seconds: the pause after a return before the next minion starts. ``expect`` gets the number of
+    minions that get the
+    job. With ``tell_steps`` ``say`` gets a line for each step, else only lines about minions that do not answer.
     """
     tgt, tgt_type, fun, arg = call
     ping = publish(tgt, tgt_type, "test.ping", [])

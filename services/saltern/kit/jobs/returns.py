@@ -1,4 +1,4 @@
-"""What minions return, as it is in the job cache."""
+"""Returns of minions, in the form of the job cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NO_MATCH = "No minions matched the target. No command was sent, no jid was assig
 
 
 def retcode_of(load: Mapping[str, Any]) -> int:
-    """The return code of a minion's return; of several functions, the largest."""
+    """Return the return code of a minion's return; the largest one where the job has several functions."""
     code = load.get("retcode") or 0
     codes = code.values() if isinstance(code, Mapping) else code if isinstance(code, list) else [code]
     return max((int(one) for one in codes if isinstance(one, int)), default=0)

@@ -1,4 +1,4 @@
-"""What runners made: from the event bus, or from the job cache where the bus let it drop."""
+"""Collects the results of runners from the event bus, and from the job cache where the bus lost the event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_EVERY = {False: 0.5, True: 5.0}
 
 
 class NotYet(Exception):
-    """The time is over, and the runner of this JID has not ended."""
+    """The timeout has passed and the runner with this JID has not ended."""
 
     def __init__(self, jid: str) -> None:
         super().__init__(jid)
@@ -33,11 +33,11 @@ def runner_results(
     timeout: float = 0,
     told: Callable[[str, Mapping[str, Any]], None] | None = None,
 ) -> dict[str, Mapping[str, Any]]:
-    """JID -> result of each job, as the master's answers to ``runner`` describe them (``jid``, ``tag``).
+    """Map each JID to the result of its runner; ``jobs`` are the master's answers to ``runner`` (``jid``, ``tag``).
 
-    ``heard``: the bus has confirmed a subscription to ``salt/run/``. Raises NotYet after ``timeout`` seconds (0: waits on), and
-    what ControlClient raises. ``told`` gets the events that a runner fires of itself (``__jid_event__``): (what stands in the
-    tag behind the job's, data).
+    ``heard`` says that the bus has confirmed a subscription to ``salt/run/``. ``told`` gets the events that a runner fires itself
+    (``__jid_event__``) as (end of the tag, data). Raises NotYet after ``timeout`` seconds (0 waits without end), and the errors of
+    ControlClient.
     """
     tags = {f"{job['tag']}/ret": str(job["jid"]) for job in jobs}
     found: dict[str, Mapping[str, Any]] = {}
@@ -70,7 +70,7 @@ _OF_THE_JOB = ("new", "ret", "args")
 
 
 def _suffix(tag: str, jobs: Iterable[Mapping[str, Any]]) -> str:
-    """What a runner of these calls its own event, "" for all others."""
+    """Return the end of the tag of an event that one of these runners fired itself, "" for every other event."""
     for job in jobs:
         stem, suffix = f"{job['tag']}/", tag.removeprefix(f"{job['tag']}/")
         if tag.startswith(stem) and suffix not in _OF_THE_JOB:

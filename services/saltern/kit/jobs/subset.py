@@ -1,4 +1,4 @@
-"""``salt --subset``: so many minions of a target, drawn among those that answer and have the function."""
+"""``salt --subset``: a random choice of N minions of a target that answer and have the function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from saltern.kit.jobs.watch import JobWatch
 
 
 class _Capable:
-    """Minions that have the function."""
+    """Collects the minions that have the function."""
 
     def __init__(self, fun: str) -> None:
         self._fun = fun
@@ -23,11 +23,11 @@ class _Capable:
             self.minions.append(minion)
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """Nothing can be asked of it."""
+        """Ignore a minion that does not answer."""
 
 
 def draw(tgt: Any, tgt_type: str, fun: str, count: int, publish: Publish, watch: JobWatch, follow: Follow) -> list[str]:
-    """At most ``count`` of the minions that have the function, in order of their names; [] where none has it."""
+    """Return at most ``count`` random minions of the target that have the function, sorted by id; [] where no minion has it."""
     asked = publish(tgt, tgt_type, "sys.list_functions", [fun.partition(".")[0]])
     if not asked["jid"]:
         return []

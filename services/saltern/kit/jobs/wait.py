@@ -1,13 +1,13 @@
-"""Waiting for a job's returns: what to do next, decided without a socket or a clock (protocol section 11.3).
+"""Decides what to do next while a job's returns are awaited. Pure: no socket and no clock.
 
-Fed with the events of the bus, the answers of the master and the time; answers with instructions. The life of a wait:
+It gets events of the bus, answers of the master and the time, and returns instructions. The states of a wait:
 
-    listening --timeout--> probing: ask the job cache, then ask the silent minions what became of the job (find_job)
-    probing --gather time over, somebody still runs it--> probing again
-    probing --gather time over, nobody runs it, no minion has time left--> ask the job cache once more, report the silent, done
+    listening --timeout--> probing: ask the job cache, then ask the silent minions about the job (find_job)
+    probing --gather time over, a minion still runs it--> probing again
+    probing --gather time over, no minion runs it or has time left--> ask the job cache again, report the silent, done
 
-A return that the bus dropped is in the job cache, so it is found at the next deadline at the latest; so is what a minion said
-of the job. One that says that it runs the job gets another ``timeout`` each time that it says so.
+A return that the bus lost is in the job cache and is found at the next deadline. A minion that runs the job gets another
+``timeout`` each time that it answers so. Source: docs/protocol.md#cli-wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRIMMED = "VALUE_TRIMMED"
 
 @dataclass(frozen=True)
 class Show:
-    """A minion returned: print it. ``load`` holds return, retcode, out..."""
+    """Instruction: print a minion's return. ``load`` holds ``return``, ``retcode``, ``out`` and more."""
 
     minion: str
     load: Mapping[str, Any]
@@ -30,42 +30,42 @@ class Show:
 
 @dataclass(frozen=True)
 class Silent:
-    """A minion did not return."""
+    """Instruction: report that a minion did not return."""
 
     minion: str
 
 
 @dataclass(frozen=True)
 class AskReturns:
-    """Ask the master for ``job_returns``, of these minions or of all, and feed the answer to ``returns``."""
+    """Instruction: ask the master for ``job_returns`` of these minions (or of all), and pass the answer to ``returns``."""
 
     minions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class AskProbe:
-    """The same for the job of ``FindJob``; feed the answer to ``probe_returns``."""
+    """Instruction: ask the master for the returns of FindJob's job, and pass the answer to ``probe_returns``."""
 
     jid: str
 
 
 @dataclass(frozen=True)
 class FindJob:
-    """Publish ``saltutil.find_job`` to these minions and feed the new job's id to ``probed``."""
+    """Instruction: publish ``saltutil.find_job`` to these minions, and pass the new JID to ``probed``."""
 
     minions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Finish:
-    """Nothing is left to wait for."""
+    """Instruction: end the wait."""
 
 
 Instruction: TypeAlias = Show | Silent | AskReturns | AskProbe | FindJob | Finish
 
 
 class JobWait:
-    """One job's wait. Times are seconds of one monotonic clock."""
+    """The wait for one job. All times are seconds of one monotonic clock."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class JobWait:
         gather_timeout: float,
         now: float,
     ) -> None:
-        """``minions`` are expected to return; ``missing`` were asked for by name and have no accepted key."""
+        """``minions`` are expected to return. ``missing`` were named in the target and have no accepted key."""
         self.jid = jid
         self._timeout = timeout
         self._gather_timeout = gather_timeout
@@ -92,11 +92,11 @@ class JobWait:
 
     @property
     def pending(self) -> set[str]:
-        """Minions that are still expected to return."""
+        """Return the minions that are still expected to return."""
         return self._patience.keys() - self._returned
 
     def event(self, tag: str, data: Mapping[str, Any], now: float) -> list[Instruction]:
-        """An event of the bus; any event may be passed."""
+        """Take an event of the bus, which may concern another job, and return instructions."""
         job, _, minion = tag.removeprefix("salt/job/").partition("/ret/")
         if self._finished or not (job and minion) or "return" not in data:
             return []
@@ -108,7 +108,10 @@ class JobWait:
         return []
 
     def returns(self, found: Mapping[str, Mapping[str, Any]], now: float) -> list[Instruction]:
-        """What the job cache holds: minion -> return. At the deadline (AskReturns) it decides how to go on."""
+        """Take the returns in the job cache (minion: return) and return instructions.
+
+        At a deadline this answer decides how to go on.
+        """
         if self._finished:
             return []
         shown = self._came_back(found)
@@ -120,7 +123,7 @@ class JobWait:
         return [*shown, *self._go_on(now)]
 
     def probe_returns(self, found: Mapping[str, Mapping[str, Any]], now: float) -> list[Instruction]:
-        """What the job cache holds of FindJob's job (AskProbe): it decides how to go on."""
+        """Take the returns of FindJob's job (minion: return) and return instructions."""
         for minion, answer in found.items():
             self._answered(minion, answer, now)
         return self._go_on(now)
@@ -141,11 +144,11 @@ class JobWait:
         return self._finish()
 
     def probed(self, jid: str | None) -> None:
-        """The job id of FindJob's publish; None where no minion was there to be asked."""
+        """Take the JID of FindJob's publish, None where no minion could be asked."""
         self._probe = jid or ""
 
     def tick(self, now: float) -> list[Instruction]:
-        """To be called at ``deadline``; early calls do nothing."""
+        """Return instructions for the current time. Call at ``deadline``; an early call does nothing."""
         if self._finished or now < self.deadline:
             return []
         if not self.pending:
@@ -166,5 +169,5 @@ class JobWait:
 
 
 def _is_running(answer: Mapping[str, Any]) -> bool:
-    """Whether find_job found the job: {} and error texts say no."""
+    """Return whether find_job found the job; {} and error texts mean that it did not."""
     return not answer.get("retcode") and isinstance(answer["return"], Mapping) and bool(answer["return"])

@@ -1,4 +1,4 @@
-"""Moves events and answers between the outside and the waits for jobs, until every wait is over."""
+"""Drives the waits for jobs: passes events and answers to them and performs their instructions, until every wait is over."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from saltern.kit.links.event_bus import EventSubscriber
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """Seconds between two looks."""
+    """The first and the longest pause, in seconds, between two reads of the job cache."""
 
     first: float
     longest: float
 
 
 class Pace:
-    """Times are seconds of one monotonic clock."""
+    """Decides when to read the job cache next. All times are seconds of one monotonic clock."""
 
     def __init__(self, pauses: Pauses, now: float) -> None:
         self._pauses = pauses
@@ -32,11 +32,14 @@ class Pace:
         self.at = now + self._pause
 
     def heard(self, now: float) -> None:
-        """The bus brought something: a look is put off. The pause stays what it is, as many short silences make a load, too."""
+        """Postpone the next read: the bus delivered an event. The length of the pause stays the same."""
         self.at = now + self._pause
 
     def looked(self, now: float, *, found: bool) -> None:
-        """After a look. ``found``: something that the bus had not brought; where it loses one, it will lose the next."""
+        """Record a read of the job cache. ``found`` says that it held something that the bus did not deliver;
+
+        the pause is then short.
+        """
         self._pause = self._pauses.first if found else min(self._pause * _GROWTH, self._pauses.longest)
         self.at = now + self._pause
 
@@ -50,18 +53,18 @@ _LOOK_PATIENCE = 2.0
 
 
 class Returns(Protocol):
-    """Takes what a wait reports."""
+    """The receiver of a wait's results."""
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
-        """A minion's return."""
+        """Take a minion's return."""
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """A minion that did not return."""
+        """Take a minion that did not return."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A job that is waited for."""
+    """A job that is being followed."""
 
     wait: JobWait
     returns: Returns
@@ -69,12 +72,12 @@ class _Followed:
 
 
 class JobWatch:
-    """Follows any number of jobs at once (a batch follows one for each step)."""
+    """Follows any number of jobs at once until each is over; a batch follows one job for each step."""
 
     def __init__(
         self, control: ControlClient, bus: EventSubscriber, clock: Callable[[], float], user: str, *, heard: bool
     ) -> None:
-        """``heard``: the bus has confirmed our subscription; else the job cache is looked into more often."""
+        """``heard`` says that the bus has confirmed the subscription; without it the job cache is read more often."""
         self._control = control
         self._bus = bus
         self._clock = clock
@@ -94,7 +97,7 @@ class JobWatch:
         }
 
     def follow(self, job: Mapping[str, Any], returns: Returns, *, timeout: float, gather_timeout: float) -> None:
-        """Starts to wait for a job as the master's answer to ``publish`` describes it."""
+        """Start to follow a job; ``job`` is the master's answer to ``publish``. Both timeouts are in seconds."""
         wait = JobWait(
             job["jid"],
             job["minions"],
@@ -107,11 +110,11 @@ class JobWatch:
         self.jid = wait.jid
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Calls it, from within ``run``, when the time has passed."""
+        """Call ``call`` from within ``run`` after ``seconds``."""
         self._later.append((self._clock() + seconds, call))
 
     def run(self) -> None:
-        """Returns when no job is left to wait for, and nothing to be called."""
+        """Return when no job is followed any more and no call is pending."""
         while self._followed or self._later:
             self._turn()
 
@@ -136,7 +139,7 @@ class JobWatch:
             self._carry_out(one.wait, one.returns, instructions)
 
     def _look(self, one: _Followed) -> list[Instruction]:
-        """What the bus may have lost."""
+        """Read from the job cache the returns that the bus may have lost."""
         found: Mapping[str, Mapping[str, Any]] = {}
         patience = _LOOK_PATIENCE if self._heard else CONTROL_PATIENCE
         try:

@@ -1,1 +1,1 @@
-"""The key files of all roles: made by ``saltern keygen``, kept as files or as Kubernetes secrets."""
+"""The key files of all roles: ``saltern keygen`` makes them, as files or as Kubernetes Secrets."""

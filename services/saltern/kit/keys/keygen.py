@@ -1,9 +1,9 @@
-"""``saltern keygen``: makes the keys of all roles, once; what is there already is kept.
+"""The command ``saltern keygen``: makes the missing keys of all roles and keeps existing ones.
 
-``DIR/<role>/`` holds what that role needs and nothing else: ``curve.secret`` and ``known/`` for the internal links, and for
-the roles that speak to minions ``master.pem``, ``master.pub`` and ``master.secret``. Each directory is handed to its role as
-a secret (a volume, a Kubernetes Secret); only the operator's machine keeps the whole of DIR. ``--secrets`` prints the
-directories as Kubernetes Secrets; ``--in-cluster``, in a pod, makes these Secrets and no directory.
+``DIR/<role>/`` holds only what that role needs: ``curve.secret`` and ``known/`` for the internal links, and ``master.pem``,
+``master.pub`` and ``master.secret`` for the roles that speak to minions. Give each directory to its role as a secret (a volume, a
+Kubernetes Secret); only the operator's machine keeps all of DIR. ``--secrets`` prints the directories as Kubernetes Secrets.
+``--in-cluster``, in a pod, creates these Secrets without directories.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SMALLEST, _LARGEST = 1024, 16384
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0; 1 when the directory cannot be written."""
+    """Run the command. Return exit code 0, or 1 when the directory cannot be written."""
     parser = argparse.ArgumentParser(
         prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _printed(directory: Path, namespace: str, redis_host: str) -> str:
-    """A list of Secrets, in JSON, which is YAML as well."""
+    """Return the Secrets as a JSON list, which is also YAML."""
     content = secrets.of_directory(directory)
     if redis_host:
         content[secrets.REDIS] = secrets.of_redis(redis_host)
@@ -100,7 +100,7 @@ def _printed(directory: Path, namespace: str, redis_host: str) -> str:
 
 
 class _Files:
-    """What is made: readable by its owner alone from the first byte on, and never there in part, as what is there is kept."""
+    """Writes key files: readable by their owner alone from the first byte, and complete or absent, never partial."""
 
     def __init__(self) -> None:
         self.made: list[Path] = []
@@ -111,7 +111,7 @@ class _Files:
         self.made.append(path)
 
     def create(self, path: Path, content: bytes) -> None:
-        """Unless somebody else, who makes the same keys at this moment, was the first."""
+        """Write the file unless another process created it in the meantime."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if atomic_file.create(path, content, 0o600):
             self.made.append(path)
@@ -120,9 +120,9 @@ class _Files:
 def make_keys(
     directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None, operators: Sequence[str] = ()
 ) -> list[Path]:
-    """Makes what is missing below ``directory``; returns what was made. Raises OSError, ConfigError (a key that is none).
+    """Make the missing keys below ``directory`` and return the paths of the new files.
 
-    ``operators``: names of people who get a key of their own.
+    ``operators`` are names of people who get a key of their own. Raises OSError, and ConfigError for a malformed key.
     """
     files = _Files()
     publics = _curve_keys(directory, files)
@@ -144,7 +144,7 @@ def _curve_keys(directory: Path, files: _Files) -> dict[str, bytes]:
 
 
 def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], files: _Files) -> None:
-    """An operator knows the servers of the links that are open to operators, and these know the operator."""
+    """Write an operator's key directory, and the operator's public key into the directories of the servers that admit operators."""
     public = _own_key(directory, name, files)
     for server in sorted({row.server for row in LINKS.values() if row.operators}):
         _make_known(directory, name, server, publics[server], files)
@@ -152,7 +152,7 @@ def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], fil
 
 
 def _own_key(directory: Path, name: str, files: _Files) -> bytes:
-    """The public key that belongs to a name's secret, which is made where there is none."""
+    """Return the public key of a name's secret key; make the secret key where it is missing."""
     secret = directory / name / "curve.secret"
     if not secret.exists():
         files.create(secret, zmq.curve_keypair()[1] + b"\n")
@@ -194,7 +194,7 @@ def _operator(text: str) -> str:
 
 
 def _held(directory: Path, name: str) -> Path | None:
-    """The file where one of the roles has it already: a lost directory is filled again from the other one's."""
+    """Return the path of a file that another role's directory already has, so that a lost directory is filled again; else None."""
     held = [path for role in _SPEAK_TO_MINIONS if (path := directory / role / name).exists()]
     if len({path.read_bytes() for path in held}) > 1:
         raise ConfigError(f"{' and '.join(map(str, held))} differ; remove the one that the master does not use")

@@ -1,4 +1,4 @@
-"""The master's own key pair and secret, as ``saltern keygen`` lays them into the directories of the roles that need them."""
+"""The master's key pair and secret, as ``saltern keygen`` writes them for the roles that need them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class MasterKeys:
-    """What proves the master to minions, and what session and publication keys are derived from."""
+    """The keys that prove the master to minions, and the secret from which session and publication keys are derived."""
 
     private: PrivateKey
     secret: bytes
@@ -27,7 +27,7 @@ class MasterKeys:
 
     @classmethod
     def load_for(cls, directory: Path, options: MasterOptions) -> MasterKeys:
-        """``load``, and what ``master_sign_pubkey`` asks for."""
+        """Load the keys, and the signatures of the public key where ``master_sign_pubkey`` is set. Raises ConfigError."""
         keys = cls.load(directory)
         if not options.master_sign_pubkey:
             return keys
@@ -50,7 +50,10 @@ class MasterKeys:
 
     @classmethod
     def load(cls, directory: Path) -> MasterKeys:
-        """Reads ``master.pem`` and ``master.secret``. Raises ConfigError that says what is missing and how it is made."""
+        """Read ``master.pem`` and ``master.secret``.
+
+        Raises ConfigError that names the missing file and the command that makes it.
+        """
         try:
             private = PrivateKey.from_pem((directory / "master.pem").read_bytes())
             secret = (directory / "master.secret").read_bytes()

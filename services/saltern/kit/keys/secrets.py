@@ -1,8 +1,9 @@
-"""Key directories as Kubernetes Secrets, one for each role, and back.
+"""Converts key directories to Kubernetes Secrets, one for each role, and back.
 
-``saltern-keys-<role>`` holds the files of ``DIR/<role>/`` under flat names (``known/x.pub`` is ``known.x.pub``), and
-``saltern-redis`` a password for Redis: ``url`` for the roles, ``users.acl`` for Redis, which holds only its hash.
-``into_cluster`` is what the Job of k8s/components/keygen does: what is there is kept, what is missing is made.
+The Secret ``saltern-keys-<role>`` holds the files of ``DIR/<role>/`` under flat names (``known/x.pub`` becomes ``known.x.pub``).
+The Secret ``saltern-redis`` holds a password for Redis: ``url`` for the roles, and ``users.acl`` for Redis, which
+has only its hash.
+``into_cluster`` is the work of the Job in k8s/components/keygen: it makes missing Secrets and keeps existing ones.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ Data = Mapping[str, bytes]
 
 
 def secret_name(role: str) -> str:
-    """Name of the Secret with a role's keys."""
+    """Return the name of the Secret with a role's keys."""
     return f"saltern-keys-{role}"
 
 
 def of_directory(directory: Path) -> dict[str, Data]:
-    """Secret name -> its content, of what ``saltern keygen --out`` has laid down. Raises OSError."""
+    """Map each Secret's name to its content, read from a directory that ``saltern keygen --out`` wrote. Raises OSError."""
     return {secret_name(role): dict(_files(directory / role)) for role in NAMES}
 
 
 def of_redis(host: str, port: int = 6379) -> Data:
-    """A new password for a Redis at ``host``: the URL of the roles, and the users' file of Redis.
+    """Return the content of a Secret with a new password for Redis: the URL for the roles and Redis's file of users.
 
-    The user ``probe`` may ping, and nothing else: a health check needs no password.
+    The user ``probe`` may only ping: a health check needs no password.
     """
     password = secrets.token_hex(_PASSWORD_BYTES)
     digest = hashlib.sha256(password.encode()).hexdigest()
@@ -52,7 +53,7 @@ def of_redis(host: str, port: int = 6379) -> Data:
 
 
 def manifest(name: str, data: Data, namespace: str) -> dict[str, Any]:
-    """A Secret as the API takes it."""
+    """Return a Secret in the form of the Kubernetes API."""
     encoded = {key: base64.b64encode(value).decode("ascii") for key, value in sorted(data.items())}
     return {
         "apiVersion": "v1",
@@ -64,7 +65,7 @@ def manifest(name: str, data: Data, namespace: str) -> dict[str, Any]:
 
 
 def lay_out(directory: Path, role: str, data: Data) -> None:
-    """A Secret's content as the files of ``directory/role``. Raises OSError."""
+    """Write a Secret's content as the files of ``directory/role``. Raises OSError."""
     for key, value in data.items():
         nested = f"known/{key.removeprefix(FLAT_KNOWN)}" if key.startswith(FLAT_KNOWN) else key
         path = directory / role / nested
@@ -73,9 +74,9 @@ def lay_out(directory: Path, role: str, data: Data) -> None:
 
 
 def into_cluster(cluster: Cluster, make: Callable[[Path], object], redis_host: str = "") -> list[str]:
-    """Makes what is missing of the Secrets; returns what was done. ``make`` fills a directory (``keygen.make_keys``).
+    """Create the missing Secrets and return a line for each change. ``make`` fills a directory (``keygen.make_keys``).
 
-    A Secret that was lost is made anew, and the others learn its public key. Raises ClusterError, OSError, ConfigError.
+    A lost Secret is made anew, and the other Secrets get its public key. Raises ClusterError, OSError, ConfigError.
     """
     collection = f"/api/v1/namespaces/{cluster.namespace}/secrets"
     done: list[str] = []

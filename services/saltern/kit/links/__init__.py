@@ -1,1 +1,1 @@
-"""The encrypted links between the master's roles (4507, 4512, 4513, 4516): sockets, keys allowed on them, messages."""
+"""The encrypted links between the master's roles (4507, 4512, 4513, 4516): sockets, allowed keys, messages."""

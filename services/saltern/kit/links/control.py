@@ -1,8 +1,8 @@
-"""The operator's side of 4507: one request, one answer, over CurveZMQ.
+"""The operator's side of port 4507: one request, one answer, over CurveZMQ.
 
-A request is a msgpack map ``{"cmd": ..., ...fields}``; the answer is ``{"ok": value}`` or
-``{"error": {"name": ..., "message": ...}}``. Frames are ``[b"", id, payload]`` both ways; ``id`` binds an answer to its
-request, so a late answer to a request that was given up is not taken for the next one's.
+A request is a msgpack map ``{"cmd": ..., fields}``; the answer is ``{"ok": value}`` or
+``{"error": {"name": ..., "message": ...}}``. Frames are ``[b"", id, payload]`` in both directions. ``id`` binds an answer to
+its request: a late answer to an abandoned request is not taken for the answer to the next request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RESEND_AFTER = 5.0
 
 
 class ControlError(Exception):
-    """The master refused. ``name`` is a word to decide on ("AuthorizationError", "TargetError", ...)."""
+    """The master refused the request. ``name`` is a fixed word for programs ("AuthorizationError", "TargetError", ...)."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -48,7 +48,7 @@ class ControlTimeout(Exception):
 
 
 class ControlClient:
-    """Asks one thing at a time. Not for use from two threads."""
+    """A client for port 4507 with one request at a time. It must not be used from two threads."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: ClientOptions, keys: LinkKeys) -> None:
         self._socket = context.socket(zmq.DEALER)
@@ -58,7 +58,10 @@ class ControlClient:
         self._ids = itertools.count(1)
 
     def call(self, cmd: str, *, timeout: float | None = None, **fields: Any) -> Any:
-        """The answer's value. Raises ControlError (the master said no) or ControlTimeout. ``timeout`` in seconds, default 30."""
+        """Send command ``cmd`` with its fields and return the value of the answer.
+
+        ``timeout`` is in seconds, 30 by default. Raises ControlError where the master refuses, ControlTimeout.
+        """
         seconds = 30.0 if timeout is None else timeout
         request = b"%d-%d" % (os.getpid(), next(self._ids))
         payload = _packed({"cmd": cmd, **fields})
@@ -71,7 +74,7 @@ class ControlClient:
         raise ControlTimeout(self.endpoint, seconds)
 
     def _send(self, frames: list[bytes]) -> None:
-        """Sends, on a new connection where libzmq has given the old one up: the master turned this client's key away."""
+        """Send the frames, over a new connection where libzmq gave up the old one because the master refused this client's key."""
         try:
             self._socket.send_multipart(frames, zmq.NOBLOCK)
         except zmq.Again:
@@ -91,26 +94,26 @@ class ControlClient:
         return None
 
     def close(self) -> None:
-        """Ends the connection; what is not answered yet is not waited for."""
+        """Close the connection without waiting for outstanding answers."""
         self._socket.close()
 
 
 def connect_control(
     options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
 ) -> ControlClient:
-    """A control connection with the keys of the operator's commands. Raises ConfigError where keys are missing."""
+    """Return a control client with the keys of the operators' commands. Raises ConfigError where keys are missing."""
     keys = LinkKeys.load(key_directory(options, "cli", config_dir))
     return ControlClient(context or zmq.Context.instance(), options, keys)
 
 
 def ok(value: Any) -> bytes:
-    """An answer that carries a value."""
+    """Return the bytes of an answer that carries a value."""
     answer: bytes = msgpack.packb({"ok": value}, default=str)
     return answer
 
 
 def refused(name: str, message: str) -> bytes:
-    """An answer that says no."""
+    """Return the bytes of an answer that refuses the request."""
     answer: bytes = msgpack.packb({"error": {"name": name, "message": message}})
     return answer
 
@@ -128,7 +131,7 @@ def _packed(fields: Mapping[str, Any]) -> bytes:
 
 
 def _wide_as_text(value: Any) -> Any:
-    """The same with integers that msgpack has no place for as their digits, as minions are sent them."""
+    """Return the value with each integer beyond msgpack's range as its decimal text, the form that minions get."""
     if isinstance(value, Mapping):
         return {name: _wide_as_text(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,8 +1,9 @@
-"""Who is admitted to the links that a process serves: the names whose public keys lie in its key directory, as it is now.
+"""Decides which CurveZMQ keys may connect to the links that a process serves, by the public keys in its key directory.
 
-Operators come and go (``saltern keygen --operator``) while roles run, so the directory is looked at again: a key that is new
-there admits its owner, and one that is gone, or another's by now, admits nobody any more. libzmq asks only when somebody
-connects; of connections that stand, each message says which key it came by (``name_of``), and ``lost`` says whose went.
+Operators' keys are added and removed (``saltern keygen --operator``) while roles run, so the directory is read again when it
+changes: a new key is admitted, and a removed or replaced key is no longer admitted. libzmq asks only when a client
+connects. For open connections each message names its key (``name_of``), and ``lost`` returns names whose keys are gone.
+Source: docs/execution.md#master-processes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ LOOK_SECONDS = 1.0
 
 
 class CurveAuth:
-    """Admits the right names to the links that this process serves. One for a context. Raises ConfigError for a bad key."""
+    """Admits clients to the links that this process serves. Create one for each ZeroMQ context.
+
+    Raises ConfigError for a bad key.
+    """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
         self._keys = keys
@@ -48,14 +52,16 @@ class CurveAuth:
         self._admittance = ZapHandler(context, self._admitted)
 
     def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
-        """Makes ``socket`` the server of a link; call before bind."""
+        """Make ``socket`` the server of a link. Call before the socket is bound."""
         socket.setsockopt(zmq.ZAP_DOMAIN, link.encode())
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
         socket.setsockopt(zmq.BACKLOG, _BACKLOG)
 
     def name_of(self, frame: zmq.Frame) -> str:
-        """Who sent this frame: the name of the client's key. Raises PermissionError where that key is known no more."""
+        """Return the name of the client's key by which this frame came. Raises PermissionError where that key is
+        no longer known.
+        """
         user = str(frame.get("User-Id"))
         self._look()
         name, _, public = user.partition(" ")
@@ -64,18 +70,18 @@ class CurveAuth:
         return name
 
     def lost(self) -> frozenset[str]:
-        """Names whose key went since the last time this was asked: their connections stand, and are to be ended."""
+        """Return the names whose keys were removed since the last call. Their open connections must be closed."""
         self._look()
         with self._lock:
             gone, self._lost = frozenset(self._lost), set()
         return gone
 
     def stop(self) -> None:
-        """Ends the thread that admits."""
+        """Stop the thread that answers libzmq."""
         self._admittance.stop()
 
     def _admitted(self, link: str, key: bytes) -> str:
-        """Who has this key, if the link is for them; else nothing."""
+        """Return the name of a key where the link allows that name, else ""."""
         # libzmq does not knock a second time where it was turned away: a key that came this moment is looked for at once.
         self._look(at_once=key not in self._users)
         user = self._users.get(key, "")
@@ -84,7 +90,7 @@ class CurveAuth:
         return user if row and (name in row.clients or (row.operators and name and name not in NAMES)) else ""
 
     def _look(self, *, at_once: bool = False) -> None:
-        """Reads the key directory again where it has changed; looks at most once in LOOK_SECONDS, but ``at_once``."""
+        """Read the key directory again where it changed: at most once in LOOK_SECONDS, or now with ``at_once``."""
         now = time.monotonic()
         with self._lock:
             if self._keys.directory is None or (now < self._next_look and not at_once):
@@ -96,7 +102,7 @@ class CurveAuth:
                 self._seen = seen
 
     def _read(self, directory: Path) -> bool:
-        """Whether it could be read: a Secret may be seen while its links are being turned."""
+        """Read the key directory and return whether that succeeded: a mounted Secret may be incomplete while it is replaced."""
         try:
             known = read_known(directory)
         except OSError as error:
@@ -127,7 +133,7 @@ class CurveAuth:
 
 
 def _users(known: Mapping[str, bytes]) -> Mapping[bytes, str]:
-    """Raw public key -> ``NAME KEY``: libzmq says it with each message. Raises ConfigError for what is no key."""
+    """Map each raw public key to ``NAME KEY``, the text that libzmq attaches to messages. Raises ConfigError for a malformed key."""
     return {_raw(name, public): f"{name} {public.decode('ascii')}" for name, public in known.items()}
 
 
@@ -141,7 +147,7 @@ def _raw(name: str, public: bytes) -> bytes:
 
 
 def _signature(directory: Path | None) -> tuple[tuple[str, int, int, int], ...]:
-    """What changes when a public key is added, replaced or removed, be it a file or a link of a mounted Secret."""
+    """Return a value that changes when a public key is added, replaced or removed, as a file or as a link of a mounted Secret."""
     found: list[tuple[str, int, int, int]] = []
     for path in sorted((*directory.glob("known/*.pub"), *directory.glob("known.*.pub"))) if directory else ():
         with contextlib.suppress(OSError):
@@ -168,7 +174,7 @@ Admit = Callable[[str, bytes], str]
 
 
 def verdict(frames: Sequence[bytes], admit: Admit) -> list[bytes]:
-    """The answer to a ZAP request: version, id, status, its text, name of who is admitted, no metadata."""
+    """Return the frames that answer a ZAP request: version, id, status code, status text, admitted name, empty metadata."""
     if len(frames) < 6 or frames[0] != _VERSION:
         return [_VERSION, frames[1] if len(frames) > 1 else b"", b"500", b"not a ZAP 1.0 request", b"", b""]
     _, request, domain, _, _, mechanism, *credentials = frames
@@ -181,7 +187,7 @@ def verdict(frames: Sequence[bytes], admit: Admit) -> list[bytes]:
 
 
 class ZapHandler:
-    """A thread that answers libzmq's questions from now on, until it is stopped. To be made before the first server is bound."""
+    """A thread that answers libzmq's ZAP requests until it is stopped. Create it before the first server is bound."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], admit: Admit) -> None:
         self._admit = admit
@@ -200,7 +206,7 @@ class ZapHandler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread and its sockets. Who connects after it is turned away."""
+        """Stop the thread and close its sockets. Clients that connect later are refused."""
         self._end.send(b"")
         self._thread.join()
         self._end.close()

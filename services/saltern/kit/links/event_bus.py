@@ -1,10 +1,11 @@
-"""The event bus as seen from outside the event publisher: who fires (4512) and who listens (4513).
+"""Clients of the event bus: senders (4512) and subscribers (4513).
 
-An event is one frame: tag, two newlines, msgpack of the data (protocol section 10.1), so ZeroMQ's prefix subscriptions are
-subscriptions to tags. The bus is a copy for whoever listens; nothing waits for it, and Redis is the truth.
+An event is one frame: tag, two line feeds, msgpack of the data, so ZeroMQ's prefix subscriptions select tags. Nothing waits
+for a subscriber; Redis holds the truth.
 
-A subscriber knows that its subscriptions are in force when its probe comes back: the event publisher echoes each
-subscription that starts with PROBE, and subscriptions of one connection are processed in order.
+A subscriber knows that its subscriptions are active when its probe comes back: the event publisher echoes each
+subscription that starts with PROBE, and processes the subscriptions of one connection in order.
+Source: docs/protocol.md#event-framing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ QUEUED_EVENTS = 10_000
 
 
 def pack(tag: str, data: Mapping[str, Any], *, max_bytes: int = 0) -> bytes:
-    """The frame of an event; stamps it. Above ``max_bytes`` the largest values are replaced by ``VALUE_TRIMMED``, as Salt does."""
+    """Return the frame of an event, with ``_stamp``. The largest values are replaced by ``VALUE_TRIMMED`` above ``max_bytes``."""
     stamped = {**data, "_stamp": data.get("_stamp") or datetime.now(UTC).isoformat()}
     body: bytes = msgpack.packb(stamped, default=str)
     while max_bytes and len(body) > max_bytes:
@@ -48,7 +49,7 @@ def pack(tag: str, data: Mapping[str, Any], *, max_bytes: int = 0) -> bytes:
 
 
 def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Tag and data; None for what is no event."""
+    """Return (tag, data) of a frame, None for a frame that is not an event."""
     tag, separator, body = frame.partition(_SEPARATOR)
     if not separator:
         return None
@@ -61,21 +62,21 @@ def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
 
 
 class Keeper(Protocol):
-    """Keeps events that somebody wants to read later (``masterstore.events``)."""
+    """Stores events in Redis for readers that come later (``masterstore.events``)."""
 
     def wants(self, tag: str) -> bool:
-        """Whether somebody does. Raises where that cannot be asked."""
+        """Return whether a reader wants events with this tag. Raises where Redis does not answer."""
 
     def keep(self, tag: str, frame: bytes) -> None:
-        """Keeps it if it is wanted. Raises where it cannot."""
+        """Store the event where a reader wants it. Raises where that fails."""
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
-        """The same; False where it cannot."""
+        """Store the event where a reader wants it; return False where that fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An event to be fired once what it tells of has happened."""
+    """An event that is sent after the action that it reports."""
 
     #: The event where somebody wants to read it later: for whoever keeps it in one step with what it tells of. Else empty.
     #: Raises what the keeper raises.
@@ -85,7 +86,7 @@ class Prepared:
 
 
 class EventSender:
-    """Fires events; never waits for the bus: what it cannot take now is lost to listeners, not to the job cache."""
+    """Sends events and never waits: an event that the bus cannot take now is lost to subscribers, not to the job cache."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class EventSender:
         keys: LinkKeys,
         keeper: Keeper | None = None,
     ) -> None:
-        """``keeper``: gets each event, too, for who reads it later."""
+        """``keeper`` stores each event for readers that come later; None stores nothing."""
         self._socket = context.socket(zmq.PUSH)
         self._socket.setsockopt(zmq.SNDHWM, QUEUED_EVENTS)
         self._socket.setsockopt(zmq.LINGER, 500)
@@ -103,14 +104,14 @@ class EventSender:
         self._keeper = keeper
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """True when the event is on its way, False when the bus is away and its queue full."""
+        """Send an event. Return True when it was handed over, False when the bus is away and its queue is full."""
         frame = pack(tag, data, max_bytes=self._max_bytes)
         if self._keeper is not None:
             self._keeper.try_keep(tag, frame)
         return self._send(frame)
 
     def prepare(self, tag: str, data: Mapping[str, Any]) -> Prepared:
-        """An event that its sender keeps itself, where it is to be kept."""
+        """Return an event that the caller stores itself where a reader wants it."""
         frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
 
         def kept() -> bytes:
@@ -126,12 +127,12 @@ class EventSender:
         return True
 
     def close(self) -> None:
-        """Gives what is queued half a second to leave."""
+        """Close the sender after at most half a second for queued events."""
         self._socket.close()
 
 
 class EventSubscriber:
-    """Listens to events whose tags start with the subscribed prefixes."""
+    """Receives events whose tags start with a subscribed prefix."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: MasterOptions, keys: LinkKeys) -> None:
         self.socket = context.socket(zmq.SUB)
@@ -142,11 +143,11 @@ class EventSubscriber:
         self._early: deque[bytes] = deque(maxlen=QUEUED_EVENTS)
 
     def subscribe(self, prefix: str) -> None:
-        """Adds a prefix of tags; the empty one is every event."""
+        """Subscribe to a prefix of tags; "" subscribes to all events."""
         self.socket.setsockopt(zmq.SUBSCRIBE, prefix.encode())
 
     def ready(self, timeout: float) -> bool:
-        """Waits until the subscriptions made so far are in force; False when the event publisher does not answer in time."""
+        """Wait until all subscriptions are active; return False when the event publisher does not answer in ``timeout`` seconds."""
         probe = PROBE + os.urandom(8).hex().encode()
         self.socket.setsockopt(zmq.SUBSCRIBE, probe)
         deadline = time.monotonic() + timeout
@@ -162,7 +163,7 @@ class EventSubscriber:
             self.socket.setsockopt(zmq.UNSUBSCRIBE, probe)
 
     def next(self, timeout: float) -> tuple[str, dict[str, Any]] | None:
-        """The next event, None after ``timeout`` seconds without one."""
+        """Return the next event as (tag, data), None after ``timeout`` seconds without an event."""
         deadline = time.monotonic() + timeout
         while self._early or (left := deadline - time.monotonic()) > 0:
             if not self._early and not self.socket.poll(int(left * 1000) + 1):
@@ -173,13 +174,13 @@ class EventSubscriber:
         return None
 
     def close(self) -> None:
-        """Ends the subscription."""
+        """Close the connection."""
         self.socket.close()
 
 
 def connect_bus(
     options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
 ) -> EventSubscriber:
-    """A subscriber with the keys of the operator's commands. Raises ConfigError where keys are missing."""
+    """Return a subscriber with the keys of the operators' commands. Raises ConfigError where keys are missing."""
     keys = LinkKeys.load(key_directory(options, "cli", config_dir))
     return EventSubscriber(context or zmq.Context.instance(), options, keys)

@@ -1,10 +1,9 @@
-"""The links between roles: who binds which port, who may connect, and the CurveZMQ keys that prove it.
+"""The links between roles: which role binds which port, which names may connect, and the CurveZMQ keys.
 
-Every link but 4505 and 4506 (Salt's own protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, made
-by ``saltern keygen``, holds ``curve.secret`` (its own secret key, Z85) and ``known/<name>.pub`` (everybody's public keys, Z85), or
-``known.<name>.pub`` where directories cannot be nested.
-A server (``doorkeeper``) admits the names that its row lists, and nobody else; where the row says so, operators with keys of their
-own, too (``saltern keygen --operator``).
+Every link but 4505 and 4506 (Salt's protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, written
+by ``saltern keygen``, holds ``curve.secret`` (the role's secret key, Z85) and ``known/<name>.pub`` (all public keys, Z85), or
+``known.<name>.pub`` where directories cannot be nested. A server (``curve_auth``) admits only the names in its row, and
+operators with keys of their own where the row says so (``saltern keygen --operator``).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FLAT_KNOWN = "known."
 
 @dataclass(frozen=True)
 class Link:
-    """One internal port."""
+    """One internal port: its server, its clients and its option."""
 
     server: str
     clients: frozenset[str]
@@ -77,7 +76,7 @@ LINKS: Mapping[str, Link] = {
 
 
 def read_known(directory: Path) -> dict[str, bytes]:
-    """Name -> public key (Z85) of everybody that a key directory knows. Raises OSError."""
+    """Map each name to its public key (Z85), for all public keys in a key directory. Raises OSError."""
     known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
     # A mounted Kubernetes Secret is flat: its names hold no slash.
     flat = {path.stem: path.read_bytes().strip() for path in directory.glob(f"{FLAT_KNOWN}*.pub")}
@@ -86,7 +85,7 @@ def read_known(directory: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class LinkKeys:
-    """The CurveZMQ keys of one name."""
+    """The CurveZMQ key pair of one name, and the public keys of all names."""
 
     secret: bytes
     public: bytes
@@ -96,7 +95,7 @@ class LinkKeys:
 
     @classmethod
     def load(cls, directory: Path) -> LinkKeys:
-        """Reads a key directory. Raises ConfigError that says what is missing and how it is made."""
+        """Read a key directory. Raises ConfigError that names the missing file and the command that makes it."""
         try:
             secret = (directory / "curve.secret").read_bytes().strip()
             return cls(secret, zmq.curve_public(secret), read_known(directory), directory)
@@ -114,7 +113,7 @@ class LinkKeys:
             raise ConfigError(f"{directory / 'curve.secret'}: not a CurveZMQ key: {error}") from error
 
     def server_key(self, name: str) -> bytes:
-        """The public key that the server must prove to have. Raises ConfigError when it is not known."""
+        """Return the public key that the server ``name`` must have. Raises ConfigError when it is unknown."""
         if name not in self.known:
             raise ConfigError(f"no public key of {name} among {sorted(self.known)}; run `saltern keygen` again")
         return self.known[name]
@@ -125,7 +124,7 @@ CONNECT_MS = 3000
 
 
 def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
-    """Connects ``socket`` to a link's server, encrypted; returns the endpoint."""
+    """Connect ``socket`` to the server of a link, encrypted, and return the endpoint."""
     row = LINKS[link]
     socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
     socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
@@ -145,7 +144,7 @@ def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: 
 
 
 def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
-    """Binds, or raises ConfigError that names the option."""
+    """Bind ``socket``. Raises ConfigError that names the option of the port."""
     try:
         socket.bind(f"tcp://{'*' if host == '0.0.0.0' else host}:{port}")
     except zmq.ZMQError as error:

@@ -1,19 +1,18 @@
-"""The frames between reqserver and workers on 4516, written once for both ends.
+"""The frames between reqserver and workers on port 4516, defined once for both ends.
 
-    worker -> reqserver   READY      pool               nothing to do (repeated while idle: it is the idle worker's pulse); pool may
-                                                        be empty
+    worker -> reqserver   READY      pool               the worker is idle (repeated as its sign of life); pool may be empty
                           ANSWER     ticket  payload    the request is done
-                          LATER      ticket             another process will answer it; the worker is free
-                          ELSEWHERE  ticket  pool       the request is of another pool, and nothing was done about it
+                          LATER      ticket             another process will answer the request; the worker is idle
+                          ELSEWHERE  ticket  pool       the request belongs to another pool; the worker did nothing for it
                           PULSE      worker             the named worker is busy and alive (from a socket of its own)
                           HUNG       worker             the named worker is over its deadline and ends (from the same socket)
-                          AWAY       why                not ready yet, and why (repeated): it cannot reach what it needs
-                          BYE                           ends
+                          AWAY       why                the worker is not ready, with the reason (repeated)
+                          BYE                           the worker ends
     reqserver -> worker   WORK       ticket  side  client  payload  [pool]
-                          HUNG                          it was heard (to who said it)
+                          HUNG                          confirms a HUNG to its sender
 
-A WORK with a pool may be of another one: the worker is of this pool, and is to look before it works on it.
-A worker's ZeroMQ routing id is its name. A process that answers later sends ANSWER from a connection of its own.
+A WORK with a pool may belong to another pool: the worker of this pool checks before it works on the request. A worker's ZeroMQ
+routing id is its name. A process that answers later sends ANSWER from a connection of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Counters, gauges and histograms, and the text that Prometheus reads (exposition format 0.0.4).
+"""Counters, gauges and histograms, and their text for Prometheus (exposition format 0.0.4).
 
-By hand, because the usual client brings an HTTP server, TLS and more along: three megabytes for each process of a fleet. Safe for
-any number of threads; label values are bounded by who uses them.
+It replaces the usual client package, which takes 3 MB more in each process for an HTTP server and TLS. All classes are safe for any
+number of threads. The caller bounds the number of label values.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Rows = tuple[str, str, str, Sequence[Sample]]
 
 
 class Registry:
-    """What one process serves."""
+    """All metrics of one process."""
 
     def __init__(self) -> None:
         self._sources: list[Callable[[], Iterable[Rows]]] = []
 
     def add(self, source: Callable[[], Iterable[Rows]]) -> None:
-        """Serves what this gives, asked anew each time."""
+        """Add a callable that returns rows; it is called for each scrape."""
         self._sources.append(source)
 
     def rows(self) -> Iterator[Rows]:
-        """All that is served."""
+        """Yield the rows of all sources."""
         for source in self._sources:
             yield from source()
 
     def value(self, name: str, labels: Mapping[str, str] | None = None) -> float | None:
-        """A sample's value now, None for one that there is not."""
+        """Return the current value of a sample, None where it does not exist."""
         wanted = dict(labels or {})
         for _, _, _, samples in self.rows():
             for found, has, value in samples:
@@ -48,7 +48,7 @@ class Registry:
         return None
 
     def text(self) -> str:
-        """The body of ``/metrics``."""
+        """Return the body of ``/metrics``."""
         lines = []
         for kind, name, doc, samples in self.rows():
             lines += [f"# HELP {name} {_escaped(doc, quotes=False)}", f"# TYPE {name} {kind}"]
@@ -57,12 +57,12 @@ class Registry:
 
 
 class Metric:
-    """A metric with its label values; without labels it is its own only child."""
+    """A metric with children by label values. A metric without labels is its own only child."""
 
     kind = ""
 
     def __init__(self, name: str, doc: str, labels: Sequence[str] = (), registry: Registry | None = None) -> None:
-        """Without a registry it counts, and nobody sees it."""
+        """Without ``registry`` the metric counts but is not served."""
         self.name, self.doc, self.label_names = name, doc, tuple(labels)
         self._lock = threading.Lock()
         self._values: dict[tuple[str, ...], float] = {} if labels else {(): 0.0}
@@ -70,7 +70,7 @@ class Metric:
             registry.add(self.rows)
 
     def rows(self) -> Iterator[Rows]:
-        """What is served of it."""
+        """Yield the rows of this metric."""
         with self._lock:
             values = sorted(self._values.items())
         samples = [(self.name, dict(zip(self.label_names, labels, strict=True)), value) for labels, value in values]
@@ -87,25 +87,25 @@ class Metric:
 
 
 class Counter(Metric):
-    """A number that rises. Its name ends in ``_total``."""
+    """A number that only grows. Its served name ends in ``_total``."""
 
     kind = "counter"
 
     def __init__(self, name: str, doc: str, labels: Sequence[str] = (), registry: Registry | None = None) -> None:
-        """``name`` without ``_total``."""
+        """``name`` is the served name without ``_total``."""
         super().__init__(f"{name}_total", doc, labels, registry)
 
     def labels(self, *values: str) -> Child:
-        """The child with these label values."""
+        """Return the child with these label values."""
         return Child(self, self._key(values))
 
     def inc(self, amount: float = 1) -> None:
-        """Counts."""
+        """Add ``amount``."""
         self._add(self._key(()), amount)
 
 
 class Gauge(Counter):
-    """A number that rises and falls."""
+    """A number that grows and shrinks."""
 
     kind = "gauge"
 
@@ -114,15 +114,15 @@ class Gauge(Counter):
         Metric.__init__(self, name, doc, labels, registry)
 
     def set(self, value: float) -> None:
-        """What it is now."""
+        """Set the value."""
         self._set(self._key(()), value)
 
     def set_function(self, asked: Callable[[], float]) -> None:
-        """What says what it is, whenever somebody looks."""
+        """Call ``asked`` for the value at each scrape."""
         self._asked = asked
 
     def rows(self) -> Iterator[Rows]:
-        """What is served of it."""
+        """Yield the rows of this metric."""
         if self._asked is not None:
             self.set(self._asked())
         yield from super().rows()
@@ -133,24 +133,24 @@ class Gauge(Counter):
 
 
 class Child:
-    """A counter or gauge under its label values."""
+    """A counter or gauge with fixed label values."""
 
     def __init__(self, metric: Counter, labels: tuple[str, ...]) -> None:
         self._metric, self._labels = metric, labels
 
     def inc(self, amount: float = 1) -> None:
-        """Counts."""
+        """Add ``amount``."""
         self._metric._add(self._labels, amount)
 
     def set(self, value: float) -> None:
-        """What a gauge is now."""
+        """Set the value of a gauge."""
         if not isinstance(self._metric, Gauge):
             raise TypeError(f"{self._metric.name} only counts")
         self._metric._set(self._labels, value)
 
 
 class Histogram(Metric):
-    """How many observations were not larger than each bound."""
+    """Counts observations in buckets: for each bound, the number of observations that are not larger."""
 
     kind = "histogram"
 
@@ -163,15 +163,15 @@ class Histogram(Metric):
         self._seen: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
 
     def labels(self, *values: str) -> Observed:
-        """The child with these label values."""
+        """Return the child with these label values."""
         return Observed(self, self._key(values))
 
     def observe(self, value: float) -> None:
-        """Counts into the bucket of this value, where there are no labels."""
+        """Count ``value`` in its bucket, for a histogram without labels."""
         self._observe(self._key(()), value)
 
     def rows(self) -> Iterator[Rows]:
-        """What is served of it."""
+        """Yield the rows of this metric."""
         samples: list[Sample] = []
         with self._lock:
             for values, (counts, total) in sorted(self._seen.items()):
@@ -191,18 +191,18 @@ class Histogram(Metric):
 
 
 class Observed:
-    """A histogram under its label values."""
+    """A histogram with fixed label values."""
 
     def __init__(self, metric: Histogram, labels: tuple[str, ...]) -> None:
         self._metric, self._labels = metric, labels
 
     def observe(self, value: float) -> None:
-        """Counts into the bucket of this value."""
+        """Count ``value`` in its bucket."""
         self._metric._observe(self._labels, value)
 
 
 def process_rows() -> Iterator[Rows]:
-    """The process's own figures, as Prometheus' clients name them."""
+    """Yield CPU time, memory, file descriptors and start time of this process, under the names of Prometheus's clients."""
     fields = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
     booted = next(line for line in Path("/proc/stat").read_text("ascii").splitlines() if line.startswith("btime "))
@@ -219,7 +219,7 @@ def process_rows() -> Iterator[Rows]:
 
 
 def collector_rows() -> Iterator[Rows]:
-    """Python's garbage collector, by generation."""
+    """Yield the counts of Python's garbage collector, by generation."""
     for key, name, doc in (
         ("collected", "python_gc_objects_collected_total", "Objects collected"),
         ("uncollectable", "python_gc_objects_uncollectable_total", "Objects that cannot be collected"),

@@ -1,7 +1,7 @@
-"""``/healthz``, ``/readyz`` and ``/metrics`` of a role, on a thread of their own.
+"""Serves ``/healthz``, ``/readyz`` and ``/metrics`` of a role from a thread of its own.
 
-``/healthz`` (liveness) asks only whether the role's loop still turns. ``/readyz`` runs the role's checks and says in plain
-words why it is not ready. Neither ever speaks to a minion.
+``/healthz`` (liveness) checks only that the role's loop runs. ``/readyz`` runs the role's checks and gives the reasons why the role
+is not ready. Minions never use this port.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Check = Callable[[], str | None]
 
 
 class Health:
-    """What the probes of one role are answered with."""
+    """The state that the probes of one role report."""
 
     def __init__(self, role: str, registry: Registry, *, stall_after: float = 30.0) -> None:
-        """``stall_after``: seconds without a turn of the loop after which the role counts as dead."""
+        """``stall_after`` is in seconds: a loop that has not run for longer makes ``/healthz`` fail."""
         self.role = role
         self.registry = registry
         self._checks: dict[str, Check] = {}
@@ -32,27 +32,27 @@ class Health:
         self.begun = False
 
     def check(self, name: str, check: Check) -> None:
-        """Adds a condition of readiness."""
+        """Add a condition of readiness: a callable that returns None, or the reason why the role is not ready."""
         self._checks[name] = check
 
     def turn(self) -> None:
-        """Called by the role's loop each time round."""
+        """Record that the role's loop runs. The loop calls this in each iteration."""
         self.begun = True
         self._turned = time.monotonic()
 
     def alive(self) -> str | None:
-        """None while the loop turns, else why not."""
+        """Return None while the loop runs, else the reason for the failure."""
         silent = time.monotonic() - self._turned
         if silent > self._stall_after:
             return f"the loop of {self.role} has not turned for {silent:.0f} s"
         return None
 
     def unready(self) -> list[str]:
-        """One line for each check that fails."""
+        """Return one line for each check that fails."""
         return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _asked(check))]
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
-        """Starts to answer on ``host:port``; returns what stops it. Port 0 serves nothing."""
+        """Start to answer on ``host:port`` and return a callable that stops it. Port 0 serves nothing."""
         if not port:
             return _nothing
         server = _Server((host, port), _handler(self))
@@ -99,13 +99,13 @@ _REASONS = {200: "OK", 404: "Not Found", 501: "Not Implemented", 503: "Service U
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    """Answers GET and nothing else, and closes: what probes ask needs no more, and http.server takes four megabytes."""
+    """Answers one GET request and closes the connection. It replaces http.server, which takes 4 MB."""
 
     allow_reuse_address = True
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who asked has gone: nothing to tell anybody."""
+        """Ignore the error: the client has closed the connection."""
 
 
 def _handler(health: Health) -> type[socketserver.StreamRequestHandler]:

@@ -1,6 +1,6 @@
-"""Logs of a role: one line or one JSON object each, on stderr, with the role, and the jid and minion where one is concerned.
+"""Logs of a role on stderr: one line or one JSON object for each record, with the role, and the JID and minion that it concerns.
 
-Use ``log.info("...", extra={"jid": jid, "minion": minion_id})``; both fields are searchable in the JSON form.
+Use ``log.info("...", extra={"jid": jid, "minion": minion_id})``; both are fields of their own in the JSON form.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CONTEXT_FIELDS = ("jid", "minion", "cmd", "client")
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a record: time (RFC 3339, UTC), level, role, message, context fields, exception."""
+    """One JSON object for each record: time (RFC 3339, UTC), level, role, message, context fields, exception."""
 
     def __init__(self, role: str) -> None:
         super().__init__()
         self._role = role
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line of JSON."""
+        """Return the record as one line of JSON."""
         entry: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
@@ -60,14 +60,14 @@ class TextFormatter(logging.Formatter):
         super().__init__(f"%(asctime)s {role} [%(levelname)-8s] %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line of text, a traceback behind it where there is one."""
+        """Return the record as a line of text, followed by the traceback where there is one."""
         text = super().format(record)
         context = " ".join(f"{name}={value}" for name, value in _context(record).items())
         return f"{text} [{context}]" if context else text
 
 
 def configure(role: str, level: str, form: str) -> None:
-    """Sends the logs of this process to stderr. ``level`` is one of LEVELS, ``form`` text or json; ConfigError for others."""
+    """Send the logs of this process to stderr. ``level`` is one of LEVELS, ``form`` is text or json. Raises ConfigError."""
     if level not in LEVELS:
         raise ConfigError(f"log_level must be one of {', '.join(LEVELS)}, not '{level}'")
     if form not in ("text", "json"):

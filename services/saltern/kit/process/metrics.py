@@ -1,4 +1,4 @@
-"""Every metric of every role, in one place. Salt's names where Salt has the metric; no label holds a minion id or a jid."""
+"""All metrics of all roles. A metric that Salt has keeps Salt's name. No label holds a minion's id or a JID."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JOB_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800
 
 
 class Metrics(NamedTuple):
-    """The metrics of one process, with the registry that holds them."""
+    """The metrics of one process, and the registry that serves them."""
 
     registry: Registry
     requests: Counter
@@ -86,7 +86,10 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
 
 
 def new_metrics(role: str) -> Metrics:
-    """A fresh set, with the process's own figures (memory, CPU, file descriptors); ``registry`` serves what is the role's."""
+    """Return new metrics for a process;
+
+    the registry serves the process's memory, CPU time and files, and the metrics of ``role``.
+    """
     registry = Registry()
     registry.add(process_rows)
     registry.add(collector_rows)

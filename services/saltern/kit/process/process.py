@@ -1,4 +1,4 @@
-"""What every process does first, minions too: signals, probes, options of its command line; how it says why it cannot start."""
+"""The start of every process, of minions too: signals, probes, command-line options, and the report why a process cannot start."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ EX_CONFIG = 78
 
 @dataclass
 class Stop:
-    """Set once, by a signal; read by the loop."""
+    """A flag that a signal sets once and the loop reads."""
 
     requested: bool = False
 
     def request(self, number: int, frame: FrameType | None) -> None:
-        """A signal handler."""
+        """Set the flag. This is a signal handler."""
         self.requested = True
 
 
 def catch_signals() -> Stop:
-    """SIGTERM and SIGINT set the returned flag from now on."""
+    """Return a flag that SIGTERM and SIGINT set."""
     # A crash below Python (libzmq, libyaml) is no silent death: it leaves the stacks in the log.
     faulthandler.enable()
     stop = Stop()
@@ -55,7 +55,7 @@ def catch_signals() -> Stop:
 
 @contextlib.contextmanager
 def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
-    """Serves a process's probes while the block runs. Raises ConfigError when the port is taken."""
+    """Serve a process's probes while the block runs. Raises ConfigError when the port is taken."""
     metrics = new_metrics(name)
     health = Health(name, metrics.registry, stall_after=stall_after)
     try:
@@ -71,7 +71,10 @@ def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) 
 
 
 def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
-    """Lets ``/readyz`` say for so long why a process cannot start: who ends at once has nobody to ask. Ends at a signal."""
+    """Report on ``/readyz`` for ``seconds`` why the process cannot start, then return; a signal ends the wait.
+
+    A process that exits at once could not be asked.
+    """
     if seconds <= 0:
         return
     log.error("cannot start: %s; ends in %g s", error, seconds)
@@ -83,7 +86,7 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
 
 
 def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:
-    """As ``hold``, for a process whose options cannot be read: where it answers is what can still be made out of them."""
+    """As ``hold``, for a process whose options cannot be read: the port comes from ``spared_options``."""
     options = spared_options(file_name, config_dir)
     configure(name, options.log_level, options.log_format)
     # A port that is taken answers for another: what is wrong stands in the log then.
@@ -94,7 +97,7 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
 def role_arguments(
     name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
 ) -> SimpleNamespace:
-    """The few options that every role takes on its command line; ``flags`` as of ``run_role``."""
+    """Parse the command line of a role; ``flags`` are those of ``run_role``."""
     words = sys.argv[1:] if argv is None else argv
     taken = _OPTIONS | {flag: option for flag, (option, _) in (flags or {}).items()}
     plain = _pairs(words, taken)
@@ -109,9 +112,9 @@ def role_arguments(
 
 
 def _pairs(words: Sequence[str], taken: Mapping[str, str]) -> dict[str, str] | None:
-    """Option -> value, where there is nothing but whole flags, each with a value behind it; None: a parser is to read them.
+    """Map each option to its value where the command line holds only whole flags with a value; None where a parser is needed.
 
-    Roles are started by supervisors, which write it so, and have the parser in memory for as long as they live.
+    Supervisors write command lines in this form, and a parser would stay in memory for the whole life of the process.
     """
     flags, values = words[::2], words[1::2]
     if len(flags) > len(values) or not all(flag in taken for flag in flags) or any(one[:1] == "-" for one in values):
@@ -132,7 +135,10 @@ _LINE = re.compile(r"^(\w+):[ \t]*(['\"]?)([^'\"#\s]+)\2[ \t]*(?:#.*)?$", re.MUL
 
 
 def spared_options(file_name: str, config_dir: str | None = None, env: Mapping[str, str] | None = None) -> StateOptions:
-    """Probes, logs and ``config_error_pause`` as far as files (``file_name``: master or minion) and variables can be read."""
+    """Return the options of probes and logs, and ``config_error_pause``, as far as the file and the environment can be read.
+
+    ``file_name`` is "master" or "minion".
+    """
     given = os.environ if env is None else env
     values: dict[str, str] = {}
     for text in _texts(config_directory(config_dir, given), file_name):

@@ -1,7 +1,8 @@
-"""What every role's ``main`` does first and last: options, logs, probes, signals; then drain, and end.
+"""Start and end of every master role: options, logs, probes, signals; then drain and exit.
 
-A role is a loop in sight: ``with service.open_role(...) as role: while role.running(): ...``. SIGTERM and SIGINT end the
-loop; what the role holds is drained by the role itself within ``DRAIN_SECONDS``.
+The role itself is a visible loop: ``with service.open_role(...) as role: while role.running(): ...``. SIGTERM and
+SIGINT end the loop.
+The role then finishes what it holds, within ``DRAIN_SECONDS``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DRAIN_SECONDS = 5.0
 
 
 class FaultsOfStore(Protocol):
-    """What ``masterstore.client.Faults`` tells: roles that have no store import none."""
+    """The interface of ``masterstore.client.Faults``, for roles that must not import masterstore."""
 
     tell: Callable[[str, str], None]
     count: Callable[[], None]
@@ -37,7 +38,7 @@ class FaultsOfStore(Protocol):
 
 @dataclass(frozen=True)
 class Role:
-    """What a role's loop stands on."""
+    """The options, keys, probes and metrics that a role's loop uses."""
 
     name: str
     options: MasterOptions
@@ -49,12 +50,12 @@ class Role:
     tracing: Tracing
 
     def running(self) -> bool:
-        """False once the process was asked to end. Counts as a turn of the loop."""
+        """Return False once the process was asked to end. Each call records that the loop runs."""
         self.health.turn()
         return not self.stop.requested
 
     def watch_redis(self, trouble: Callable[[], str | None]) -> None:
-        """Makes ``/readyz`` and ``salt_redis_up`` ask: None while Redis serves, else why not."""
+        """Report Redis in ``/readyz`` and ``salt_redis_up``: ``trouble`` returns None while Redis serves, else the reason."""
         self.health.check("redis", trouble)
 
         def asked() -> float:
@@ -66,7 +67,7 @@ class Role:
         self.metrics.redis_up.set_function(asked)
 
     def watch_faults(self, faults: FaultsOfStore) -> None:
-        """Logs each key in Redis that cannot be read, once, and counts how often one was stepped over."""
+        """Log each unreadable key in Redis once, and count how often an unreadable key was skipped."""
         faults.count = self.metrics.store_faults.inc
         faults.tell = partial(
             self.log.error, "the key %s in Redis is stepped over: %s; `saltern store check` names them all"
@@ -75,7 +76,7 @@ class Role:
 
 @contextlib.contextmanager
 def unusable(*kinds: type[Exception]) -> Iterator[None]:
-    """What fails so while the block runs is a fault of the configuration: raises ConfigError in its place."""
+    """Raise ConfigError in place of exceptions of these kinds while the block runs: they are faults of the configuration."""
     try:
         yield
     except kinds as error:
@@ -90,10 +91,10 @@ def run_role(
     flags: Mapping[str, tuple[str, str]] | None = None,
     longest: Callable[[MasterOptions], float] = lambda options: options.request_deadline,
 ) -> int:
-    """Runs a master role until it is asked to end. Returns the exit code: 0 ended, 78 configuration unusable.
+    """Run a master role until it is asked to end. Return exit code 0, or 78 when the configuration cannot be used.
 
-    ``flags``: what this role takes on its command line besides, each with the option that it overrides and what it means.
-    ``longest``: seconds that the loop may be busy with one thing.
+    ``flags`` maps each additional command-line flag of the role to the option that it overrides and its help text.
+    ``longest`` returns the seconds for which one iteration of the loop may last.
     """
     arguments = role_arguments(name, argv, flags)
     try:

@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry (option ``tracing``, with Salt's names): one job is one trace, from the command to the return.
+"""Traces by OpenTelemetry (option ``tracing``, with Salt's keys): one job is one trace, from the command to the return.
 
-What is handed on is the W3C's ``traceparent``, a field of publish requests, loads and returns, as stock Salt 3008 has it.
-Without the option nothing is loaded and nothing measured; what others began is handed on as it came.
+The trace travels as the W3C's ``traceparent``, a field of publish requests, loads and returns, as in stock Salt 3008. Without the
+option nothing is imported and nothing is measured; a ``traceparent`` from a peer is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _PATIENCE = 2.0
 
 
 def parent_of(value: Any) -> str:
-    """What a peer sent as ``traceparent``; empty for what is none."""
+    """Return a peer's ``traceparent``, "" where it is malformed."""
     return value if isinstance(value, str) and _TRACEPARENT.fullmatch(value) else ""
 
 
 class Span:
-    """A piece of work that is measured, or that is not."""
+    """A unit of work in a trace, or a placeholder where nothing is measured."""
 
     def __init__(self, traceparent: str) -> None:
         #: To be handed on; empty where nobody traces.
@@ -65,23 +65,23 @@ class Span:
         self.why = ""
 
     def note(self, **attributes: Any) -> None:
-        """More that is known of it: texts, numbers, truth values."""
+        """Add attributes to the span: texts, numbers, booleans."""
         self.notes |= attributes
 
     def marked(self, load: Mapping[str, Any]) -> dict[str, Any]:
-        """The load, with what belongs to this piece of work marked as such."""
+        """Return the load with the span's ``traceparent``."""
         return {**load, FIELD: self.traceparent} if self.traceparent else dict(load)
 
     def fail(self, why: str) -> None:
-        """It went wrong."""
+        """Mark the span as failed, with the reason."""
         self.why = why
 
 
 class Tracing:
-    """The spans of one process. It may be forked: a child that measures something exports by itself."""
+    """The spans of one process. After a fork the child exports its own spans."""
 
     def __init__(self, option: Mapping[str, Any], service: str) -> None:
-        """``option``: of the configuration; ``service``: the name of what is measured. Raises ConfigError."""
+        """``option`` is the value of the option ``tracing``; ``service`` is the service name in the spans. Raises ConfigError."""
         self._option = checked(option)
         self._service = service
         self._provider: TracerProvider | None = None
@@ -92,12 +92,12 @@ class Tracing:
 
     @property
     def enabled(self) -> bool:
-        """Whether anything is measured."""
+        """Return whether spans are measured."""
         return bool(self._option.get("enabled"))
 
     @contextlib.contextmanager
     def span(self, name: str, parent: str = "", kind: str = "INTERNAL", **attributes: Any) -> Iterator[Span]:
-        """Measures what is done within. ``kind``: INTERNAL, CLIENT, SERVER, PRODUCER or CONSUMER."""
+        """Measure the block as a span. ``kind`` is INTERNAL, CLIENT, SERVER, PRODUCER or CONSUMER."""
         if not self.enabled:
             yield Span(parent)
             return
@@ -133,25 +133,25 @@ class Tracing:
     def of_peer(
         self, name: str, load: Mapping[str, Any], kind: str, **attributes: Any
     ) -> contextlib.AbstractContextManager[Span]:
-        """Measures what a load that came asks for, as a part of the trace that it belongs to; one of no trace is not measured."""
+        """Measure the work for a received load as part of the load's trace; a load without a trace is not measured."""
         parent = parent_of(load.get(FIELD))
         return self.span(name, parent, kind, **attributes) if parent else contextlib.nullcontext(Span(""))
 
     def close(self) -> None:
-        """Exports what has not been exported yet."""
+        """Export the remaining spans."""
         if self._provider is not None and self._process == os.getpid():
             self._provider.shutdown()
             self._provider = None
 
     def _own(self) -> TracerProvider:
-        """Made where it is used first, and anew in a fork: threads do not come along."""
+        """Return the provider of this process: created at first use, and again after a fork, which has no threads."""
         if self._provider is None or self._process != os.getpid():
             self._provider, self._process = _provider(self._option, self._service), os.getpid()
         return self._provider
 
 
 def checked(option: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The option ``tracing``, looked at. Raises ConfigError that names the key."""
+    """Return the checked value of the option ``tracing``. Raises ConfigError that names the wrong key."""
     for key, value in option.items():
         if key not in _KEYS:
             near = close_matches(key, _KEYS, n=1)

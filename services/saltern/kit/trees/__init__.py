@@ -1,1 +1,1 @@
-"""The file and pillar trees that the master serves, and how remote ones are kept current."""
+"""The file and pillar trees that the master serves, and the updates of remote trees."""

@@ -1,4 +1,4 @@
-"""The master's file server, as its options want it: for every role that looks into the tree."""
+"""The master's file server, built from its options, for every role that reads the tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ else:
 
 
 def file_server(options: MasterOptions) -> FileServer:
-    """All backends of ``fileserver_backend``. Raises ConfigError for options that they cannot use."""
+    """Return a file server over all backends of ``fileserver_backend``.
+
+    Raises ConfigError for options that a backend cannot use.
+    """
     try:
         return FileServer.of(as_opts(options), _load_user_backend)
     except StatecoreError as error:
@@ -36,7 +39,7 @@ _TREES = ("file_roots", "pillar_roots")
 
 
 def trouble(options: MasterOptions) -> str | None:
-    """None while every directory of the trees can be listed, else which cannot, and why."""
+    """Return None while every directory of the trees can be listed, else the directory and the reason."""
     return "; ".join(_troubles(options)) or None
 
 

@@ -1,6 +1,6 @@
-"""Bringing what the file server serves up to date: fetches of Git mirrors, and what changed in directories.
+"""Updates what the file server serves: fetches Git mirrors, and finds changes in directories.
 
-Done by maintenance by the clock, and by the runners fileserver.update and git_pillar.update when somebody asks.
+Maintenance runs the updates by the clock. The runners fileserver.update and git_pillar.update run them on demand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNUSED = 7 * 86400.0
 
 
 class Update(NamedTuple):
-    """One remote was fetched, or could not be."""
+    """The result of fetching one remote."""
 
     mirror: Mirror
     #: Whether a branch or tag is another than before.
@@ -36,7 +36,7 @@ class Update(NamedTuple):
 
 
 def mirrors(options: MasterOptions) -> list[Mirror]:
-    """Mirrors of all remotes that these options serve, or compile pillar from. Raises ConfigError."""
+    """Return the mirrors of all remotes that the file server or the pillar uses. Raises ConfigError."""
     opts, home = as_opts(options), Path(options.cachedir)
     served = "gitfs" in file_server(options).backends
     try:
@@ -47,7 +47,7 @@ def mirrors(options: MasterOptions) -> list[Mirror]:
 
 
 def fetched(wanted: Iterable[Mirror]) -> list[Update]:
-    """What became of each. Of two remotes with one mirror both are told what became of it."""
+    """Fetch each mirror and return one result for each remote. Two remotes with one mirror get the same result."""
     done: dict[Path, Update] = {}
     found = []
     for mirror in wanted:
@@ -66,7 +66,7 @@ def _fetched(mirror: Mirror) -> Update:
 
 
 def tidy(options: MasterOptions) -> None:
-    """Removes files of mirrors that nobody asked for lately, and mirrors of remotes that are gone. Raises ConfigError."""
+    """Remove exported files that were not used lately, and mirrors of remotes that are no longer configured. Raises ConfigError."""
     kept = {mirror.place for mirror in mirrors(options)}
     for home in (Path(options.cachedir) / GITFS, Path(options.cachedir) / PILLAR):
         for place in _below(home / "mirrors"):
@@ -86,9 +86,10 @@ def _below(directory: Path) -> list[Path]:
 
 
 def roots_changes(options: MasterOptions) -> dict[str, Any]:
-    """What changed in file_roots since the last look: the data of Salt's event. The look is remembered in ``cachedir``.
+    """Return the changes in file_roots since the last call: the data of Salt's event. ``cachedir`` keeps the state
+    of the last call.
 
-    Raises OSError where that cannot be written.
+    Raises OSError where ``cachedir`` cannot be written.
     """
     place = Path(options.cachedir) / "roots" / "mtime_map.json"
     before = _remembered(place)
