@@ -133,7 +133,7 @@ class CurveAuth:
 
 
 def _users(known: Mapping[str, bytes]) -> Mapping[bytes, str]:
-    """Map each raw public key to ``NAME KEY``, the text that libzmq attaches to messages. Raises ConfigError for a malformed key."""
+    """Map each raw public key to ``NAME KEY`` (libzmq attaches it to messages). Raises ConfigError."""
     return {_raw(name, public): f"{name} {public.decode('ascii')}" for name, public in known.items()}
 
 
