@@ -1,4 +1,6 @@
-"""Runners: what `salt-run` and reactions run on the master. One table; a runner's first parameter is its tools."""
+"""Table of runners: functions that `salt-run`, reactions and schedules run on the master. The first parameter of each
+is RunnerTools.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from saltern.mworker.runners.runner import Runner, RunnerTools
 
 
 def _documentation(tools: RunnerTools, *names: str) -> dict[str, str]:
-    """{runner: its documentation}, of those that are named, or whose module is; of all without a name."""
+    """Return {runner: its documentation}, of the named runners and of all runners of named modules; of all runners
+    without names.
+    """
     return doc.documented({**RUNNERS, **users.all_of(tools, RUNNERS)}, *names)
 
 

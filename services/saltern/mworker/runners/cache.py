@@ -1,4 +1,4 @@
-"""What the master keeps of its minions (grains, pillar, mine), and what runners keep by name."""
+"""Runners that show and delete the master's data about minions (grains, pillar, mine), and that store data in banks."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ _MINIONS = "minions"
 
 
 def grains(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
-    """{minion: grains as the minion told them last}; {} without a target."""
+    """Return {minion: its last known grains}; {} without a target."""
     return {} if tgt is None else dict(tools.store.cache.grains_of(tools.minions(tgt, tgt_type)))
 
 
 def pillar(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
-    """{minion: pillar as it was compiled last}; of all of them without a target."""
+    """Return {minion: its last compiled pillar}; of all minions without a target."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return unsealed(MasterKeys.load(tools.key_dir).secret, tools.store.cache.pillars_of(minions))
 
 
 def mine(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
-    """{minion: {function: value}} of what minions offer; of all of them without a target."""
+    """Return {minion: {function: value}} of the mine; of all minions without a target."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return {minion: offered for minion in minions if (offered := tools.store.cache.mine_of(minion))}
 
 
 def clear_grains(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
-    """Forgets the grains of minions; False without a target. They are told anew when the minion asks for pillar."""
+    """Delete the stored grains of minions; False without a target. Minions send them again with their next request for
+    pillar.
+    """
     return _each(tools, tgt, tgt_type, tools.store.cache.forget_grains)
 
 
 def clear_pillar(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
-    """Forgets the pillar that targets by pillar look at; False without a target."""
+    """Delete the stored pillar of minions, which is used for targeting by pillar; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.forget_pillar)
 
 
 def clear_mine(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
-    """Forgets all that minions offer; False without a target."""
+    """Delete the whole mine of minions; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.mine_flush)
 
 
 def clear_mine_func(
     tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob", clear_mine_func_flag: str | None = None
 ) -> bool:
-    """Forgets one function that minions offer, named by ``clear_mine_func_flag``."""
+    """Delete one function from the mine of minions; ``clear_mine_func_flag`` names the function."""
     fun = clear_mine_func_flag
     if not fun:
         raise RunnerFault("clear_mine_func_flag must name the function")
@@ -58,12 +60,12 @@ def clear_mine_func(
 
 
 def clear_all(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
-    """Forgets grains, pillar and mine of minions; False without a target."""
+    """Delete the stored grains, pillar and mine of minions; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.forget)
 
 
 def store(tools: RunnerTools, bank: str, key: str, data: Any, cachedir: str | None = None) -> None:
-    """Keeps data under a key of a bank. Banks of minions are told by minions alone."""
+    """Store data under a key of a bank. The banks of minions' data cannot be written."""
     _own(bank)
     tools.store.banks.store(_words(bank), str(key), data)
 
@@ -108,7 +110,7 @@ def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) 
 
 
 def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str | None = None) -> bool:
-    """Forgets a key of a bank; without one the bank, and the banks in it. False where there was nothing."""
+    """Delete a key of a bank; without a key delete the bank and the banks inside it. False if there was nothing."""
     _own(bank)
     return tools.store.banks.flush(_words(bank), None if key is None else str(key))
 
@@ -116,9 +118,7 @@ def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str |
 def clear_git_lock(
     tools: RunnerTools, role: str, remote: str | None = None, type: Any = None
 ) -> dict[str, list[str]] | str:
-    """Lets updates of Git remotes go on that were held up; ``role``: gitfs or git_pillar, ``remote``: a glob of their
-    URLs.
-    """
+    """Remove update locks of Git remotes. ``role``: gitfs or git_pillar; ``remote``: a glob of their URLs."""
     if role not in (GITFS, PILLAR):
         raise RunnerFault(f"Invalid role '{role}'; there are {GITFS} and {PILLAR}")
     return unlocked(tools.options, role, remote)

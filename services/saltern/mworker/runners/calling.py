@@ -1,4 +1,4 @@
-"""Whether a runner can be called so; what it takes, for who called it otherwise. Pure."""
+"""Checks a runner's arguments against its signature, and describes the signature for the error message. No I/O."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from statecore.loader.arguments import Parameters, misfit, unknown
 def misuse(
     fun: str, function: Callable[..., Any], arg: Sequence[Any], kwarg: Mapping[str, Any], *, given: int = 0
 ) -> str | None:
-    """What to answer where the arguments do not fit, None where they do. ``given``: so many parameters are not the
-    caller's.
+    """Return the error message if the arguments do not fit, else None. ``given``: number of leading parameters that the
+    caller does not give.
     """
     signature = _signature(function, given)
     name = fun.rpartition(".")[2]
@@ -27,7 +27,7 @@ def misuse(
 
 
 def usage(fun: str, function: Callable[..., Any], *, given: int = 0) -> str:
-    """What it takes, and its documentation."""
+    """Return the function's signature and documentation."""
     signature = _signature(function, given)
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     shown = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)

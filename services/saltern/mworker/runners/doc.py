@@ -1,4 +1,4 @@
-"""What runners and execution functions say of themselves."""
+"""Runners that return the documentation of runners, execution functions and wheel functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from saltern.mworker.runners.runner import Runner, RunnerTools
 
 
 def documented(runners: Mapping[str, Runner], *names: str) -> dict[str, str]:
-    """{runner: its documentation}, of those that are named, or whose module is; of all without a name."""
+    """Return {runner: its documentation}, of the named runners and of all runners of named modules; of all runners
+    without names.
+    """
     wanted = {
         fun: function
         for fun, function in runners.items()
@@ -20,7 +22,7 @@ def documented(runners: Mapping[str, Runner], *names: str) -> dict[str, str]:
 
 
 def execution(tools: RunnerTools) -> dict[str, Any]:
-    """{execution function: its documentation}, of all that minions have."""
+    """Return {execution function: its documentation} of all functions that any minion has."""
     found: dict[str, Any] = {}
     for load in tools.ask("*", "glob", "sys.doc").returns.values():
         docs = load.get("return")
@@ -30,6 +32,6 @@ def execution(tools: RunnerTools) -> dict[str, Any]:
 
 
 def wheel(tools: RunnerTools) -> dict[str, str]:
-    """{wheel function: its documentation}."""
+    """Return {wheel function: its documentation}."""
     documented: dict[str, str] = tools.control.call("wheel", fun="sys.doc")
     return documented

@@ -1,4 +1,4 @@
-"""Events from the shell."""
+"""The runner that fires an event."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 
 def send(tools: RunnerTools, tag: str, data: Mapping[str, Any] | None = None) -> bool:
-    """Fires an event with this tag, as it is, and this data; whether the event bus took it."""
+    """Fire an event with exactly this tag and this data; return whether the event bus accepted it."""
     if data is not None and not isinstance(data, Mapping):
         raise RunnerFault(f"the data of an event is a map, not {type(data).__name__}")
     return tools.sender.fire(str(tag), dict(data or {}))

@@ -123,7 +123,7 @@ def clear_lock(tools: RunnerTools, backend: Any = None, remote: str | None = Non
 
 
 def unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]] | str:
-    """The same for a role: gitfs or git_pillar."""
+    """Remove update locks of the remotes of a role (gitfs or git_pillar); return what was done."""
     return _unlocked(options, role, remote) or "No locks were removed"
 
 
@@ -135,7 +135,7 @@ def _unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str
 def _of_users(
     backends: Iterable[UserFiles], work: Callable[[UserFiles], tuple[list[str], list[str]]], key: str
 ) -> dict[str, list[str]]:
-    """What users' backends tell, as our own do: what was done below ``key``, and ``errors``."""
+    """Call a function of users' backends; return the lines of success under ``key``, and ``errors``."""
     told: dict[str, list[str]] = {}
     for backend in backends:
         with _faults():
@@ -152,7 +152,7 @@ def _add(told: dict[str, list[str]], more: Mapping[str, list[str]]) -> None:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """What a user's backend raises is the runner's fault, with its place."""
+    """Turn an error of a user's backend into a RunnerFault."""
     try:
         yield
     except BackendError as error:

@@ -1,4 +1,4 @@
-"""Questions about minions: who answers, who is connected, which version they are; and who has to get new keys."""
+"""Runners about minions: which answer, which are connected, which version they have; and regeneration of their keys."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def status(
     timeout: Any = None,
     gather_job_timeout: Any = None,
 ) -> dict[str, list[str]]:
-    """Who answers a ping: {"up": minions that do, "down": accepted minions that do not}. It fails where a target means
-    nobody.
+    """Ping minions: {"up": minions that answer, "down": accepted minions that do not}. Fails if the target matches no
+    minion.
 
     timeout, gather_job_timeout
-        seconds; without them those of the master's configuration
+        seconds; default: the master's options of these names
     """
     asked = tools.ask(tgt, tgt_type, "test.ping", timeout=timeout, gather_timeout=gather_job_timeout)
     # A master without minions is none that was asked for somebody who is not there.
@@ -52,7 +52,8 @@ def down(
 
 
 def present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> list[str]:
-    """Accepted minions that the master heard of within ``presence_window`` seconds; nobody is asked.
+    """Return the accepted minions that the master heard of within ``presence_window`` seconds. Nothing is sent to
+    minions.
 
     subset
         minions, as a list or with commas: only of these
@@ -102,7 +103,9 @@ def _numbers(version: str) -> list[int]:
 
 
 def key_regen(tools: RunnerTools) -> str:
-    """Has all minions make new keys, and deletes the present ones: each minion signs in anew and waits for acceptance."""
+    """Let all minions make new keys, and delete their present keys: each minion signs in again and waits for
+    acceptance.
+    """
     asked = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
     tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": "*"})
     return (
@@ -112,7 +115,7 @@ def key_regen(tools: RunnerTools) -> str:
 
 
 def bootstrap(tools: RunnerTools, *args: Any, **kwargs: Any) -> None:
-    """Refused: minions would be installed over salt-ssh, which is not here."""
+    """Not supported: it would install minions over salt-ssh, which Saltern does not have."""
     raise RunnerFault(
         "not supported: minions are not installed from here, there is no salt-ssh; see docs/containers.md"
     )

@@ -30,6 +30,6 @@ def update(
 
 
 def _open(value: Any) -> Any:
-    """The value behind a list of those who may have it: the master's operator may."""
+    """Return the value behind ``allow_tgt``: the master's operator may read every value."""
     guarded = isinstance(value, Mapping) and "__saltmine_acl__" in value
     return value.get("__data__") if guarded else value

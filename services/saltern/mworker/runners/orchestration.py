@@ -1,5 +1,5 @@
-"""The master as the states of an orchestration see it (``statecore.model.ports.Master``): jobs, runners, wheels,
-events.
+"""The port ``statecore.model.ports.Master`` for orchestrations: jobs, runners, wheel functions and events of this
+master.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _BUS_PATIENCE = 2.0
 
 
 class OrchestrationMaster:
-    """Asks through the master's own doors, as any operator does. A forked child (``parallel: True``) opens its own."""
+    """Sends requests to the master's control port, as an operator does. A forked child (``parallel: True``) opens its
+    own connections.
+    """
 
     def __init__(self, tools: RunnerTools, jid: str) -> None:
         self._tools = tools
@@ -41,15 +43,15 @@ class OrchestrationMaster:
 
     @property
     def jid(self) -> str:
-        """The id of the orchestration."""
+        """JID of the orchestration."""
         return self._jid
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """Fires an event; True when it was handed over."""
+        """Fire an event; return whether the event bus accepted it."""
         return self._here().sender.fire(tag, data)
 
     def ask(self, job: MinionJob, told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """The returns of a job for minions."""
+        """Publish a job and return {minion id: return}."""
         tools = self._here()
         arguments = {
             **{name: value for name, value in job._asdict().items() if name not in ("fun", "passed_on", "expected")},
@@ -85,7 +87,7 @@ class OrchestrationMaster:
         return dict(sorted(answers.found.items()))
 
     def publish(self, job: MinionJob) -> dict[str, Any]:
-        """A job that nobody waits for."""
+        """Publish a job without waiting for its returns; return its JID and minions."""
         try:
             done = _publish(
                 self._here(), job, job.tgt, job.tgt_type, job.fun, on_the_wire(list(job.arg), dict(job.kwarg))
@@ -97,7 +99,7 @@ class OrchestrationMaster:
         return {"jid": str(done["jid"]), "minions": list(done["minions"])} if done["jid"] else {}
 
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
-        """The results of runners that run at the same time."""
+        """Run several runners at the same time and return their results in order."""
         tools = self._here()
         heard = self._hears(tools, "salt/run/")
         started: list[Mapping[str, Any] | str] = []
@@ -116,7 +118,7 @@ class OrchestrationMaster:
         ]
 
     def wheel(self, call: MasterCall) -> dict[str, Any]:
-        """The result of a wheel function."""
+        """Call a wheel function and return its result."""
         tools = self._here()
         told = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
         tools.sender.fire(f"{tags.run(self._jid)}/args", told)
@@ -128,7 +130,7 @@ class OrchestrationMaster:
         return {"return": value, "success": True}
 
     def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Events of the master's bus."""
+        """Yield (tag, data) of the bus' events with this tag prefix for ``seconds`` seconds."""
         tools = self._here()
         deadline = time.monotonic() + seconds
         while not self._hears(tools, prefix) and time.monotonic() < deadline:
@@ -140,21 +142,21 @@ class OrchestrationMaster:
                 yield event
 
     def orders(self) -> dict[str, dict[str, Any]]:
-        """What operators told it."""
+        """Return {state ID: order} of the operators' orders to this orchestration."""
         try:
             return self._here().store.runner_jobs.orders(self._jid)
         except StoreError as error:
             raise CommandError(f"what the orchestration is told cannot be known: {error}") from error
 
     def end_orders(self) -> None:
-        """Forgets that; without the store it ends by itself."""
+        """Delete the orders. If Redis does not answer, they expire by themselves."""
         try:
             self._here().store.runner_jobs.take_back(self._jid)
         except StoreError as error:
             _LOG.info("orders to an orchestration that is over stay until they end: %s", error)
 
     def _here(self) -> RunnerTools:
-        """The tools of this process."""
+        """Return the RunnerTools of this process."""
         if os.getpid() != self._pid:
             self._tools, self._pid, self._heard = self._tools.reopened(), os.getpid(), {}
         return self._tools
@@ -167,7 +169,7 @@ class OrchestrationMaster:
 
     @staticmethod
     def _start(tools: RunnerTools, call: MasterCall) -> Mapping[str, Any] | str:
-        """The master's answer, or why it refused."""
+        """Start a runner; return the master's answer, or the text of its refusal."""
         try:
             job: Mapping[str, Any] = tools.control.call(
                 "runner",
@@ -184,7 +186,7 @@ class OrchestrationMaster:
 
 
 class _MinionReturns:
-    """Takes the returns of a job."""
+    """Collects the returns of a job."""
 
     def __init__(self, *, expected: bool) -> None:
         self.found: dict[str, dict[str, Any]] = {}

@@ -1,7 +1,6 @@
-"""Reactions as they stand in the running reactors: shown, added, taken away; and what became of the events that call
-for them.
+"""Runners about the reactor: show and change its table of reactions, and handle events whose reactions failed.
 
-What is added or taken away counts for all reactors of this master, until their option ``reactor`` changes.
+A change applies to all reactors of this master until their option ``reactor`` changes.
 """
 
 from __future__ import annotations
@@ -71,12 +70,12 @@ def delete(tools: RunnerTools, event: str, saltenv: str = "base", test: Any = No
 
 
 def is_leader(tools: RunnerTools) -> bool:
-    """Whether the reactor reacts to events."""
+    """Return whether the reactor reacts to events."""
     return bool(_ask(tools, "is_leader", {}, "leader/value")["result"])
 
 
 def set_leader(tools: RunnerTools, value: bool = True) -> bool:
-    """Has the reactor react to events, or not; what it does now."""
+    """Switch reactions to events on or off; return the new setting."""
     if not isinstance(value, bool):
         raise RunnerFault(f"value is True or False, not {value!r}")
     return bool(_ask(tools, "set_leader", {"id": tools.options.id, "value": value}, "leader/value")["result"])

@@ -1,8 +1,7 @@
-"""Jobs as a returner of the site's has them: what ``ext_source`` of the runners ``jobs.*`` names.
+"""Jobs read from a user's returner, which the argument ``ext_source`` of the runners ``jobs.*`` names.
 
-The returner is a user's (``returner_dirs``, ``salt://_returners`` once synced) with Salt's functions:
-``get_load(jid)``, ``get_jid(jid)``, ``get_jids()``. Source: salt/runners/jobs.py, salt/utils/jid.py (the form in which
-jobs are listed).
+The returner comes from ``returner_dirs`` or ``salt://_returners`` and has Salt's functions ``get_load(jid)``,
+``get_jid(jid)`` and ``get_jids()``. Salt: salt/runners/jobs.py; salt/utils/jid.py (form of listed jobs)
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _UNKNOWN: Mapping[str, str] = {"minions": "minion", "success": "success", "state
 
 
 def source_of(tools: RunnerTools, ext_source: Any) -> ReturnerJobs | None:
-    """The returner that is named; None for the job cache of this master. Raises RunnerFault for what is no name."""
+    """Return the named returner; None for this master's job cache. Raises RunnerFault if ``ext_source`` is not a name."""
     if not ext_source or ext_source in REDIS:
         return None
     if not isinstance(ext_source, str):
@@ -44,14 +43,14 @@ def source_of(tools: RunnerTools, ext_source: Any) -> ReturnerJobs | None:
 
 
 class ReturnerJobs:
-    """Questions to one returner. All raise RunnerFault that names it: it is not there, cannot do that, or fails."""
+    """Queries to one returner. All raise RunnerFault if the returner is missing, lacks the function, or fails."""
 
     def __init__(self, runtime: Runtime, name: str) -> None:
         self._runtime = runtime
         self._name = name
 
     def job(self, jid: str) -> Job:
-        """A job with its returns: {minion: {"return": value}}, with what else the returner kept."""
+        """Return a job with its returns: {minion id: {"return": value, further fields}}."""
         load, returns = self._ask("get_load", jid), self._ask("get_jid", jid)
         if not load and not returns:
             raise RunnerFault(f"the returner {self._name} has no job with the JID {jid}")
@@ -64,7 +63,9 @@ class ReturnerJobs:
         return Job(jid, told, tuple(sorted(map(str, minions))), found)
 
     def jobs(self, wanted: JobFilter) -> list[Job]:
-        """All jobs of a filter but its limit, newest first, with as much of their loads as is listed."""
+        """Return all jobs that match the filter, newest first, with the listed part of their loads. The filter's limit
+        is ignored.
+        """
         for field, word in _UNKNOWN.items():
             if getattr(wanted, field) not in ((), None):
                 raise RunnerFault(f"{word}: jobs of the returner {self._name} are not found by that; leave it out")

@@ -51,7 +51,7 @@ Runner: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True)
 class RunnerCall:
-    """What was asked for."""
+    """A runner to run, with its arguments and JID."""
 
     jid: str
     fun: str
@@ -62,7 +62,7 @@ class RunnerCall:
 
 
 class RunnerFault(Exception):
-    """A runner cannot do what it was asked; str() is the answer, ``retcode`` its exit code."""
+    """A runner cannot do what it was called for; str() becomes its result, ``retcode`` its exit code."""
 
     def __init__(self, message: str, retcode: int = 1) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ class RunnerFault(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """A job that a runner published, and what came back in time."""
+    """A job that a runner published, and the returns that came in time."""
 
     #: Empty when no minion matched.
     jid: str
@@ -79,7 +79,7 @@ class Asked:
     returns: dict[str, dict[str, Any]]
 
     def answers(self) -> dict[str, dict[str, Any]]:
-        """The returns. Raises RunnerFault where no minion matched."""
+        """Return {minion id: return}. Raises RunnerFault if no minion matched."""
         if not self.jid:
             raise RunnerFault(NO_MATCH, _NOBODY)
         return self.returns
@@ -87,7 +87,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class RunnerTools:
-    """What runners work with: the store, and the master's own doors as any operator sees them."""
+    """Objects that runners use: the store, and connections to the master's control port and event bus."""
 
     options: MasterOptions
     store: Store
@@ -117,12 +117,12 @@ class RunnerTools:
         ret: str = "",
         jid: str = "",
     ) -> Asked:
-        """Publishes a job and waits for its returns as `salt` does: who works on it is waited for, who is silent is
-        not.
+        """Publish a job and wait for its returns as `salt` does: as long as a minion works on the job, but not for
+        silent minions.
 
         ``timeout`` and ``gather_timeout`` are seconds (default: the options timeout and gather_job_timeout). ``jid``:
-        the job's id; empty: the master's choice. Raises ControlError, ControlTimeout, and RunnerFault for wrong times,
-        before it publishes.
+        the job's id; empty: the master chooses. Raises ControlError, ControlTimeout, and before publishing RunnerFault
+        for invalid times.
         """
         for name, value in (("timeout", timeout), ("gather_job_timeout", gather_timeout)):
             if value is not None:
@@ -151,7 +151,7 @@ class RunnerTools:
         gather_timeout: float | None = None,
         heard: bool | None = None,
     ) -> Asked:
-        """Waits for the returns of a job that was published, as ``ask`` does. Raises ControlError, ControlTimeout."""
+        """Wait for the returns of a published job, as ``ask`` does. Raises ControlError, ControlTimeout."""
         found: dict[str, dict[str, Any]] = {}
         if not job["jid"]:
             return Asked("", (), found)
@@ -169,7 +169,7 @@ class RunnerTools:
         return Asked(job["jid"], tuple(job["minions"]), dict(sorted(found.items())))
 
     def minions(self, tgt: Any, tgt_type: str) -> list[str]:
-        """Accepted minions that a target means. Raises ControlError."""
+        """Return the accepted minions that a target matches. Raises ControlError."""
         named: list[str] = self.control.call("targets", tgt=tgt, tgt_type=tgt_type)["minions"]
         return named
 
@@ -189,7 +189,7 @@ class _Found:
 
 
 def seconds(value: Any, name: str) -> float:
-    """A length of time. Raises RunnerFault."""
+    """Return a number of seconds. Raises RunnerFault, which names the argument ``name``."""
     try:
         found = float(value)
     except (TypeError, ValueError):
@@ -200,7 +200,7 @@ def seconds(value: Any, name: str) -> float:
 
 
 def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, Any]:
-    """The load of a runner's job, as the job cache keeps it."""
+    """Return the load of a runner's job for the job cache."""
     return {
         "jid": call.jid,
         "fun": f"runner.{call.fun}",
@@ -218,13 +218,13 @@ Result = TypeVar("Result")
 def with_tools(
     jid: str, user: str, options: MasterOptions, key_dir: Path, work: Callable[[RunnerTools], Result]
 ) -> Result:
-    """What ``work`` makes with a runner's tools. To be called in a process of its own."""
+    """Call ``work`` with RunnerTools and return its result. Must be called in a child process."""
     with contextlib.ExitStack() as stack:
         return work(_opened(jid, user, options, key_dir, stack))
 
 
 def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
-    """Runs the call and reports it; what the runner returned. To be called in a process of its own."""
+    """Run a runner, store and fire its result, and return its value. Must be called in a child process."""
     with contextlib.ExitStack() as stack:
         tools = _opened(call.jid, call.user, options, key_dir, stack)
         load = load_of(call, options)
@@ -240,7 +240,9 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
 
 
 def _report(tools: RunnerTools, load: Mapping[str, Any], kept: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-    """Into the job cache, then onto the bus. While Redis is away the bus goes first, and the job cache is tried again."""
+    """Store the result in the job cache, then fire its event. While Redis does not answer, fire first and retry the job
+    cache.
+    """
     jid, ttl, most = str(load["jid"]), tools.options.keep_jobs_seconds, tools.options.events_kept_count
     event = tools.sender.prepare(tags.run_ret(jid), result)
     deadline, told = time.monotonic() + _STORE_PATIENCE, False
@@ -264,7 +266,7 @@ def _report(tools: RunnerTools, load: Mapping[str, Any], kept: Mapping[str, Any]
 
 @contextlib.contextmanager
 def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
-    """Tells every few seconds that this process works on the job, whatever the runner is busy with."""
+    """Record every few seconds, in a thread, that this process works on the job."""
     ended = threading.Event()
     where = f"process {os.getpid()} of worker {socket.gethostname()}"
 
@@ -289,7 +291,7 @@ def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
 
 
 def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[Any, int]:
-    """What the call returned, or why it did not, and its return code."""
+    """Return (value of the call or the reason for its failure, return code)."""
     try:
         if wrong := misuse(call.fun, call.function, call.arg, call.kwarg, given=1):
             return wrong, 1
@@ -310,7 +312,7 @@ def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
 
 
 def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack) -> RunnerTools:
-    """Connections of this process, closed with the stack."""
+    """Return RunnerTools with connections of this process, which the stack closes."""
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     stack.callback(context.term)
@@ -330,7 +332,7 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
 
 
 def place_of(error: BaseException, options: MasterOptions) -> str:
-    """`` (FILE:LINE)`` where an exception passed through a user's file last, else nothing."""
+    """Return `` (FILE:LINE)`` of the innermost frame in a user's file; empty if there is none."""
     directories = [Path(each) for each in (*options.runner_dirs, *options.utils_dirs, options.extension_modules)]
     found, traceback = "", error.__traceback__
     while traceback is not None:
@@ -342,6 +344,6 @@ def place_of(error: BaseException, options: MasterOptions) -> str:
 
 
 def retcode_of(value: Any) -> int:
-    """The return code that a runner tells in its value (orchestrations do), else 0."""
+    """Return ``retcode`` in a runner's value, as orchestrations have it; else 0."""
     code = value.get("retcode") if isinstance(value, Mapping) else None
     return code if isinstance(code, int) else 0

@@ -1,8 +1,7 @@
-"""Keys that are accepted because the minion's machine, asked over SSH, says the same fingerprint (Salt's
-manage.safe_accept).
+"""The runner manage.safe_accept: accepts a pending key if the minion's machine reports the same fingerprint over SSH.
 
-Which machine a minion is says the roster, as of salt-ssh: YAML, id -> host, or a map with host, user, port, priv, sudo.
-SSH itself proves the machine: its key must be in known_hosts of who runs the worker; no password is asked for.
+The roster file gives the address of each minion, as for salt-ssh: YAML of id to host, or to a map with host, user,
+port, priv, sudo. The machine must be in known_hosts of the worker's user; no password is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Orchestration: a state run on the master, whose states are jobs, runners and wheels (seed 004)."""
+"""Runners of orchestration: a state run on the master whose states are jobs, runners and wheel functions.
+
+Source: docs/execution.md#master-processes
+"""
 
 from __future__ import annotations
 
@@ -210,7 +213,7 @@ def _code(returned: Returned) -> int:
 
 
 def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
-    """The state engine with the master's files and pillar, as a minion of its own name."""
+    """Return a state engine with the master's files, for the id ``<master id>_master`` and its pillar."""
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)
     own = {"cachedir": "", "mirrors_dir": options.cachedir, "__role": "master"}
@@ -219,7 +222,7 @@ def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
 
 
 class _OneJob:
-    """The orchestration is all that runs in this process."""
+    """Job registry of this process: the orchestration is its only job."""
 
     def __init__(self, jid: str) -> None:
         self._job = {"jid": jid, "fun": "runner.state.orchestrate", "pid": os.getpid()}

@@ -22,9 +22,11 @@ from statecore.model.errors import NotAvailable
 
 
 def find(fun: str, options: MasterOptions, own: Mapping[str, Runner]) -> Runner | None:
-    """The user's runner of this name, None where no file could have it. Nothing is run before the runner itself is.
+    """Return the user's runner of this name; None if no file can contain it. No file is executed before the runner is
+    called.
 
-    A file that cannot be used, or has no such function, says so as the runner's answer. ``own``: the built-in runners.
+    A file that cannot be loaded, or that lacks the function, gives its error as the runner's result. ``own``: the
+    built-in runners.
     """
     loader = loader_of(options)
     known = fun.count(".") == 1 and loader.known("runners", fun.partition(".")[0])
@@ -32,7 +34,7 @@ def find(fun: str, options: MasterOptions, own: Mapping[str, Runner]) -> Runner 
 
 
 def loader_of(options: MasterOptions) -> Loader:
-    """Of users' modules on the master."""
+    """Return the loader of users' modules on the master."""
     directories = {"runners": [Path(each) for each in options.runner_dirs]}
     return Loader(
         Path(options.extension_modules), {**directories, "utils": [Path(each) for each in options.utils_dirs]}
@@ -40,7 +42,7 @@ def loader_of(options: MasterOptions) -> Loader:
 
 
 def all_of(tools: RunnerTools, own: Mapping[str, Runner]) -> dict[str, Runner]:
-    """Users' runners that can be used, for their documentation."""
+    """Return {name: function} of the users' runners that can be loaded, for their documentation."""
     loader = loader_of(tools.options)
     ctx = runtime_of(tools).context
     found: dict[str, Runner] = {}
@@ -67,7 +69,7 @@ def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: Any, **
 
 
 def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Loader) -> Callable[..., Any]:
-    """The function with its ambient names. Raises NotAvailable."""
+    """Return the function with ``__salt__``, ``__opts__`` and the like in its module. Raises NotAvailable."""
     runtime = runtime_of(tools)
     functions = _Runners(own, tools, loader)
     opts = {**runtime.context.opts, "jid": tools.jid, "user": tools.user, "id": tools.options.id}
@@ -78,7 +80,7 @@ def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Load
 
 
 class _Runners(Mapping[str, Callable[..., Any]]):
-    """``__salt__`` of a runner: users' runners, and ours with their tools in place."""
+    """``__salt__`` of a runner: users' runners, and built-in runners with their RunnerTools filled in."""
 
     ctx: Context
 
