@@ -17,7 +17,7 @@ from masterstore.address import sentinels_of, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.pinned_connection import PinnedRedis
 
-#: Redis is there but cannot serve now; the caller waits and tries again, as with a lost connection.
+#: Error codes of a Redis that cannot serve at the moment; the caller waits and repeats, as with a lost connection.
 _PASSING = frozenset(
     {"LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "OOM", "MISCONF", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
 )
@@ -25,7 +25,7 @@ _PASSING = frozenset(
 #: The code of an error; Redis 6 puts what ended a script into a sentence of its own (``... user_script: 3: -OOM command ...``).
 _CODE = re.compile(r"(?:^|: -)([A-Z]+)\b")
 
-#: Seconds in which a Sentinel has to answer: there are others.
+#: Seconds to wait for one Sentinel.
 _SENTINEL_PATIENCE = 0.5
 
 
@@ -160,7 +160,7 @@ def text(value: Any) -> str:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
-#: Keys that are remembered, so that each is told once.
+#: Most faulty keys that are remembered, so that each is reported once.
 _REMEMBERED = 1000
 
 
@@ -168,13 +168,13 @@ class Faults:
     """Counts malformed data that was skipped, and reports each key once."""
 
     def __init__(self) -> None:
-        #: How often something was stepped over.
+        #: Number of skipped data so far.
         self.total = 0
-        #: Key -> why it cannot be read, of those found last.
+        #: Map of the last faulty keys to the reason.
         self.known: dict[str, str] = {}
-        #: Told of a key when it is found for the first time: (key, why).
+        #: Called with (key, reason) when a faulty key is found for the first time.
         self.tell: Callable[[str, str], None] = _nobody
-        #: Told each time.
+        #: Called each time.
         self.count: Callable[[], None] = _nothing
 
     def report(self, key: str, why: str) -> None:

@@ -15,7 +15,7 @@ from masterstore import redis_parts as redis
 from masterstore.client import Client, text
 from masterstore.events import KeptEvent, event_of, read_stream
 
-#: Buried events that are kept for each group, about.
+#: About how many dead events a group keeps.
 DEAD_KEPT = 1000
 
 #: KEYS: events, shared, count. ARGV: group, stream id before its first event. Answers 1 where the group is new.
@@ -127,13 +127,13 @@ class Batch:
 class Backlog:
     """How far a group is behind."""
 
-    #: Events that nobody of the group has had.
+    #: Events that no reader of the group has got.
     waiting: int
-    #: Events that somebody has in hand.
+    #: Events that are assigned to a reader and not acknowledged.
     in_hand: int
-    #: Events that were trimmed before anybody had them.
+    #: Events that were trimmed from the stream before a reader got them.
     missed: int
-    #: Events that were buried and are still there.
+    #: Events in the list of dead events.
     dead: int
 
 

@@ -23,13 +23,13 @@ from masterstore.errors import StoreError
 
 _LOG = logging.getLogger("saltern.events")
 
-#: Seconds for which what readers want is believed: how long a new wish may take to be heard by every worker.
+#: Seconds for which a worker uses its copy of the registrations; a new one takes effect after that.
 WANTED_BELIEVED = 1.0
 
-#: Seconds after which the wish of a reader that never renewed it counts no more: it will hardly come back.
+#: Seconds after which a registration that was not renewed is ignored.
 WANTED_KEPT = 86_400
 
-#: Where a reader begins that wants all there is.
+#: Cursor of a reader that wants all events of the stream.
 BEGINNING = "0-0/0"
 
 #: KEYS: events, count. ARGV: event, how many are kept. Answers the stream id.
@@ -43,13 +43,13 @@ return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'ev
 class KeptEvent:
     """One event of the stream."""
 
-    #: Stream id: milliseconds of when it was kept, and a number.
+    #: Stream id: time in milliseconds since 1970, and a number.
     id: str
-    #: Rises by one from event to event, whoever fires it.
+    #: Number of the event in the stream; rises by one.
     number: int
     #: Tag and data as on the bus.
     frame: bytes
-    #: The one group that it is for, where it was given back to one; else empty.
+    #: Group for which a dead event was returned to the stream; else empty.
     to: str = ""
 
     @property
@@ -144,7 +144,7 @@ class EventKeeper:
     def wants(self, tag: str) -> bool:
         """Return whether a reader wants events of this tag. Raises StoreError if the registrations cannot be read."""
         if self._clock() - self._asked >= WANTED_BELIEVED:
-            # Also when it fails: a dead Redis is not asked once an event.
+            # Set before the query: if Redis does not answer, it is not asked again for each event.
             self._asked = self._clock()
             self._pattern = _pattern([*self._own, *(one for globs in self._events.wanted().values() for one in globs)])
         return self._pattern is not None and self._pattern.match(tag) is not None

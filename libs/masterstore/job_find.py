@@ -22,8 +22,8 @@ from masterstore.jobs import Job, Jobs
 from masterstore.life import Life
 from masterstore.lives import jid_ms
 
-#: JIDs that are read at once: at first what a page needs; more and more where few of them are meant, and never so many that Redis
-#: keeps others waiting.
+#: JIDs that are read at once: the first time what a page needs, then more if few of them match, up to a limit that does not
+#: block Redis.
 _FEWEST, _GROWS, _MOST = 8, 4, 2000
 
 

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: Seconds for which an answered request id is remembered: longer than any client tries again.
+#: Seconds for which the answer to a request id is kept; no client repeats a request for longer.
 REQUEST_TTL = 600
 
-#: Publications kept in the stream; a day of one job a second.
+#: Publications that the stream keeps: about a day with one job a second.
 PUBLICATIONS_KEPT = 100_000
 
-#: Bumped when a key changes its form.
+#: Version of this table; raised when the form of a key changes.
 SCHEMA_VERSION = 2
 
 
@@ -123,7 +123,7 @@ WAITING_OF = "salt:waiting:"
 INDEX = "salt:idx:"
 LARGE = "salt:large:"
 
-#: Longest value that stands in the key of an index as it is, bytes.
+#: Longest value that an index key contains unhashed, bytes.
 _LONGEST_VALUE = 128
 
 

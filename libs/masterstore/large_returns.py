@@ -9,13 +9,13 @@ from typing import Any
 from masterstore import keys, values
 from masterstore.errors import StoreCorrupt
 
-#: Field of the small one: bytes of the JSON of the whole.
+#: Field of the small return: size of the whole return's JSON, bytes.
 MARK = "__large__"
 
-#: Quick rather than small: returns are text and shrink well at once.
+#: zlib level: fast; returns are text and compress well even so.
 _LEVEL = 1
 
-#: The most that a compressed return may grow to, bytes: more than any request brings.
+#: Largest decompressed return, bytes; more than any request can carry.
 _MOST = 1 << 30
 
 

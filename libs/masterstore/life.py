@@ -21,21 +21,21 @@ from enum import StrEnum
 class State(StrEnum):
     """State of a job on one minion."""
 
-    #: Published; nothing was heard of it.
+    #: Published; the minion has sent nothing about it.
     EXPECTED = "expected"
     #: The minion was away when the job was published.
     OFFLINE = "offline"
-    #: The minion says that it has the job.
+    #: The minion has received the job.
     DELIVERED = "delivered"
     #: The minion works on it.
     STARTED = "started"
-    #: The result is in the job cache. The end of ends: nothing leads out of it.
+    #: The result is in the job cache. The final state.
     RETURNED = "returned"
-    #: The minion had the job, and fell silent.
+    #: The minion had the job and then sent nothing for too long.
     LOST = "lost"
-    #: Called off before the minion had begun.
+    #: Cancelled before the minion started it.
     CANCELLED = "cancelled"
-    #: Not delivered before its time was over; nobody sends it any more.
+    #: Not delivered in time; it is not sent any more.
     EXPIRED = "expired"
 
 
@@ -72,7 +72,7 @@ MINION_SIGNS = frozenset({_S.DELIVERED, _S.STARTED})
 #: States that a job is found by: rare ones, so that an index of them stays small.
 INDEXED = (_S.OFFLINE, _S.LOST, _S.CANCELLED, _S.EXPIRED)
 
-#: What stands for a state in a written life.
+#: Map of state to its letter in the stored form.
 LETTERS: Mapping[State, str] = {
     _S.EXPECTED: "e",
     _S.OFFLINE: "o",

@@ -12,7 +12,7 @@ from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
 from masterstore.life import LETTERS, UNDELIVERED, Life, State, born, read
 
-#: Milliseconds that a first sign of a job may take: it may lie in a spool, or be on its way.
+#: Milliseconds that the first sign of a job may take; it may wait in the minion's spool.
 SIGN_GRACE_MS = 60_000
 
 _STATES = {letter: state for state, letter in LETTERS.items()}
@@ -29,9 +29,9 @@ class SignResult:
     """Result of a sign."""
 
     jid: str
-    #: Whether it led to its state.
+    #: Whether the sign changed the state.
     moved: bool
-    #: The state now; None for a job that is not known, or not this minion's.
+    #: Current state; None for an unknown job or a job of other minions.
     state: State | None
 
 
@@ -216,7 +216,7 @@ class Lives:
         return sorted(loads, key=lambda load: str(load.get("jid")))
 
 
-#: Minions that are led to another state in one step.
+#: Minions whose state one script call changes, at most.
 _BATCH = 1000
 
 

@@ -10,7 +10,7 @@ from masterstore.client import Client, text
 
 STATES = ("accepted", "pending", "rejected", "denied")
 
-#: Seconds for which a worker believes what it knows of keys before it looks whether something changed.
+#: Seconds for which a worker uses its copy of accepted keys before it checks the version again.
 _BELIEVED = 0.5
 
 #: KEYS: version, the states' hashes, that of denied keys last. ARGV: minion, PEM, index of the new state's hash.
@@ -108,7 +108,7 @@ class MinionKeys:
         if minion not in self._accepted:
             found = self._client.call("hget", keys.minion_keys("accepted"), minion)
             if found is None:
-                # Not remembered: strangers choose their names, and one who is accepted now must not wait.
+                # A missing key is not cached: unknown senders choose any id, and a newly accepted minion must not wait.
                 return None
             self._accepted[minion] = text(found)
         return self._accepted[minion]

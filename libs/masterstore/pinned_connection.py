@@ -17,7 +17,7 @@ from typing import Any
 
 from masterstore import redis_parts as redis
 
-#: Arguments of more bytes are packed by redis-py, which does not copy them.
+#: Arguments of more bytes are encoded by redis-py, which does not copy them.
 _COPIED = 6000
 
 
@@ -49,13 +49,13 @@ class PinnedRedis(redis.Redis):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._one_at_a_time = threading.Lock()
-        #: The process that it belongs to, and the connection.
+        #: (process id, its connection); None before the first command.
         self._kept: tuple[int, Any] | None = None
 
     def execute_command(self, *arguments: Any, **options: Any) -> Any:
         """Send a command and return its answer. Raises redis-py's errors."""
         if not self._one_at_a_time.acquire(blocking=False):
-            # Also in a child that was forked while another thread of its parent had it.
+            # Also the case in a child that was forked while another thread of the parent held the lock.
             return super().execute_command(*arguments, **options)  # type: ignore[no-untyped-call]
         try:
             return self._over(self._connection(), arguments, options)
@@ -93,7 +93,7 @@ class PinnedRedis(redis.Redis):
                 connection.send_packed_command((command,))
             return self.parse_response(connection, arguments[0], **options)  # type: ignore[no-untyped-call]
 
-        # As the pool does: only this asks Sentinels where Redis is now, a command sent to a lost connection does not.
+        # As redis-py's pool does. Only connect() asks the Sentinels for the current master.
         if not getattr(connection, "is_connected", False):
             connection.connect()
         try:
@@ -101,7 +101,7 @@ class PinnedRedis(redis.Redis):
         except redis.ResponseError:
             raise
         except BaseException:
-            # Whatever ended the exchange, in its middle perhaps: what comes on it yet would answer the next command.
+            # After an interrupted exchange a late answer would be taken for the answer to the next command.
             connection.disconnect()
             raise
 

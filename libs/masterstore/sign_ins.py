@@ -10,10 +10,10 @@ from masterstore.epochs import CURRENT, Epochs, epochs_of
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.minion_keys import STATES
 
-#: Seconds for which the sign-in of a stock minion is remembered: publishers send nothing again that is older.
+#: Seconds for which sign-ins of stock minions are kept; publishers do not resend older publications.
 _REMEMBERED = 60
 
-#: Seconds between two looks at what is older: a storm need not do so for each.
+#: Least seconds between two removals of older entries, so that not every sign-in does it.
 _SPARED = 3
 
 #: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, the states' hashes, accepted first.
@@ -53,13 +53,13 @@ return '0 0 0 ' .. known
 class SignInFacts:
     """What the store knows about a minion that signs in."""
 
-    #: State and PEM of its key, None for a minion that was never heard of. As ``MinionKeys.state_of``.
+    #: (state, PEM) of the minion's key, or None; as ``MinionKeys.state_of``.
     stored: tuple[str, str] | None
-    #: The epochs in force.
+    #: The current epochs.
     epochs: Epochs
-    #: Whether it was noted as seen: only who brings the accepted key, letter for letter, is without being looked at.
+    #: Whether the minion's presence was recorded: only if the offered key equals the accepted one exactly.
     seen: bool
-    #: Whether jobs wait for it, and it is one that cannot ask for them: asked of whom was noted as seen.
+    #: Whether jobs wait for a stock minion whose presence was recorded.
     waited_for: bool
 
 

@@ -31,7 +31,7 @@ class Store:
     def __init__(self, client: Client, durability: Durability = Durability()) -> None:  # noqa: B008 - it is frozen
         self._client = client
         self._durability = durability
-        #: What was found in Redis that cannot be read, and stepped over.
+        #: Malformed data that was found in Redis and skipped.
         self.faults = client.faults
         self.jobs = Jobs(client, durability)
         self.job_budget = JobBudget(client)
@@ -86,11 +86,11 @@ class Store:
         if why := self.trouble():
             return why
         try:
-            # Refused as any write would be; it changes nothing, and makes no key.
+            # A write that changes nothing and creates no key, but is refused like any other.
             self._client.call("execute_command", "SETRANGE", keys.SCHEMA, 0, "")
         except StoreUnavailable as error:
             return str(error)
         except StoreError:
-            # A key of another kind, a user of Redis' who may not: others say so, of what they wanted to write.
+            # A malformed key or a missing permission is reported by the operations that need the key.
             return None
         return None
