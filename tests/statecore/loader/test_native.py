@@ -101,8 +101,8 @@ def test_listing(shelf):
 
 def test_documentation_and_signatures(shelf):
     ctx = shelf.context()
-    assert shelf.loader.doc("modules", "test.ping", ctx).startswith("True: the minion is up")
-    assert shelf.loader.doc("modules", "test", ctx).startswith("Functions that touch nothing")
+    assert shelf.loader.doc("modules", "test.ping", ctx).startswith("Return True, which shows that the minion runs")
+    assert shelf.loader.doc("modules", "test", ctx).startswith("Functions without side effects")
     assert shelf.loader.doc("states", "file", ctx).startswith("Files, directories and links as states")
     assert shelf.loader.argspec("modules", "test.fib", ctx) == {
         "args": ["num"],

@@ -139,7 +139,7 @@ def test_providers_names_files(plain):
 
 
 def test_documentation(plain):
-    assert plain.call("sys.doc", "test.ping")["test.ping"].startswith("True: the minion is up")
+    assert plain.call("sys.doc", "test.ping")["test.ping"].startswith("Return True, which shows that the minion runs")
     assert set(plain.call("sys.doc", "event")) == {"event.fire", "event.fire_master", "event.send"}
     assert plain.call("sys.doc", "no.such") == {}
     assert set(plain.call("sys.state_doc", "test.nop")) == {"test", "test.nop"}

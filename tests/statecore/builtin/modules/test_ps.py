@@ -111,7 +111,7 @@ def test_processes(plain, child):
     ("name", "args", "error", "why"),
     [
         ("ps.proc_info", (2**22 + 1,), CommandError, r"process PID not found \(pid=4194305\)"),
-        ("ps.proc_info", (1, ["none"]), InvocationError, "none is not told; there are pid, ppid"),
+        ("ps.proc_info", (1, ["none"]), InvocationError, "none is no attribute of a process; there are pid, ppid"),
         ("ps.pgrep", ("(", None, False, True), InvocationError, r"'\(' is no pattern"),
         ("ps.psaux", ("(",), InvocationError, r"'\(' is no pattern"),
         ("ps.pkill", ("none", None, "SIGNONE"), InvocationError, "'SIGNONE' is no signal"),

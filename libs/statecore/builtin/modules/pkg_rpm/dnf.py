@@ -45,7 +45,7 @@ _REPEATED = ("disablerepo", "enablerepo")
 class AvailablePackage:
     """A package that a repository offers."""
 
-    #: With its architecture where that is not the host's own.
+    #: Name, with the architecture appended where that is not the host's own ("glibc.i686").
     name: str
     architecture: str
     version: str

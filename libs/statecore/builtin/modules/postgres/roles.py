@@ -146,7 +146,7 @@ def user_create(
     runas: str | None = None,
 ) -> bool:
     """Create a user. Return False where the role exists. Raise CommandError when the server refuses."""
-    wish = WantedRole(
+    wanted = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -158,7 +158,7 @@ def user_create(
         groups=groups,
         password=_hashed(username, rolepassword, encrypted),
     )
-    return _create(ctx, Connection(user, host, port, maintenance_db, password, runas), username, wish)
+    return _create(ctx, Connection(user, host, port, maintenance_db, password, runas), username, wanted)
 
 
 def user_update(
@@ -183,7 +183,7 @@ def user_update(
     runas: str | None = None,
 ) -> bool:
     """Change a user. Return False where the role does not exist. Raise CommandError when the server refuses."""
-    wish = WantedRole(
+    wanted = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -195,7 +195,7 @@ def user_update(
         groups=groups,
         password=_hashed(username, rolepassword, encrypted),
     )
-    return _update(ctx, Connection(user, host, port, maintenance_db, password, runas), username, wish)
+    return _update(ctx, Connection(user, host, port, maintenance_db, password, runas), username, wanted)
 
 
 def user_remove(
@@ -238,7 +238,7 @@ def group_create(
     """Create a group, a role without login. Return False where the role exists. Raise CommandError when the server
     refuses.
     """
-    wish = WantedRole(
+    wanted = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -250,7 +250,7 @@ def group_create(
         groups=groups,
         password=_hashed(groupname, rolepassword, encrypted),
     )
-    return _create(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wish)
+    return _create(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wanted)
 
 
 def group_update(
@@ -273,7 +273,7 @@ def group_update(
     runas: str | None = None,
 ) -> bool:
     """Change a group. Return False where the role does not exist. Raise CommandError when the server refuses."""
-    wish = WantedRole(
+    wanted = WantedRole(
         createdb=createdb,
         createroles=createroles,
         superuser=superuser,
@@ -285,7 +285,7 @@ def group_update(
         groups=groups,
         password=_hashed(groupname, rolepassword, encrypted),
     )
-    return _update(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wish)
+    return _update(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wanted)
 
 
 def group_remove(
@@ -317,21 +317,21 @@ def _hashed(name: str, password: Any, encrypted: Any) -> str | None:
     return postgres.stored_hash(name, str(password), postgres.need_method(encrypted))
 
 
-def _create(ctx: Context, to: Connection, name: str, wish: WantedRole) -> bool:
+def _create(ctx: Context, to: Connection, name: str, wanted: WantedRole) -> bool:
     if name in user_list(ctx, to.user, to.host, to.port, to.maintenance_db, to.password, to.runas):
         return False
-    return _say(ctx, to, f"CREATE ROLE {postgres.identifier(name)}", name, wish)
+    return _say(ctx, to, f"CREATE ROLE {postgres.identifier(name)}", name, wanted)
 
 
-def _update(ctx: Context, to: Connection, name: str, wish: WantedRole) -> bool:
+def _update(ctx: Context, to: Connection, name: str, wanted: WantedRole) -> bool:
     if name not in user_list(ctx, to.user, to.host, to.port, to.maintenance_db, to.password, to.runas):
         return False
-    return _say(ctx, to, f"ALTER ROLE {postgres.identifier(name)}", name, wish)
+    return _say(ctx, to, f"ALTER ROLE {postgres.identifier(name)}", name, wanted)
 
 
-def _say(ctx: Context, to: Connection, verb: str, name: str, wish: WantedRole) -> bool:
-    clauses = wish.clauses()
+def _say(ctx: Context, to: Connection, verb: str, name: str, wanted: WantedRole) -> bool:
+    clauses = wanted.clauses()
     role = f"{verb}{' WITH ' if clauses else ''}{clauses};\n" if clauses or verb.startswith("CREATE") else ""
     # One transaction: a role without its groups must not remain after an error.
-    client.say(ctx, to, f"BEGIN;\n{role}{wish.memberships(name)}COMMIT;\n", secrets=[wish.password])
+    client.say(ctx, to, f"BEGIN;\n{role}{wanted.memberships(name)}COMMIT;\n", secrets=[wanted.password])
     return True

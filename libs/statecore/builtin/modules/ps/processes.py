@@ -34,7 +34,9 @@ def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dic
     """
     names = list(attrs) if attrs is not None else list(_ATTRIBUTES)
     if unknown := [name for name in names if name not in _ATTRIBUTES]:
-        raise InvocationError(f"{', '.join(map(str, unknown))} is not told; there are {', '.join(_ATTRIBUTES)}")
+        raise InvocationError(
+            f"{', '.join(map(str, unknown))} is no attribute of a process; there are {', '.join(_ATTRIBUTES)}"
+        )
     process = processes.find(ctx.host, int(pid))
     if process is None:
         raise CommandError(f"process PID not found (pid={pid})")

@@ -16,7 +16,7 @@ from statecore.model.ports import Master, MasterCall, MinionJob
 #: Further arguments of ``cmd`` -> fields of MinionJob.
 _MORE = {"batch": "batch", "subset": "subset", "failhard": "failhard", "expect_minions": "expected"}
 
-_NOBODY = "this asks a master, and none runs it: call it in an SLS for salt-run state.orchestrate"
+_NOBODY = "this function needs a master: call it in an SLS for salt-run state.orchestrate"
 
 #: Arguments that are sent to the minions with the publication.
 _PASSED_ON = ("ret_config", "ret_kwargs")

@@ -317,5 +317,5 @@ def _environments(ctx: Context, saltenv: str | list[str] | None) -> list[str]:
 def _extension_dir(ctx: Context) -> Path:
     directory = ctx.opts.get("extension_modules")
     if not directory:
-        raise CommandError("There is no place for users' modules: set 'extension_modules' or 'cachedir'")
+        raise CommandError("There is no directory for users' modules: set 'extension_modules' or 'cachedir'")
     return Path(str(directory))

@@ -22,7 +22,7 @@ def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None)
         salt '*' state.get_pauses
     """
     place = _place(ctx)
-    living = {mark.jid for mark in state_queue.others(ctx)}
+    living = {entry.jid for entry in state_queue.others(ctx)}
     told = {}
     for path in sorted(place.glob("[0-9A-Za-z]*")):
         if path.name not in living:
@@ -82,7 +82,7 @@ def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
 def _tell(ctx: Context, jid: str | int, state_id: str | None, order: dict[str, Any]) -> None:
     place, name = _place(ctx), _checked(jid)
-    living = [mark.jid for mark in state_queue.others(ctx)]
+    living = [entry.jid for entry in state_queue.others(ctx)]
     if name not in living:
         raise CommandError(
             f"No state run with the job id {name} is in progress; there is {', '.join(living) or 'none at all'}"
@@ -105,5 +105,5 @@ def _checked(jid: str | int) -> str:
 def _place(ctx: Context) -> Path:
     cachedir = ctx.opts.get("cachedir")
     if not cachedir:
-        raise CommandError("There is no place for orders to state runs: set 'cachedir'")
+        raise CommandError("There is no directory for the orders to state runs: set 'cachedir'")
     return pauses.directory(str(cachedir))

@@ -95,7 +95,7 @@ def _checked(name: Any) -> str:
 def _place(ctx: Context) -> Path:
     cachedir = ctx.opts.get("cachedir")
     if not cachedir:
-        raise CommandError("There is no place for requests: set 'cachedir'")
+        raise CommandError("There is no directory for requested runs: set 'cachedir'")
     return Path(str(cachedir)) / "req_state.p"
 
 

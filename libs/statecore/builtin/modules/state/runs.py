@@ -239,7 +239,7 @@ def running(ctx: Context, concurrent: bool = False) -> list[str]:
 
         salt '*' state.running
     """
-    return [] if concurrent else [mark.told() for mark in state_queue.others(ctx)]
+    return [] if concurrent else [entry.told() for entry in state_queue.others(ctx)]
 
 
 #: Keywords of state.single that are options of the run, and no arguments of the state.
