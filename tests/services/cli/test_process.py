@@ -24,8 +24,11 @@ HEAVY = {
     "prometheus_client",
 }
 
-#: Of these alone, what is there to be quick.
-LIGHT = {"statecore", "statecore.model.lazy", "statecore.model.nearest"}
+#: Modules of these packages that are light: they import nothing but the standard library.
+LIGHT = {
+    *("statecore", "statecore.model", "statecore.model.lazy", "statecore.model.nearest"),
+    *("statecore.host", "statecore.host.content", "statecore.host.content.atomic_file"),
+}
 
 
 def python(code: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
