@@ -103,7 +103,7 @@ def test_documentation_and_signatures(shelf):
     ctx = shelf.context()
     assert shelf.loader.doc("modules", "test.ping", ctx).startswith("Return True, which shows that the minion runs")
     assert shelf.loader.doc("modules", "test", ctx).startswith("Functions without side effects")
-    assert shelf.loader.doc("states", "file", ctx).startswith("Files, directories and links as states")
+    assert shelf.loader.doc("states", "file", ctx).startswith("Salt's ``file`` states")
     assert shelf.loader.argspec("modules", "test.fib", ctx) == {
         "args": ["num"],
         "defaults": None,
