@@ -93,7 +93,7 @@ def test_redis_lost_later(late: Lab) -> None:
     lab.await_ready(*lab.roles)
     assert lab.runner("jobs.lookup_jid", jid) == dict.fromkeys(BOTH, True)
     # Said once, not for each request of each minion.
-    assert lab.log("mworker").count("requests are not served until it is back") == 1
+    assert lab.log("mworker").count("requests are not served until Redis answers") == 1
     assert lab.log("mworker").count("redis is back") == 1
     lab.pings()
     assert lab.tracebacks() == []

@@ -167,7 +167,7 @@ def test_a_worn_worker_begins_anew_between_two_requests(module_labs: NewLab) -> 
 
     def lives() -> int:
         lab.pings()
-        return lab.log("mworker").count("begins anew after 6 requests (worker_max_requests)")
+        return lab.log("mworker").count("the worker restarts after 6 requests (worker_max_requests)")
 
     until(lambda: lives() > 1, SOON, "two new lives")
     assert lab.processes["mworker"].pid == pid
