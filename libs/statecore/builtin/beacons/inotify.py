@@ -80,10 +80,10 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not _is_excluded(change.path, files.get(change.root, {}))
     ]
     for path, options in files.items():
-        place = ctx.host.path(str(path))
-        if place.exists():
+        real_path = ctx.host.path(str(path))
+        if real_path.exists():
             masks = options.get("mask") or _DEFAULT
-            watcher.watch(str(path), place, masks, bool(options.get("recurse")), bool(options.get("auto_add")))
+            watcher.watch(str(path), real_path, masks, bool(options.get("recurse")), bool(options.get("auto_add")))
     watcher.keep_only(str(path) for path in files)
     return found
 

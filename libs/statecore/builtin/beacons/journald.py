@@ -13,8 +13,9 @@ from statecore.system.scheduling.beacon_config import listed, merged
 #: Beginning of the last line of ``journalctl --show-cursor``.
 _CURSOR = "-- cursor: "
 
-#: Fields that are numbers in Salt's events, by the Python library that it reads the journal with; journalctl writes
-#: them as text.
+#: Journal fields that are numbers in Salt's events. Salt reads the journal with a Python library; journalctl writes
+#: them as
+#: text.
 _NUMBERS = frozenset(
     (
         "PRIORITY",

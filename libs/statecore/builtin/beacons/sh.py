@@ -20,9 +20,9 @@ from statecore.system.scheduling.beacon_config import listed, merged
 #: strace's error for a process that has ended.
 _GONE = "No such process"
 
-#: Starts strace apart from us, says where it writes, and its number; $1 is the shell. What it says of itself is kept,
-#: and so is its
-#: end, so that nobody has to be asked for it.
+#: Script that starts strace in the background for the shell with process id $1, and prints strace's directory. The
+#: directory gets
+#: ``out`` (the trace), ``err`` (strace's errors), ``pid`` (strace's process id), and ``ended`` once strace has ended.
 _START = """
 umask 077
 place=$(mktemp -d) || exit 1
@@ -175,12 +175,12 @@ def _plain(text: str) -> str:
 
 
 def _letter(match: re.Match[str]) -> str:
-    what = match[1]
-    if what[0] in "01234567":
-        return chr(int(what, 8) & 0xFF)
-    if what[0] == "x":
-        return chr(int(what[1:], 16))
-    return _LETTERS.get(what, what)
+    escape = match[1]
+    if escape[0] in "01234567":
+        return chr(int(escape, 8) & 0xFF)
+    if escape[0] == "x":
+        return chr(int(escape[1:], 16))
+    return _LETTERS.get(escape, escape)
 
 
 def _stderr(ctx: Context, shell: _Traced) -> str:

@@ -21,10 +21,10 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: st
         raise CommandError(f"the command cannot be split into words: {error}") from error
     words = [word.replace("%s", checked_id(minion_id)) if "%s" in word else word for word in words]
     if not words:
-        raise CommandError("there is no command")
+        raise CommandError("the command is empty")
     output = output_of(words, ctx.host, ctx.opts)
     try:
         return json.loads(output)
     except ValueError as error:
-        line = f", line {error.lineno} of what it printed" if isinstance(error, json.JSONDecodeError) else ""
+        line = f", line {error.lineno} of its output" if isinstance(error, json.JSONDecodeError) else ""
         raise CommandError(f"the command printed no JSON{line}") from error

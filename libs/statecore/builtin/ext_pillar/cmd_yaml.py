@@ -19,5 +19,5 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: st
     try:
         return yaml.load(output)
     except yaml.YamlFault as fault:
-        place = f", line {fault.line} of what it printed" if fault.line else ""
+        place = f", line {fault.line} of its output" if fault.line else ""
         raise CommandError(f"the command printed no YAML{place}") from fault

@@ -22,7 +22,7 @@ from statecore.render.jinja.tags import SerializerExtension
 
 log = logging.getLogger(__name__)
 
-#: Key of a map, and of the first item of a list, that names how it is merged.
+#: Key that names the merge strategy, in a map or in the first item of a list.
 _STRATEGY = "__"
 
 _MERGE_LAST = "merge-last"
@@ -183,7 +183,7 @@ def _map_overwritten(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, 
     return {key: _clean(value) for key, value in layer.items()}
 
 
-#: Strategy -> what a layer's map makes of the map below it.
+#: Strategy -> function of (lower map, upper map) that returns the merged map.
 _MAPS: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] = {
     "overwrite": _map_overwritten,
     "merge-first": _map_first,
@@ -191,7 +191,7 @@ _MAPS: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] 
     "remove": _map_removed,
 }
 
-#: Strategy -> what a layer's list makes of the list below it.
+#: Strategy -> function of (lower list, upper list) that returns the merged list.
 _LISTS: Mapping[str, Callable[[list[Any], list[Any]], list[Any]]] = {
     "overwrite": lambda stack, layer: layer,
     "merge-first": lambda stack, layer: layer + stack,

@@ -46,8 +46,8 @@ def show_link(ctx: Context, name: str) -> str | bool:
 
 def show_current(ctx: Context, name: str) -> str | bool:
     """Return the path of the program that is selected in a group; False if the group does not exist."""
-    place = ctx.host.path(f"{_PLACE}/{name}", follow=False)
-    return str(place.readlink()) if place.is_symlink() else False
+    real_path = ctx.host.path(f"{_PLACE}/{name}", follow=False)
+    return str(real_path.readlink()) if real_path.is_symlink() else False
 
 
 def check_exists(ctx: Context, name: str, path: str) -> bool:

@@ -161,9 +161,9 @@ def script(
     if content is None:
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
     name = f"/tmp/.saltern-script-{os.urandom(8).hex()}"
-    place = ctx.host.path(name)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with located(place) as (own, way):
+    real_path = ctx.host.path(name)
+    real_path.parent.mkdir(parents=True, exist_ok=True)
+    with located(real_path) as (own, way):
         descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700, dir_fd=way)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -174,7 +174,7 @@ def script(
         # A shell also runs a script without a `#!` line. The words are quoted, so that the shell expands nothing.
         return run_all(ctx, shlex.join([name, *words]), cwd=cwd, **(kwargs | {"python_shell": True}))
     finally:
-        place.unlink(missing_ok=True)
+        real_path.unlink(missing_ok=True)
 
 
 def script_retcode(ctx: Context, source: str, **kwargs: Any) -> int:

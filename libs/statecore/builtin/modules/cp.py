@@ -323,8 +323,8 @@ def recv(ctx: Context, files: Mapping[str, str | bytes], dest: str) -> dict[str,
     taken: dict[str, bool] = {}
     for path, data in files.items():
         name = posixpath.basename(path)
-        place = ctx.host.path(dest)
-        if place.is_dir():
+        real_path = ctx.host.path(dest)
+        if real_path.is_dir():
             final = posixpath.join(dest, name)
         elif posixpath.basename(dest) == name or ctx.host.path(posixpath.dirname(dest) or "/").is_dir():
             final = dest
@@ -362,16 +362,16 @@ def recv_chunked(
         mode of the file; set with the first chunk
     """
     try:
-        place = ctx.host.path(dest)
+        real_path = ctx.host.path(dest)
         if chunk is None:
-            return _empty_directory(ctx, place)
+            return _empty_directory(ctx, real_path)
         data = base64.b64decode(chunk, validate=True)
         data = gzip_format.decompress(data) if compressed else data
-        managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
-        with place.open("ab" if append else "wb") as file:
+        managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
+        with real_path.open("ab" if append else "wb") as file:
             file.write(data)
         if mode is not None and not append:
-            place.chmod(mode)
+            real_path.chmod(mode)
     except (OSError, ValueError, EOFError, zlib.error, HostError) as error:
         ctx.scratch["retcode"] = 1
         return str(error)
@@ -391,12 +391,12 @@ def _put(ctx: Context, data: bytes | Path, path: str, dest: str, makedirs: bool)
     """
     if dest.endswith("/") or ctx.host.path(dest).is_dir():
         dest = f"{dest.rstrip('/')}/{path.partition('?')[0].rpartition('/')[2]}"
-    place = ctx.host.path(dest)
-    if not place.parent.is_dir():
+    real_path = ctx.host.path(dest)
+    if not real_path.parent.is_dir():
         if not makedirs:
             return ""
-        managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
-    managed_file.replace(ctx.host, place, data, Attributes())
+        managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, real_path, data, Attributes())
     return dest
 
 

@@ -107,8 +107,8 @@ def _read(ctx: Context, name: str, separator: str, encoding: str | None) -> ini.
 def _write(
     ctx: Context, name: str, top: ini.Section, separator: str, encoding: str | None, *, no_spaces: bool = False
 ) -> None:
-    place = ctx.host.path(name)
-    if not place.parent.is_dir():
+    real_path = ctx.host.path(name)
+    if not real_path.parent.is_dir():
         raise CommandError(f"Unable to write file '{name}'. Exception: there is no directory for it")
     text = ini.render(top, separator, no_spaces=no_spaces)
-    managed_file.replace(ctx.host, place, text.encode(encoding or "utf-8"), Attributes())
+    managed_file.replace(ctx.host, real_path, text.encode(encoding or "utf-8"), Attributes())

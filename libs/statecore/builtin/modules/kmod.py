@@ -105,6 +105,6 @@ def _text(ctx: Context) -> str:
 
 
 def _write(ctx: Context, text: str) -> None:
-    place = ctx.host.path(_conf(ctx))
-    managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
-    managed_file.replace(ctx.host, place, text.encode(), Attributes())
+    real_path = ctx.host.path(_conf(ctx))
+    managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, real_path, text.encode(), Attributes())

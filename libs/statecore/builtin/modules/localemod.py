@@ -64,9 +64,9 @@ def set_locale(ctx: Context, locale: str) -> bool:
     text, count = re.subn(rf"^{key}=.*$", line, _text(ctx, name), flags=re.MULTILINE)
     if not count:
         text += ("" if not text or text.endswith("\n") else "\n") + f"{line}\n"
-    place = ctx.host.path(name)
-    managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
-    managed_file.replace(ctx.host, place, text.encode(), Attributes())
+    real_path = ctx.host.path(name)
+    managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, real_path, text.encode(), Attributes())
     return True
 
 

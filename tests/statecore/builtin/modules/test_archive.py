@@ -70,7 +70,7 @@ def test_nothing_leaves_the_directory(host, tmp_path, members):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("/srv/a.rar",), "tar and zip are"),
+        (("/srv/a.rar",), "supported are tar and zip"),
         (("/srv/none.zip",), "Failed to cache"),
         (("/srv/a.tar", "zip"), "is not a ZIP file"),
         (("/srv/a.zip", "tar"), "Unable to list contents"),

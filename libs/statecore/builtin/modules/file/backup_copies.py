@@ -46,10 +46,10 @@ def restore_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
     found = _chosen(ctx, path, backup_id)
     if isinstance(found, str):
         return {"result": False, "comment": found}
-    place = ctx.host.path(path)
-    if place.is_file():
-        backups.back_up(place, _cache(ctx))
-    managed_file.replace(ctx.host, place, found, Attributes())
+    real_path = ctx.host.path(path)
+    if real_path.is_file():
+        backups.back_up(real_path, _cache(ctx))
+    managed_file.replace(ctx.host, real_path, found, Attributes())
     return {"result": True, "comment": f"Successfully restored {found} to {path}"}
 
 

@@ -34,26 +34,26 @@ def write(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
 def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
     """Append the given lines to a file. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
-    place = ctx.host.path(path)
-    old = managed_file.read(place, path) or b""
+    real_path = ctx.host.path(path)
+    old = managed_file.read(real_path, path) or b""
     gap = b"" if not old or old.endswith(b"\n") else b"\n"
-    managed_file.replace(ctx.host, place, old + gap + "".join(f"{line}\n" for line in lines).encode(), Attributes())
+    managed_file.replace(ctx.host, real_path, old + gap + "".join(f"{line}\n" for line in lines).encode(), Attributes())
     return f'Wrote {len(lines)} lines to "{path}"'
 
 
 def prepend(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
     """Insert the given lines before the first line of a file. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
-    place = ctx.host.path(path)
-    old = managed_file.read(place, path) or b""
-    managed_file.replace(ctx.host, place, "".join(f"{line}\n" for line in lines).encode() + old, Attributes())
+    real_path = ctx.host.path(path)
+    old = managed_file.read(real_path, path) or b""
+    managed_file.replace(ctx.host, real_path, "".join(f"{line}\n" for line in lines).encode() + old, Attributes())
     return f'Prepended {len(lines)} lines to "{path}"'
 
 
 def contains(ctx: Context, path: str, text: str) -> bool:
     """Return whether a file contains the text. White space around ``text`` is ignored."""
-    place = ctx.host.path(path)
-    return place.is_file() and str(text).strip() in place.read_text("utf-8", "replace")
+    real_path = ctx.host.path(path)
+    return real_path.is_file() and str(text).strip() in real_path.read_text("utf-8", "replace")
 
 
 def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool:
@@ -62,18 +62,18 @@ def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool
     lchar
         characters to strip from the beginning of each line before matching
     """
-    place = ctx.host.path(path)
+    real_path = ctx.host.path(path)
     pattern = _compiled(regex, 0)
     skipped = lchar.encode()
-    return place.is_file() and any(
-        pattern.search(line.lstrip(skipped) if skipped else line) for line in place.read_bytes().splitlines()
+    return real_path.is_file() and any(
+        pattern.search(line.lstrip(skipped) if skipped else line) for line in real_path.read_bytes().splitlines()
     )
 
 
 def contains_glob(ctx: Context, path: str, glob_expr: str) -> bool:
     """Return whether the whole content of a file matches a glob."""
-    place = ctx.host.path(path)
-    return place.is_file() and fnmatch.fnmatchcase(place.read_text("utf-8", "replace"), glob_expr)
+    real_path = ctx.host.path(path)
+    return real_path.is_file() and fnmatch.fnmatchcase(real_path.read_text("utf-8", "replace"), glob_expr)
 
 
 def search(
@@ -96,8 +96,8 @@ def search(
     multiline
         True: ``^`` and ``$`` match at every line
     """
-    place = ctx.host.path(path)
-    if ignore_if_missing and not place.is_file():
+    real_path = ctx.host.path(path)
+    if ignore_if_missing and not real_path.is_file():
         return False
     own = _flags(flags) | (re.MULTILINE if multiline else 0)
     return _compiled(pattern, own).search(bytes_of(ctx, path)) is not None
@@ -148,8 +148,8 @@ def replace(
     encoding
         encoding of the file: the expression then matches characters. Without it, the expression matches bytes
     """
-    place = ctx.host.path(path)
-    if ignore_if_missing and not place.is_file():
+    real_path = ctx.host.path(path)
+    if ignore_if_missing and not real_path.is_file():
         return "" if show_changes and not search_only else False
     old = bytes_of(ctx, path)
     # With an encoding, match characters, so that a dot is one letter. Without one, match bytes: the file need not be
@@ -175,8 +175,8 @@ def replace(
             new = _encoded(new.decode(), encoding, path)
     if new != old and not dry_run:
         if backup and isinstance(backup, str):
-            managed_file.copy_beside(ctx.host, place, backup)
-        managed_file.replace(ctx.host, place, new, Attributes())
+            managed_file.copy_beside(ctx.host, real_path, backup)
+        managed_file.replace(ctx.host, real_path, new, Attributes())
     if not show_changes:
         return new != old
     if encoding is not None:

@@ -73,13 +73,13 @@ def mknod(
     major, minor
         numbers of the device
     """
-    place = ctx.host.path(name)
+    real_path = ctx.host.path(name)
     if ntype not in ("c", "b", "p"):
         raise InvocationError(
             f"Node type unavailable: '{ntype}'. Available node types are character ('c'), block ('b'), and pipe ('p')."
         )
     if not ctx.test:
-        managed_file.make_directories(ctx.host, place.parent, Attributes(user, group), ctx.host.root)
+        managed_file.make_directories(ctx.host, real_path.parent, Attributes(user, group), ctx.host.root)
     if ntype == "p":
         return mknod_fifo(ctx, name, user, group, mode)
     return (mknod_chrdev if ntype == "c" else mknod_blkdev)(ctx, name, major, minor, user, group, mode)
@@ -100,8 +100,8 @@ def _made(
     ctx: Context, name: str, kind: int, word: str, numbers: tuple[Any, Any], wanted: Attributes
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {"name": name, "changes": {}, "comment": "", "result": False}
-    place = ctx.host.path(name)
-    if lexists(place):
+    real_path = ctx.host.path(name)
+    if lexists(real_path):
         return answer | {"comment": f"File {name} exists and cannot be overwritten"}
     change = {"changes": {"new": f"{word} {name} created."}}
     if ctx.test:
@@ -109,9 +109,9 @@ def _made(
     managed_file.check_owner(ctx.host, wanted)
     try:
         device = os.makedev(*map(int, numbers)) if kind != stat.S_IFIFO else 0
-        with located(place) as (own, way):
+        with located(real_path) as (own, way):
             os.mknod(own, kind | 0o600, device, dir_fd=way)
-        managed_file.set_attributes(ctx.host, place, wanted)
+        managed_file.set_attributes(ctx.host, real_path, wanted)
     except (OSError, TypeError, ValueError, OverflowError) as error:
         raise CommandError(f"{word} {name} cannot be created: {getattr(error, 'strerror', None) or error}") from error
     return answer | change | {"result": True}

@@ -148,16 +148,16 @@ def psed(
         new = "".join(pattern.sub(str(after), part, count=0 if "g" in flags else 1) for part in parts)
     except (re.error, IndexError, ValueError) as error:
         raise InvocationError(f"'{before}' cannot be replaced by '{after}': {error}") from error
-    place = ctx.host.path(path)
-    managed_file.copy_beside(ctx.host, place, str(backup))
-    managed_file.replace(ctx.host, place, new.encode("utf-8", "surrogateescape"), Attributes())
+    real_path = ctx.host.path(path)
+    managed_file.copy_beside(ctx.host, real_path, str(backup))
+    managed_file.replace(ctx.host, real_path, new.encode("utf-8", "surrogateescape"), Attributes())
 
 
 def _write(ctx: Context, path: str, new: str, backup: str) -> None:
-    place = ctx.host.path(path)
+    real_path = ctx.host.path(path)
     if backup:
-        managed_file.copy_beside(ctx.host, place, backup)
-    managed_file.replace(ctx.host, place, text.encoded(new), Attributes())
+        managed_file.copy_beside(ctx.host, real_path, backup)
+    managed_file.replace(ctx.host, real_path, text.encoded(new), Attributes())
 
 
 def _diff(old: str, new: str, show_changes: bool) -> Any:

@@ -24,10 +24,10 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool
 
     If one of the two times is missing, the other one is used. If both are missing, the present time is used.
     """
-    place = ctx.host.path(name)
+    real_path = ctx.host.path(name)
     try:
-        place.touch()
-        with located(place, follow=True) as (own, way):
+        real_path.touch()
+        with located(real_path, follow=True) as (own, way):
             os.utime(own, managed_file.times(atime, mtime), dir_fd=way)
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}") from error
@@ -40,10 +40,10 @@ def remove(ctx: Context, path: str, **kwargs: Any) -> bool:
     """
     if not path.startswith("/"):
         raise InvocationError(f"File path must be absolute: {path}")
-    place = ctx.host.path(path, follow=False)
-    if not lexists(place):
+    real_path = ctx.host.path(path, follow=False)
+    if not lexists(real_path):
         return False
-    managed_file.remove(place)
+    managed_file.remove(real_path)
     return True
 
 
@@ -118,17 +118,17 @@ def symlink(
 
     Raises CommandError if something else exists at ``path``.
     """
-    place = ctx.host.path(path, follow=False)
-    if lexists(place):
-        if place.is_symlink() and str(place.readlink()) == src:
+    real_path = ctx.host.path(path, follow=False)
+    if lexists(real_path):
+        if real_path.is_symlink() and str(real_path.readlink()) == src:
             return True
         if not (force or atomic):
             raise CommandError(f"Found existing {path}; use force=True to replace it")
     try:
-        with atomic_file.replacement(place) as new:
+        with atomic_file.replacement(real_path) as new:
             new.symlink_to(src)
-            if force and not place.is_symlink() and place.is_dir():
-                managed_file.remove(place)
+            if force and not real_path.is_symlink() and real_path.is_dir():
+                managed_file.remove(real_path)
     except OSError as error:
         raise CommandError(f"Could not create '{path}': {error.strerror}") from error
     return True
@@ -162,10 +162,10 @@ def rmdir(
     before = time.time() - older_than * _DAY if older_than else None
     deleted, errors = [], []
     for each in _directories(ctx, path.rstrip("/") or "/", below=recurse):
-        place = ctx.host.path(each, follow=False)
+        real_path = ctx.host.path(each, follow=False)
         try:
-            if before is None or place.stat().st_mtime < before:
-                place.rmdir()
+            if before is None or real_path.stat().st_mtime < before:
+                real_path.rmdir()
                 deleted.append(each)
         except OSError as error:
             errors.append([each, f"{error.strerror}"])
@@ -186,20 +186,20 @@ def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
 
 def set_mode(ctx: Context, path: str, mode: Any) -> str:
     """Set the mode of a file (octal). Return the new mode as text. Raises CommandError if the file does not exist."""
-    place = ctx.host.path(path)
+    real_path = ctx.host.path(path)
     # Raises the module's usual CommandError if the path does not exist.
     get_mode(ctx, path)
-    managed_file.set_attributes(ctx.host, place, Attributes(mode=managed_file.parse_mode(mode)))
+    managed_file.set_attributes(ctx.host, real_path, Attributes(mode=managed_file.parse_mode(mode)))
     return get_mode(ctx, path)
 
 
 def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
     """Set owner and group of a file. Return None on success, else a sentence with the reason."""
-    place = ctx.host.path(path)
-    if not place.exists():
+    real_path = ctx.host.path(path)
+    if not real_path.exists():
         return "File not found"
     try:
-        managed_file.set_attributes(ctx.host, place, Attributes(user or None, group or None))
+        managed_file.set_attributes(ctx.host, real_path, Attributes(user or None, group or None))
     except HostError as error:
         return str(error)
     return None

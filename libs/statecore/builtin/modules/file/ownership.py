@@ -47,11 +47,11 @@ def lchown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
     """Set owner and group of a file without following a symbolic link. Return None on success, else a sentence with
     the reason.
     """
-    place = ctx.host.path(path, follow=False)
-    if not lexists(place):
+    real_path = ctx.host.path(path, follow=False)
+    if not lexists(real_path):
         return "File not found"
     try:
-        managed_file.set_attributes(ctx.host, place, Attributes(user or None, group or None))
+        managed_file.set_attributes(ctx.host, real_path, Attributes(user or None, group or None))
     except HostError as error:
         return str(error)
     return None
@@ -63,8 +63,8 @@ def lsattr(ctx: Context, path: str) -> dict[str, list[str]] | None:
     """
     if ctx.host.which("lsattr") is None:
         return None
-    place = existing(ctx, path)
-    return {path: list(file_attributes.read(ctx.host, host_name(ctx, place)))}
+    real_path = existing(ctx, path)
+    return {path: list(file_attributes.read(ctx.host, host_name(ctx, real_path)))}
 
 
 def chattr(
@@ -161,21 +161,21 @@ def check_perms(
     ret
         a state's return map to add the changes to; None starts a new one
     """
-    place = ctx.host.path(name, follow=follow_symlinks)
-    if not lexists(place):
+    real_path = ctx.host.path(name, follow=follow_symlinks)
+    if not lexists(real_path):
         raise CommandError(f"{name} does not exist")
     answer: dict[str, Any] = ret if ret is not None else {"name": name, "changes": {}, "comment": [], "result": True}
     before = stats(ctx, name, follow_symlinks=follow_symlinks)
     wanted = Attributes(user or None, group or None, managed_file.parse_mode(mode))
-    changes = managed_file.attribute_changes(ctx.host, place, wanted)
+    changes = managed_file.attribute_changes(ctx.host, real_path, wanted)
     context = selinux_contexts.wanted({"seuser": seuser, "serole": serole, "setype": setype, "serange": serange})
-    flags = attrs if attrs is not None and not place.is_dir() and not place.is_symlink() else None
+    flags = attrs if attrs is not None and not real_path.is_dir() and not real_path.is_symlink() else None
     try:
-        borne = SpecialAttributes(ctx.host, host_name(ctx, place), flags, context)
+        borne = SpecialAttributes(ctx.host, host_name(ctx, real_path), flags, context)
         changes |= borne.changes()
         if not ctx.test and changes:
             borne.unseal()
-            managed_file.set_attributes(ctx.host, place, wanted)
+            managed_file.set_attributes(ctx.host, real_path, wanted)
             borne.put()
         answer["changes"] = {**answer["changes"], **changes}
     except HostError as error:
@@ -191,9 +191,9 @@ def makedirs_perms(ctx: Context, name: str, user: Any = None, group: Any = None,
     """Create a directory and its missing parents, each with this owner, group and mode. Raises CommandError if the
     directory exists.
     """
-    place = ctx.host.path(name.rstrip("/") or "/")
-    if lexists(place):
+    real_path = ctx.host.path(name.rstrip("/") or "/")
+    if lexists(real_path):
         raise CommandError(f"{PurePosixPath(name)} exists")
     managed_file.make_directories(
-        ctx.host, place, Attributes(user, group, managed_file.parse_mode(mode)), ctx.host.root
+        ctx.host, real_path, Attributes(user, group, managed_file.parse_mode(mode)), ctx.host.root
     )

@@ -26,7 +26,7 @@ def host_name(ctx: Context, place: Path) -> str:
 
 def existing(ctx: Context, path: str) -> Path:
     """Return the real path of a host's path, with links followed. Raises CommandError if nothing exists there."""
-    place = ctx.host.path(path)
-    if not place.exists():
+    real_path = ctx.host.path(path)
+    if not real_path.exists():
         raise CommandError(f"File or directory does not exist: {path}")
-    return place
+    return real_path

@@ -50,20 +50,20 @@ def is_link(ctx: Context, path: str, nostat: bool = False) -> bool:
 
 def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
     """Return the target of a symbolic link. With ``canonicalize``, resolve all links and return the final path."""
-    place = ctx.host.path(path, follow=False)
-    if not place.is_symlink():
+    real_path = ctx.host.path(path, follow=False)
+    if not real_path.is_symlink():
         raise InvocationError(f"A valid link was not specified: {path}")
     if canonicalize:
         return host_name(ctx, ctx.host.path(path))
-    return str(place.readlink())
+    return str(real_path.readlink())
 
 
 def readdir(ctx: Context, path: str) -> list[str]:
     """Return the names in a directory, sorted, after ``.`` and ``..``."""
-    place = ctx.host.path(path)
-    if not place.is_dir():
+    real_path = ctx.host.path(path)
+    if not real_path.is_dir():
         raise InvocationError("A valid directory was not specified.")
-    return [".", "..", *sorted(entry.name for entry in place.iterdir())]
+    return [".", "..", *sorted(entry.name for entry in real_path.iterdir())]
 
 
 def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks: bool = True) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks
 
     Raises CommandError if the path does not exist.
     """
-    place = ctx.host.path(path, follow=follow_symlinks)
-    found = _lstat(place, path)
+    real_path = ctx.host.path(path, follow=follow_symlinks)
+    found = _lstat(real_path, path)
     kinds = {
         stat_bits.S_ISDIR: "dir",
         stat_bits.S_ISLNK: "link",
@@ -99,7 +99,7 @@ def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks
         "size": found.st_size,
         "mode": managed_file.shown_mode(stat_bits.S_IMODE(found.st_mode)),
         "type": next((kind for test, kind in kinds.items() if test(found.st_mode)), "unknown"),
-        "target": host_name(ctx, place),
+        "target": host_name(ctx, real_path),
     }
     if hash_type and answer["type"] == "file":
         answer["sum"] = get_hash(ctx, path, hash_type)
@@ -145,9 +145,9 @@ def get_gid(ctx: Context, path: str, follow_symlinks: bool = True) -> int:
 
 def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
     """Return the digest of a file as hexadecimal text. ``form`` is the algorithm, ``chunk_size`` the bytes per read."""
-    place = ctx.host.path(path)
-    _lstat(place, path)
-    return digests.digest_of(place, form, chunk_size)
+    real_path = ctx.host.path(path)
+    _lstat(real_path, path)
+    return digests.digest_of(real_path, form, chunk_size)
 
 
 def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
@@ -174,11 +174,11 @@ def diskusage(ctx: Context, path: str) -> int:
     """Return the size in bytes of a file, or of all files below a directory. A file with several hard links counts
     once.
     """
-    place = ctx.host.path(path)
-    if place.is_file():
-        return place.stat().st_size
+    real_path = ctx.host.path(path)
+    if real_path.is_file():
+        return real_path.stat().st_size
     sizes: dict[tuple[int, int], int] = {}
-    for here, _names, files in rooted_path.walk(place):
+    for here, _names, files in rooted_path.walk(real_path):
         for each in files:
             found = (here / each).lstat()
             sizes[(found.st_dev, found.st_ino)] = found.st_size
@@ -189,10 +189,10 @@ def statvfs(ctx: Context, path: str) -> dict[str, int]:
     """Return the ``f_*`` fields of statvfs(3) for the file system that holds the path. Raises CommandError if the
     path does not exist.
     """
-    place = ctx.host.path(path)
-    if not place.exists():
+    real_path = ctx.host.path(path)
+    if not real_path.exists():
         raise CommandError(f"Could not statvfs '{path}'")
-    found = rooted_path.file_system(place)
+    found = rooted_path.file_system(real_path)
     names = (
         "f_bavail",
         "f_bfree",

@@ -134,8 +134,8 @@ def _tops(ctx: Context, path: str) -> list[str]:
 
 
 def _entries(ctx: Context, directory: str) -> list[str]:
-    place = ctx.host.path(directory)
-    return [entry.name for entry in place.iterdir()] if place.is_dir() else []
+    real_path = ctx.host.path(directory)
+    return [entry.name for entry in real_path.iterdir()] if real_path.is_dir() else []
 
 
 def _walk(ctx: Context, path: str, low: int, high: int | None) -> Iterator[_File]:

@@ -48,14 +48,14 @@ def update_ca_bundle(
     if not isinstance(named, list):
         raise InvocationError(f"merge_files is a path, or a list of paths, not {merge_files!r}")
     name = target or ctx.call("config.get", "ca_bundle", None) or _found(ctx)
-    place = ctx.host.path(str(name))
+    real_path = ctx.host.path(str(name))
     parts = [_fetched(ctx, str(source))]
     for each in named:
         data = managed_file.read(ctx.host.path(str(each)), str(each))
         if data is None:
             raise CommandError(f"merge_files: there is no file {each}")
         parts.append(data)
-    managed_file.replace(ctx.host, place, b"\n".join(parts), Attributes())
+    managed_file.replace(ctx.host, real_path, b"\n".join(parts), Attributes())
 
 
 def _found(ctx: Context) -> str:

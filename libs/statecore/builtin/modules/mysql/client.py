@@ -75,18 +75,22 @@ def run(
     need_connection(given)
     program = "mariadb" if ctx.host.which("mariadb") else "mysql"
     name = f"/tmp/.saltern-mysql-{os.urandom(8).hex()}.cnf"
-    place = ctx.host.path(name)
+    real_path = ctx.host.path(name)
     settings, hidden = _settings(ctx, given)
-    managed_file.replace(ctx.host, place, settings.encode(), Attributes(mode=0o600))
+    managed_file.replace(ctx.host, real_path, settings.encode(), Attributes(mode=0o600))
     try:
         done = ctx.host.run(
             [program, f"--defaults-file={name}", "--xml", "--binary-mode"], stdin=text, timeout=_TIMEOUT
         )
     finally:
-        place.unlink(missing_ok=True)
+        real_path.unlink(missing_ok=True)
     if done.retcode or done.timed_out:
-        said = "no answer in time" if done.timed_out else done.stderr.strip() or f"{program} ended with {done.retcode}"
-        raise CommandError(_without(_reason(said), (*secrets, *hidden)))
+        reason = (
+            f"{program} was stopped after {_TIMEOUT:g} seconds"
+            if done.timed_out
+            else done.stderr.strip() or f"{program} ended with {done.retcode}"
+        )
+        raise CommandError(_without(_reason(reason), (*secrets, *hidden)))
     return [_table(each) for each in done.stdout.split("<?xml ")[1:]]
 
 
@@ -133,9 +137,9 @@ def _quoted(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _reason(said: str) -> str:
-    found = _ERROR.search(said)
-    return f"MySQL Error {found[1]}: {found[2].strip()}" if found else said
+def _reason(stderr: str) -> str:
+    found = _ERROR.search(stderr)
+    return f"MySQL Error {found[1]}: {found[2].strip()}" if found else stderr
 
 
 def _without(text: str, secrets: Sequence[str | None]) -> str:

@@ -85,8 +85,8 @@ def grant_add(
     *_, place = mysql.place(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant))
     option = " WITH GRANT OPTION" if grant_option else ""
-    whom = mysql.account(user, host)
-    client.ask(ctx, connection_args, f"GRANT {listed} ON {place} TO {whom}{_required(ssl_option)}{option}")
+    account = mysql.account(user, host)
+    client.ask(ctx, connection_args, f"GRANT {listed} ON {place} TO {account}{_required(ssl_option)}{option}")
     return grant_exists(ctx, grant, database, user, host, grant_option, escape, **connection_args)
 
 

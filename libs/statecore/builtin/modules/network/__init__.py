@@ -188,8 +188,8 @@ def reverse_ip(ctx: Context, ip_addr: str) -> str:
 
 def get_hostname(ctx: Context) -> str:
     """Return the host's name. The name of a mounted host is read from its /etc/hostname."""
-    if ctx.host.mounted and (place := ctx.host.path("/etc/hostname")).is_file():
-        return place.read_text("utf-8", "replace").strip()
+    if ctx.host.mounted and (real_path := ctx.host.path("/etc/hostname")).is_file():
+        return real_path.read_text("utf-8", "replace").strip()
     return socket.gethostname()
 
 

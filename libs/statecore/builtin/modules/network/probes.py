@@ -156,9 +156,9 @@ def _named(host: str) -> str:
 
 
 def _hop(line: re.Match[str]) -> dict[str, Any]:
-    who = _WHO.search(line[2])
-    if who is None:
+    machine = _WHO.search(line[2])
+    if machine is None:
         return {"count": int(line[1]), "hostname": "*"}
     times = [None if missed else float(ms) for ms, missed in _TIME.findall(line[2])]
     delays = {f"ms{at}": ms for at, ms in enumerate(times[:3], 1)}
-    return {"count": int(line[1]), "hostname": who[1], "ip": who[2], **delays}
+    return {"count": int(line[1]), "hostname": machine[1], "ip": machine[2], **delays}

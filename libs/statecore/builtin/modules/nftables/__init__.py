@@ -182,7 +182,7 @@ def new_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
     known = check_table(ctx, table, family)
     if known["result"] or not table:
         return known
-    done = nft.do(ctx, ["add", "table", nftables_rules.of(family), table])
+    done = nft.run(ctx, ["add", "table", nftables_rules.of(family), table])
     return _outcome(
         done, f"Table {table} in family {family} created", f"Table {table} in family {family} could not be created"
     )
@@ -193,7 +193,7 @@ def delete_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
     known = check_table(ctx, table, family)
     if not known["result"]:
         return known
-    done = nft.do(ctx, ["delete", "table", nftables_rules.of(family), table])
+    done = nft.run(ctx, ["delete", "table", nftables_rules.of(family), table])
     return _outcome(
         done, f"Table {table} in family {family} deleted", f"Table {table} in family {family} could not be deleted"
     )
@@ -228,7 +228,7 @@ def new_chain(
         if not all(given):
             return _answer(False, "Table_type, hook, and priority required.")
         words.append(f"{{ type {table_type} hook {hook} priority {priority}; }}")
-    return _outcome(nft.do(ctx, words), f"{about} created", f"{about} could not be created")
+    return _outcome(nft.run(ctx, words), f"{about} created", f"{about} could not be created")
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
@@ -236,7 +236,7 @@ def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, 
     if absent := _absent(ctx, table, chain, family):
         return absent
     about = f"Chain {chain} in table {table} in family {family}"
-    done = nft.do(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
+    done = nft.run(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
     return _outcome(done, f"{about} deleted", f"{about} could not be deleted")
 
 
@@ -286,7 +286,7 @@ def delete(
     found = str(position) if position else nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
     if found is None:
         return _answer(False, f"Rule {rule} in {where} does not exist")
-    done = nft.do(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
+    done = nft.run(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
     return _outcome(done, f'Deleted rule "{rule}" in {where}.', f'Failed to delete rule "{rule}" in {where}')
 
 
@@ -304,7 +304,7 @@ def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "i
         return known
     at = nftables_rules.of(family)
     where = f"from {f'chain {chain} in ' if chain else ''}table {table} in family {family}."
-    done = nft.do(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
+    done = nft.run(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
     return _outcome(done, f"Flushed rules {where}", f"Failed to flush rules {where}")
 
 
@@ -335,7 +335,7 @@ def set_policy(
         return False
     device = f'device "{found["dev"]}" ' if "dev" in found else ""
     parameters = f"type {found['type']} hook {found['hook']} {device}priority {found['prio']}; policy {policy};"
-    done = nft.do(ctx, ["add", "chain", nftables_rules.of(family), table, str(chain), f"{{ {parameters} }}"])
+    done = nft.run(ctx, ["add", "chain", nftables_rules.of(family), table, str(chain), f"{{ {parameters} }}"])
     return done.retcode == 0
 
 
@@ -364,7 +364,7 @@ def _put(
     if nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule)) is not None:
         return _answer(False, f"Rule {rule} {where} already exists")
     at = [nftables_rules.of(family), table, str(chain)]
-    done = nft.do(ctx, [*verb, "rule", *at, *place, str(rule)])
+    done = nft.run(ctx, [*verb, "rule", *at, *place, str(rule)])
     if done.retcode:
         return _answer(False, f'Failed to add rule "{rule}" {where}. {done.stderr.strip()}')
     listing = nft.listing(ctx, table, chain, family)
@@ -374,7 +374,7 @@ def _put(
     new = nft.newest(listing)
     if new is None:
         return _answer(False, f'nft accepted the rule "{rule}" but does not list it in {where}.')
-    nft.do(ctx, ["delete", "rule", *at, "handle", new[0]])
+    nft.run(ctx, ["delete", "rule", *at, "handle", new[0]])
     return _answer(False, f'The rule "{rule}" was removed again: nft lists it as "{new[1]}". Use this spelling.')
 
 

@@ -12,7 +12,7 @@ from statecore.model.ports import CommandResult
 from statecore.system.hostfiles import nftables_rules
 
 
-def do(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
+def run(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
     """Run ``nft`` and return its result, whatever its exit code."""
     # After `--`, nft takes no word for an option.
     return ctx.host.run(["nft", *options, "--", *words])
@@ -20,7 +20,7 @@ def do(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
 
 def listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
     """Return the entries of ``nft --json list``. Each entry is a map with one key. Raises CommandError."""
-    done = do(ctx, ["list", *words], "--json")
+    done = run(ctx, ["list", *words], "--json")
     if done.retcode:
         raise CommandError(f"nft list {' '.join(words)}: {done.stderr.strip()}")
     try:
@@ -40,7 +40,7 @@ def chain(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | 
 
 def listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
     """Return the text of a chain's rules with their handles. Raises CommandError."""
-    done = do(ctx, ["list", "chain", nftables_rules.of(family), table, str(chain)], "--handle")
+    done = run(ctx, ["list", "chain", nftables_rules.of(family), table, str(chain)], "--handle")
     if done.retcode:
         raise CommandError(f"nft list chain {table} {chain}: {done.stderr.strip()}")
     return done.stdout
