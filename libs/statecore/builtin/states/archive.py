@@ -23,7 +23,7 @@ from statecore.system.hostfiles import archives
 
 _STRIP = re.compile(r"^--strip(?:-components)?=(\d+)$")
 
-#: Lines of output that ``trim_output: True`` keeps.
+#: Number of files that ``trim_output: True`` reports.
 _TRIMMED = 100
 
 
@@ -44,7 +44,7 @@ class _Wish:
     clean: bool
     clean_parent: bool
     owned: str | None
-    #: Where the digests of the archive that was taken out last are kept; None: nobody asks for them.
+    #: File with the digest of the last extracted archive; None: not used.
     memory: Path | None = None
 
 
@@ -284,7 +284,7 @@ def _plan(
         return Plan.change(would, [Step(f"set the owner of {wish.name}", own)], {"updated ownership": True})
     if not steps:
         if wish.memory is not None and not wish.memory.is_file() and not ctx.test:
-            # From now on it is known what is there.
+            # All files are present: remember this archive as the last extracted one.
             _remember(wish.memory, wish.cached)
         return Plan.unchanged("All files in archive are already present")
     cleaned = ", after cleaning destination path(s)" if wish.clean else ""
@@ -316,7 +316,7 @@ def _extract(ctx: Context, wish: _Wish, found: archives.Contents, wrong: list[st
         return Outcome(str(error), changes, ok=False)
     changes |= _own(ctx, wish, found)
     if wish.memory is not None:
-        # Last: a run that does not come to an end takes all out again.
+        # Written last, so that an interrupted extraction is repeated.
         _remember(wish.memory, wish.cached)
     changes["extracted_files"] = names[: wish.trim]
     told = f"{wish.source} extracted to {wish.name}{why}"

@@ -82,7 +82,7 @@ def run(
         else None
     )
     if ctx.test and trial:
-        # The command has a prediction of its own, made to be run in test mode only: its answer is the plan.
+        # test_name is run in test mode only; its outcome is the plan.
         return _predicted(call(trial), f"run {name}")
     return Plan.change(
         f'Command "{name}" would have been executed',
@@ -159,10 +159,10 @@ def wait_script(ctx: Context, name: str, **arguments: Any) -> Plan:
     return Plan.unchanged("")
 
 
-#: How a stateful command says whether it changed something.
+#: Value of ``changed`` in a stateful command's output -> whether it changed something.
 _ANSWERS: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-#: What a watch makes of each function.
+#: Declared function -> function that ``watch`` runs.
 _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
     "wait": run,
     "run": run,
@@ -257,7 +257,7 @@ def _reinterpreted(result: Mapping[str, Any], ok: bool) -> Outcome:
     answer = str(told.get("changed", "no")).lower()
     if answer not in _ANSWERS:
         return Outcome(f"Failed parsing boolean value: {told['changed']}", ok=False)
-    # What the command printed before its verdict is kept; the verdict is told by the changes themselves.
+    # Output before the last line stays in stdout; the last line's values become changes.
     return Outcome(comment, {**result, **told, "stdout": rest} if _ANSWERS[answer] else {}, ok)
 
 

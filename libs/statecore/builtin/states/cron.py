@@ -73,7 +73,7 @@ def absent(
     table = _table(ctx, user)
     entries = table["crons"] if special is None else [each for each in table["special"] if each["spec"] == special]
     if not any(cron_table.matches(entry, cmd, known_as) for entry in entries):
-        # Salt has a sentence for each mode.
+        # Salt's comments differ in test mode.
         return Plan.unchanged(f"Cron {cmd} {'is' if ctx.test else 'already'} absent")
 
     def work() -> Outcome:
@@ -105,7 +105,7 @@ def file(
     an existing table.
     """
     if backup:
-        return Plan.failed("not supported: backup (a cron table is no file of the host's own)")
+        return Plan.failed("not supported: backup (a cron table is written by the program crontab)")
     if accounts.find(ctx.host, user) is None:
         return Plan.failed(f"Could not identify group for user {user}")
     now = ctx.call("cron.raw_cron", user)
@@ -177,7 +177,7 @@ def _source(ctx: Context, name: Any, source_hash: str, template: str | None, val
 
 _WILL: Mapping[str, str] = {"absent": "added", "update": "updated"}
 
-#: What the module answers -> how the comment ends.
+#: Return of the ``cron`` module -> end of the comment.
 _DONE: Mapping[str, str] = {"new": "added to", "removed": "removed from"}
 
 

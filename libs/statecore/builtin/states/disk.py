@@ -35,7 +35,7 @@ def status(
     try:
         mounts = ctx.call("disk.usage")
     except CommandError:
-        # A host without df: its directories can be looked at all the same.
+        # Without the program df, directories can still be checked.
         mounts = {}
     if name in mounts:
         told["data"], (used, available) = mounts[name], _of_mount(mounts[name], absolute=absolute)

@@ -45,7 +45,7 @@ def send(
         return (
             Outcome("Event fired", changes)
             if fired
-            else Outcome("The event was not fired: there is no master", ok=False)
+            else Outcome("The event was not fired: this minion has no master", ok=False)
         )
 
     return Plan.change("Event would have been fired", [Step(f"fire the event {name}", work)], changes)

@@ -9,8 +9,8 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
 
-#: Why the argument of this name is refused.
-_LOCAL = "it needs lgroupadd; groups are made by groupadd, which knows no global ones"
+#: Why the argument ``local`` is refused.
+_LOCAL = "it needs lgroupadd; groups are created with groupadd"
 
 
 def present(
@@ -94,7 +94,7 @@ def _create(ctx: Context, name: str, wanted: Mapping[str, Any], *, system: bool,
     gid = wanted["gid"]
 
     def work() -> Outcome:
-        # Looked at now: the number may have been freed, or taken, since the plan was made.
+        # Checked when the step runs: earlier states may have freed or used the number.
         taken = next((each["name"] for each in ctx.call("group.getent") if each["gid"] == gid), None)
         if gid is not None and not non_unique and taken is not None:
             return Outcome(f"Group {name} is not present but gid {gid} is already taken by group {taken}", ok=False)

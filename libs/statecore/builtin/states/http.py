@@ -12,7 +12,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 _TYPES: Mapping[str, Sequence[str]] = {"match_type": ("string", "pcre"), "status_type": ("string", "pcre", "list")}
 
-#: Seconds between two requests when nothing else is said.
+#: Default number of seconds between two requests.
 _INTERVAL = 1.0
 
 
@@ -98,7 +98,7 @@ def _wrong(match: Any, match_type: Any, status: Any, status_type: Any) -> str | 
         try:
             re.compile(str(pattern) if kind == "pcre" else "")
         except re.error as error:
-            return f"{argument}: '{pattern}' is no regular expression: {error}"
+            return f"{argument}: '{pattern}' is not a valid regular expression: {error}"
     return None
 
 

@@ -10,15 +10,15 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Low, Outcome, Plan, Step
 
-#: Functions whose rules may be gathered into one call.
+#: Functions whose chunks ``mod_aggregate`` merges.
 _GATHERED = ("append", "insert")
 
-#: What decides whether, or how, a chunk is run.
+#: Keys of a low chunk that decide whether or how it is run. Chunks with them are not merged.
 _CONDITIONS = ("onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "runas", "umask", "fire_event")
 
 _REQUISITES = ("require", "watch", "onchanges", "onfail", "prereq", "listen", "use")
 
-#: What else of a chunk is no argument.
+#: Other keys of a low chunk that are not arguments of the state.
 _ENGINE = (
     "state fun order name_order names aggregate prerequired onfail_stop cmd_opts_exclude failhard no_log saltenv"
     " runas_password reload_modules reload_grains reload_pillar force_reload_modules"
@@ -188,7 +188,7 @@ def _plain(low: Low) -> dict[str, Any]:
 def _all(ctx: Context, function: Callable[..., Plan], rules: Any) -> Plan:
     """Return one plan for several rules; rules are saved once, at the end."""
     if not isinstance(rules, list) or not all(isinstance(rule, Mapping) and "name" in rule for rule in rules):
-        return Plan.failed("rules: a list of maps is needed, each with a name")
+        return Plan.failed("rules must be a list of maps, each with a name")
     plans, saves = [], []
     for rule in rules:
         given = {
@@ -234,7 +234,7 @@ def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, 
         unsaved = there and kwargs.get("save") and not ctx.call("iptables.is_saved", file, family)
     except InvocationError as error:
         return Plan.failed(str(error))
-    # Salt has a form for each of the two.
+    # Salt's comments differ for append and insert.
     about = f"({command}) for {family}" if letter == "A" else f"for {family} ({command})"
     if there and not unsaved:
         return Plan.unchanged(f"iptables rule for {name} already set {about}")

@@ -23,10 +23,10 @@ from statecore.model.types import Outcome, Plan, Step
 
 ALIASES = {"wait": "wait", "watch": "wait"}
 
-#: Not arguments of an old-style function.
+#: Arguments of the state that are not passed to an old-style function.
 _OWN = ("name", "sfun", "returner")
 
-#: Old style: the argument's name in the state -> in the function.
+#: Old style: argument name in the state -> argument name of the function.
 _PREFIXED: Mapping[str, str] = {f"m_{name}": name for name in ("name", "names", "fun", "state", "saltenv")}
 
 
@@ -36,7 +36,7 @@ def run(ctx: Context, **kwargs: Any) -> Plan:
     The state fails if one returns False, or a map with ``result: False`` or a ``retcode`` other than 0.
     """
     if kwargs.get("returner"):
-        return Plan.failed("not supported: returner; what a function returns is in the changes")
+        return Plan.failed("not supported: returner; the function's return is in the changes")
     named = [key for key in kwargs if key not in _OWN]
     if named and all("." in key for key in named):
         return _functions(ctx, {key: kwargs[key] for key in named})

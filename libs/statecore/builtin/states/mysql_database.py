@@ -48,7 +48,7 @@ def present(
     changes = {key: {"before": there[key], "now": value} for key, value in different.items()}
 
     def alter() -> Outcome:
-        # A character set alone brings its usual collation with it.
+        # Changing only the character set also sets its default collation.
         ctx.call("mysql.alter_db", name, **(wanted if character_set else {"collate": collate}), **connection_args)
         now = ctx.call("mysql.db_get", name, **connection_args)
         done = {key: {"before": there[key], "now": now[key]} for key in now if now[key] != there[key]}

@@ -107,7 +107,7 @@ def _revoke_all(ctx: Context, what: tuple[str, str], host: str, escape: bool, co
     try:
         ctx.call("mysql.grant_revoke", "ALL", *what, host, False, escape, **connection_args)
     except CommandError as error:
-        # There is nothing to take.
+        # Error 1141: the account has no privileges to revoke.
         if not str(error).startswith("MySQL Error 1141"):
             raise
 
@@ -115,5 +115,5 @@ def _revoke_all(ctx: Context, what: tuple[str, str], host: str, escape: bool, co
 def _need(grant: Any, database: Any, user: Any) -> tuple[str, str, str]:
     for argument, value in (("grant", grant), ("database", database), ("user", user)):
         if not value:
-            raise InvocationError(f"{argument} is needed: what may be done, on what, by whom")
+            raise InvocationError(f"{argument} is required: give grant, database and user")
     return str(grant), str(database), str(user)

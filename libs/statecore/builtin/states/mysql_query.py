@@ -83,7 +83,7 @@ def run_file(
     Other arguments as in ``mysql_query.run``.
     """
     if not query_file:
-        return Plan.failed("query_file is needed")
+        return Plan.failed("query_file is required: the path or salt:// URL of the SQL file")
     try:
         there = (
             bool(ctx.call("cp.cache_file", query_file, saltenv)) if _is_url(query_file) else _is_file(ctx, query_file)

@@ -46,7 +46,7 @@ def present(
     bare = not (password or password_hash)
     if bare and not (allow_passwordless or unix_socket):
         return Plan.failed("Either password or password_hash must be specified, unless allow_passwordless is True")
-    # A password that YAML reads as a number is one.
+    # YAML may have read the password as a number.
     login = {
         "password": None if password is None else str(password),
         "password_hash": password_hash,

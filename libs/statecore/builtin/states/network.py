@@ -153,10 +153,10 @@ def system(ctx: Context, name: str, **kwargs: Any) -> Plan:
 
 _NOT_APPLIED = "Networking could not be started again."
 
-#: What was done to an interface -> how its change is told.
+#: Actions on an interface -> text of its change.
 _STATUS = {("down", "up"): "restart to validate", ("up",): "is up", ("down",): "down"}
 
-#: Kind of text -> what it is called; how a new one is told.
+#: Kind of configuration -> its name in comments. ``_NEW``: the change of a new one.
 _CALLED = {
     "interface": "Interface {}",
     "bond": "Bond interface {}",
@@ -222,14 +222,14 @@ def _settings(kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
 
 def _name_fault(name: str) -> str | None:
     fits = re.fullmatch(r"[^\s/]+", name) is not None and name not in (".", "..")
-    return None if fits else f"{name!r} is no name of an interface"
+    return None if fits else f"{name!r} is not a valid interface name"
 
 
 def _strange(kwargs: Mapping[str, Any], known: Sequence[str]) -> str | None:
     strange = next((key for key in kwargs if key not in known and key != "test"), None)
     near = close_matches(strange, known, n=1) if strange else []
     return (
-        f"'{strange}' is no argument of this state" + (f"; did you mean '{near[0]}'?" if near else "")
+        f"'{strange}' is not an argument of this state" + (f"; did you mean '{near[0]}'?" if near else "")
         if strange
         else None
     )
@@ -240,7 +240,7 @@ def _moves(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool)
     if "range" in name:
         return ["restart"] if written else []
     if type_ == "slave" or type_ == "teamport":
-        # Its master brings it up.
+        # The master interface brings it up.
         return []
     is_up = _is_up(ctx, name)
     if enabled:

@@ -216,7 +216,7 @@ def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, Any], *, ins
         unsaved = bool(there and kwargs.get("save") and not ctx.call("nftables.is_saved", file))
     except InvocationError as error:
         return Plan.failed(str(error))
-    # Salt has a form for each of the two.
+    # Salt's comments differ for insert and append.
     about = f"for {family} ({rule})" if insert else f"({rule}) for {family}"
     if there and not unsaved:
         return Plan.unchanged(f"nftables rule for {name} already set {about}")

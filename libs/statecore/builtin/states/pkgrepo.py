@@ -9,7 +9,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
 
-#: What a state says in test mode of what it would do.
+#: Salt's note in comments of test mode.
 _LATER = (
     "This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to the "
     "differences in the configured repositories."

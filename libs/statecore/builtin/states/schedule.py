@@ -152,9 +152,7 @@ def enabled(ctx: Context, name: str, persist: bool = True) -> Plan:
 def disabled(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
     """Disable a job of the schedule."""
     if offline:
-        return Plan.failed(
-            "not supported: offline; schedule.present with enabled: False and offline: True says the same"
-        )
+        return Plan.failed("not supported: offline; use schedule.present with enabled: False and offline: True")
     return _switched(ctx, name, persist, on=False)
 
 
@@ -182,6 +180,6 @@ def _jobs(ctx: Context, offline: bool) -> Mapping[str, Any]:
 def _outcome(done: Mapping[str, Any], comment: str) -> Outcome:
     if not done["result"]:
         return Outcome(str(done["comment"]), ok=False)
-    # What is changed but could not be saved is said.
+    # Report a job that was changed but could not be saved.
     unsaved = str(done["comment"]).partition(" It is not saved: ")[2]
     return Outcome(f"{comment}. It is not saved: {unsaved}" if unsaved else comment, done["changes"])

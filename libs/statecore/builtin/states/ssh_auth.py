@@ -17,7 +17,7 @@ _FULL_KEY = re.compile(r"^(.*?)\s?((?:sk-)?(?:ssh-|ecds)[\w@.-]+\s.+)$")
 _NOT_ADDED = "Failed to add the ssh key. Is the home directory available, and/or does the key file exist?"
 _INVALID = "Invalid public ssh key, most likely has spaces or invalid syntax"
 
-#: What the module answers -> comment and change.
+#: Return of the ``ssh`` module -> (comment, change).
 _DONE: Mapping[str, tuple[str, str]] = {
     "new": ("The authorized host key {key} for user {user} was added", "New"),
     "replace": ("The authorized host key {key} for user {user} was updated", "Updated"),

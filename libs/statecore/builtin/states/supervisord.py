@@ -12,10 +12,10 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
 
-#: States in which a program does not run and is not about to.
+#: supervisord's states in which a program neither runs nor starts.
 _STOPPED = ("STOPPED", "STOPPING", "EXITED", "FATAL")
 
-#: What supervisorctl complains of though all is as it should be.
+#: Errors of supervisorctl that mean that nothing was to do.
 _HARMLESS = ("already started", "already active", "not running", "already added")
 
 

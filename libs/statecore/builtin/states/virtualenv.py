@@ -10,7 +10,7 @@ from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.packages import python_versions
 
-#: Arguments that pip.install is given, by its own names.
+#: Argument of this state -> argument of ``pip.install``.
 _OF_PIP: Mapping[str, str] = {
     "process_dependency_links": "process_dependency_links",
     "use_wheel": "use_wheel",
@@ -34,7 +34,7 @@ _OF_PIP: Mapping[str, str] = {
     "no_index": "no_index",
 }
 
-#: Arguments that virtualenv.create is given.
+#: Arguments that are passed to ``virtualenv.create``.
 _OF_THE_ENVIRONMENT = (
     *("venv_bin", "system_site_packages", "distribute", "clear", "python", "extra_search_dir", "never_download"),
     *("prompt", "user", "pip", "symlinks", "upgrade"),
@@ -188,7 +188,7 @@ def _lost(ctx: Context, name: str) -> dict[str, Any]:
     try:
         packages = ctx.call("pip.freeze", bin_env=name)
     except CommandError:
-        # One without pip can be cleared, too.
+        # The environment may have no pip.
         packages = []
     return {"cleared_packages": packages, "old": _version(ctx, name)}
 

@@ -26,13 +26,13 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 
-#: Answers after which it is worth while to ask again: what is busy, or broken for now. 0 and 599: there was no answer.
+#: Status codes after which the request is repeated: busy or temporary errors. 0 and 599: no answer.
 _AGAIN = frozenset({0, 408, 425, 429, 500, 502, 503, 504, 599})
 
-#: Seconds beyond which the pause between two attempts does not grow.
+#: Longest pause between two attempts, in seconds.
 _LONGEST_PAUSE = 60.0
 
-#: What has been sent in this run: under this key of ``ctx.scratch``.
+#: Key in ``ctx.scratch`` of the digests of notifications sent in this run.
 _SENT = "webhook.sent"
 
 _HIDDEN = "***"
@@ -197,15 +197,15 @@ def _call(
     more: Mapping[str, Any],
 ) -> _Call:
     if not url or not isinstance(url, str):
-        raise InvocationError("url is needed: where the notification goes (the name is shown, and is not asked)")
+        raise InvocationError("url is required: the webhook's URL (name is only a label)")
     try:
         parts = urllib.parse.urlsplit(url)
         server, port = parts.hostname, parts.port
     except ValueError:
         server, port, parts = None, None, urllib.parse.SplitResult("", "", "", "", "")
     if parts.scheme not in ("http", "https") or not server:
-        # Not shown: it may be a URL with a typo in its scheme.
-        raise InvocationError("url is no URL of http or https")
+        # The value is not shown: it may be a secret URL with a typo in its scheme.
+        raise InvocationError("url is not an http or https URL")
     if not re.fullmatch(r"[A-Z]+", str(method)):
         raise InvocationError(f"method is POST, PUT, …, not {method!r}")
     if headers is not None and not isinstance(headers, Mapping):
@@ -236,13 +236,13 @@ def _call(
 
 def _body(name: str, message: Any, payload: Any) -> str:
     if payload is not None and message is not None:
-        raise InvocationError("message or payload: one of them is sent")
+        raise InvocationError("message and payload exclude each other")
     if isinstance(payload, str):
         return payload
     try:
         return json.dumps({"text": str(name if message is None else message)} if payload is None else payload)
     except (TypeError, ValueError) as error:
-        raise InvocationError(f"payload cannot be told as JSON: {error}") from error
+        raise InvocationError(f"payload cannot be written as JSON: {error}") from error
 
 
 def _statuses(status: Any) -> frozenset[int]:

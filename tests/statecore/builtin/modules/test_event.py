@@ -96,4 +96,4 @@ def test_the_state(plain):
 def test_the_state_without_a_master(plain, monkeypatch):
     monkeypatch.setattr(plain.ports, "fire", lambda tag, data: False)
     told = plain.state("event.send", name="my/tag")
-    assert (told["result"], told["comment"]) == (False, "The event was not fired: there is no master")
+    assert (told["result"], told["comment"]) == (False, "The event was not fired: this minion has no master")

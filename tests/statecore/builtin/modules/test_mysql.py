@@ -317,7 +317,7 @@ def test_the_state_of_a_statement(server, tmp_path):
         ("run", {"query": "SELECT 1", "output": "grain"}, "needs the grain parameter"),
         ("run", {"query": "SELECT none FROM none", "check_db_exists": False}, "MySQL Error 1146"),
         ("run", {"query": "SELECT 1", "client_flags": ["x"], "check_db_exists": False}, "not supported: client_flags"),
-        ("run_file", {}, "query_file is needed"),
+        ("run_file", {}, "query_file is required: the path or salt:// URL of the SQL file"),
         ("run_file", {"query_file": "/none/x.sql"}, "File /none/x.sql does not exist"),
         ("run_file", {"query_file": "salt://none.sql"}, "File salt://none.sql does not exist"),
     ],

@@ -278,7 +278,7 @@ CASES = {
     "provided": (
         "pkg.installed",
         {"name": "x", "resolve_capabilities": True},
-        *[(False, {}, "not supported: resolve_capabilities; the host's package manager knows packages by name alone")]
+        *[(False, {}, "not supported: resolve_capabilities; the host's package manager finds packages by name only")]
         * 3,
     ),
 }

@@ -93,7 +93,7 @@ def test_half_of_a_patch_is_not_taken_for_the_whole(here: PlainMinion, tmp_path:
     [
         ({"name": "f"}, "Specified file f is not an absolute path"),
         ({"name": "/no/such/file"}, "/no/such/file does not exist"),
-        ({"source": None}, "A source is needed: the patch"),
+        ({"source": None}, "source is required: the URL or path of the patch"),
         ({"source": "salt://none.patch"}, "Unable to manage file: Source file salt://none.patch not found"),
         ({"source_hash": "md5=" + "0" * 32}, "Specified md5 checksum for "),
         ({"options": "-o /x --forward"}, "The following CLI options are not allowed: -o, --forward"),

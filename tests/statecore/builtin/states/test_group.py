@@ -25,7 +25,7 @@ CASES = {
             (
                 False,
                 {},
-                "not supported: local; it needs lgroupadd; groups are made by groupadd, which knows no global ones",
+                "not supported: local; it needs lgroupadd; groups are created with groupadd",
             )
         ]
         * 3,

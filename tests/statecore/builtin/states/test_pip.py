@@ -293,7 +293,7 @@ OWN_STEPS = [
         (
             False,
             {},
-            "not supported: repo; it does nothing in Salt; name the place with index_url, find_links or editable",
+            "not supported: repo; it has no effect in Salt; use index_url, find_links or editable",
         ),
     ),
     (

@@ -169,12 +169,12 @@ def test_wait_for_event(told: Told, events: Any, arguments: Any, result: bool, s
         (
             {"id": "a", "fun": "wait_for_event", "arguments": {"id_list": "x"}},
             False,
-            "id_list must be a list of what is waited for, not str",
+            "id_list must be a list of the awaited values, not str",
         ),
         (
             {"id": "a", "fun": "wait_for_event", "arguments": {"id_list": ["x"], "node": "minion"}},
             False,
-            "not supported: node=minion. An orchestration hears the events of its master",
+            "not supported: node=minion. An orchestration only receives events of its master",
         ),
         (
             {"id": "test.ping", "fun": "function", "arguments": {"tgt": "*"}, "answers": "the master does not answer"},

@@ -180,7 +180,7 @@ CASES = {
     "no day": (
         "present",
         {"name": "web", "expire": "2030-02-31"},
-        *[(False, {}, "expire: '2030-02-31' is no day: day is out of range for month")] * 3,
+        *[(False, {}, "expire: '2030-02-31' is not a date: day is out of range for month")] * 3,
     ),
     "no list": (
         "present",
@@ -195,7 +195,7 @@ CASES = {
     "local": (
         "present",
         {"name": "web", "local": True},
-        *[(False, {}, "not supported: local; it needs luseradd; users are made by useradd, which knows no global ones")]
+        *[(False, {}, "not supported: local; it needs luseradd; users are created with useradd")]
         * 3,
     ),
     "absent": (

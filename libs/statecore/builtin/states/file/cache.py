@@ -112,7 +112,7 @@ def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
     if not place.exists():
         raise Refused(f"File {path} is not present on the minion")
     if not place.is_file():
-        raise HostError(f"{path} is no regular file")
+        raise HostError(f"{path} is not a regular file")
     return place, f"File {path} is present on the minion"
 
 

@@ -283,7 +283,7 @@ def _patterns(given: Any) -> tuple[re.Pattern[str], ...]:
         try:
             found.append(re.compile(str(regex)))
         except re.error as error:
-            raise Refused(f"'{regex}' is no regular expression: {error}") from error
+            raise Refused(f"'{regex}' is not a valid regular expression: {error}") from error
     return tuple(found)
 
 
@@ -301,7 +301,7 @@ def _bytes(size: Any) -> int:
         return int(size)
     found = re.fullmatch(rf"([0-9.]+)\s*([{_UNITS}]?)(i?b)?", size.strip().lower())
     if found is None:
-        raise Refused(f"'{size}' is no size: write a number of bytes, or one with a unit, such as 10MB")
+        raise Refused(f"size '{size}' is invalid: write a number of bytes, or one with a unit, such as 10MB")
     power = _UNITS.index(found[2] or "b")
     factor: int = 1000**power if found[3] == "b" and power else 1024**power
     return int(float(found[1]) * factor)

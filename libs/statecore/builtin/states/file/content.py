@@ -168,7 +168,7 @@ def wanted_bytes(
             return Content(managed_file.source(place), source_mode, address)
         text = place.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise Refused(f"Unable to manage file: {address} is no UTF-8 text: {error}") from error
+        raise Refused(f"Unable to manage file: {address} is not UTF-8 text: {error}") from error
     except OSError as error:
         raise Refused(f"Unable to manage file: {address} cannot be read: {error.strerror}") from error
     made = spec.encoded(spec.rendered(ctx, text, address, name) if spec.template else text)

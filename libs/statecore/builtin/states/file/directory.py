@@ -122,7 +122,7 @@ class _Directory:
         """Return a plan with one step each to create the directory, change attributes, and remove unmanaged entries."""
         if not self._there():
             return self._new()
-        known = step("know the owner", self._know_owner)
+        known = step("check that owner and group exist", self._know_owner)
         changes: dict[str, dict[str, Any]] = {}
         mends: list[Step] = []
         for path, shown, wish in self._below():
@@ -136,12 +136,12 @@ class _Directory:
             return Plan.unchanged(f"The directory {self.name} is in the correct state")
         steps = [known, *mends]
         if mends and "silent" in self.recurse:
-            steps.append(Step("tell no more", lambda: Outcome("", {"recursion": "Changes silenced"})))
+            steps.append(Step("silence changes", lambda: Outcome("", {"recursion": "Changes silenced"})))
         if gone:
             steps.append(step(f"clean {self.name}", lambda: self._cleaned(gone)))
         else:
             shown = f"{self.name}/*" if self.children_only else self.name
-            steps.append(Step("say so", lambda: Outcome(f"Directory {shown} updated")))
+            steps.append(Step("report the result", lambda: Outcome(f"Directory {shown} updated")))
         return Plan.change(_would(changes), steps, changes)
 
     def _there(self) -> bool:

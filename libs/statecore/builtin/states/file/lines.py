@@ -83,7 +83,7 @@ def line(
         steps.append(step(f"create {name}" if created else f"set owner and mode of {name}", prepare))
     if not changed:
         return Plan.change(
-            "Changes would be made", [*steps, Step("say so", lambda: Outcome("Changes were made"))], told
+            "Changes would be made", [*steps, Step("report the result", lambda: Outcome("Changes were made"))], told
         )
     kept = f".{time.strftime('%Y-%m-%d-%H-%M-%S')}" if backup else ""
     changes = told | {"diff": target.diff(new, shown=show_changes)}

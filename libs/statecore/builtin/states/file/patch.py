@@ -108,7 +108,7 @@ def _planned(
     if not place.exists():
         raise Refused(f"{name} does not exist")
     if not source:
-        raise Refused("A source is needed: the patch")
+        raise Refused("source is required: the URL or path of the patch")
     if reject_file is not None and not place_of(ctx, reject_file).parent.is_dir():
         raise Refused(f"Parent directory for reject_file '{reject_file}' either does not exist, or is not a directory")
     content = wanted_bytes(ctx, spec, None, source, name, wanted=wanted).data

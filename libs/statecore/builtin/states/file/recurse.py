@@ -128,14 +128,14 @@ def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str],
         return Plan.unchanged(f"The directory {name} is in the correct state")
     changes: dict[str, Any] = {path: dict(plan.changes) for path, plan in changing.items()}
     lines = [f"#### {path} ####\n{plan.comment}" for path, plan in changing.items()]
-    steps = [step("know the owner", lambda: _known(ctx, owner))]
+    steps = [step("check that owner and group exist", lambda: _known(ctx, owner))]
     for path, plan in changing.items():
         steps += _nested(path, plan)
     if gone:
         changes["removed"] = gone
         lines.append("\n".join(["#### removed ####", *gone]))
-        steps.append(step(f"remove what is not of the tree from {name}", lambda: _cleared(ctx, gone)))
-    steps.append(Step("say so", lambda: Outcome(f"Recursively updated {name}")))
+        steps.append(step(f"remove entries that are not in the tree from {name}", lambda: _cleared(ctx, gone)))
+    steps.append(Step("report the result", lambda: Outcome(f"Recursively updated {name}")))
     return Plan.change("\n\n".join(lines), steps, changes)
 
 

@@ -222,7 +222,7 @@ def _given(ctx: Context, encoded_data: Any, contents_pillar: str | None) -> str 
 
 def _decoded(given: str | bytes, encoding_type: str) -> bytes:
     if encoding_type != "base64":
-        raise Refused(f"not supported: encoding_type {encoding_type}; there is base64")
+        raise Refused(f"not supported: encoding_type {encoding_type}; use base64")
     try:
         return base64.b64decode(given if isinstance(given, bytes) else given.encode())
     except (binascii.Error, ValueError) as error:
@@ -233,4 +233,4 @@ def _digest(data: bytes, algorithm: str) -> str:
     try:
         return hashlib.new(algorithm, data).hexdigest()
     except ValueError as error:
-        raise Refused(f"there is no digest '{algorithm}'") from error
+        raise Refused(f"checksum: unknown hash algorithm '{algorithm}'") from error

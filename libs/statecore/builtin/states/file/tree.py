@@ -167,7 +167,7 @@ def _matches(path: str, pattern: str) -> bool:
         try:
             return re.search(pattern[2:], path) is not None
         except re.error as error:
-            raise Refused(f"'{pattern}' is no regular expression: {error}") from error
+            raise Refused(f"'{pattern}' is not a valid regular expression: {error}") from error
     return fnmatch.fnmatchcase(path, pattern)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, StateFailure
 
-#: Characters of a SHA1 that are shown.
+#: Number of characters of an abbreviated SHA1 in comments.
 SHORT = 7
 
 
@@ -57,7 +57,7 @@ class Remote:
 
     sha: str | None
     kind: str | None
-    #: ``origin/main`` for a branch.
+    #: Upstream such as ``origin/main`` if the revision is a branch, else None.
     upstream: str | None
     tags: frozenset[str]
 

@@ -184,7 +184,7 @@ class _Clone:
     target: str
     place: Path
     remote: str
-    #: Who asks, and with what: ``user``, ``identity``, ``https_user``, ``https_pass``.
+    #: Arguments for the connection: ``user``, ``identity``, ``https_user``, ``https_pass``.
     auth: dict[str, Any]
 
     def remote_commit(self) -> str:

@@ -266,4 +266,4 @@ def option_fault(key: str, value: object) -> str | None:
     fits = isinstance(value, str) or (
         isinstance(value, list | tuple) and all(isinstance(each, str | int) and each != "" for each in value)
     )
-    return None if fits else f"{key}: a list of words is needed, or text with commas, not {value!r}"
+    return None if fits else f"{key} must be a list of words, or text with commas, not {value!r}"

@@ -113,7 +113,7 @@ def fstab_absent(
 def _name_fault(mount_by: str | None) -> str | None:
     if mount_by is None or mount_by in _NAMES:
         return None
-    return f"mount_by: {mount_by!r} names no device; there are {', '.join(_NAMES)}"
+    return f"mount_by must be one of {', '.join(_NAMES)}, not {mount_by!r}"
 
 
 def _spec(ctx: Context, device: str, by: str | None) -> str | None:

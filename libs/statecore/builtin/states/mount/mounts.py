@@ -90,7 +90,7 @@ def mounted(
         ("extra_mount_translate_options", extra_mount_translate_options),
     ):
         if table is not None and not isinstance(table, Mapping):
-            return Plan.failed(f"{key}: a map is needed, not {table!r}")
+            return Plan.failed(f"{key} must be a map, not {table!r}")
     lenient = Leniency(
         options=(*words(lists["hidden_opts"]), *words(lists["extra_mount_invisible_options"])),
         keys=words(lists["extra_mount_invisible_keys"]),

@@ -12,10 +12,10 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.packages import python_versions
 
-#: Arguments of Salt that do nothing there or cannot be done here.
+#: Salt's arguments that are not supported -> reason.
 _UNSUPPORTED: Mapping[str, str] = {
     "use_vt": "commands run without a terminal",
-    "repo": "it does nothing in Salt; name the place with index_url, find_links or editable",
+    "repo": "it has no effect in Salt; use index_url, find_links or editable",
 }
 
 

@@ -49,7 +49,9 @@ def package(each: Any) -> PipPackage:
     text = str(each)
     if isinstance(each, Mapping):
         if len(each) != 1:
-            raise ValueError(f"pkgs: {dict(each)} is no requirement: write a name, or one name and its conditions")
+            raise ValueError(
+                f"pkgs: {dict(each)} is not a requirement: write a name, or a map of one name to its conditions"
+            )
         text = " ".join(map(str, next(iter(each.items()))))
     wanted = python_versions.requirement(text)
     return PipPackage(text, wanted.name, wanted.conditions)
@@ -108,7 +110,7 @@ def _already(wish: WantedPipPackages, package: PipPackage, there: Mapping[str, s
         return ""
     done = f"Python package {package.text} was already installed"
     if not given["upgrade"]:
-        # What is installed counts for pip, be it a pre-release or not.
+        # pip accepts an installed pre-release.
         return done if python_versions.fulfils(version, package.conditions, pre=True) else ""
     kinds = {python_versions.pre_release(wanted.removesuffix(".*")) for _, wanted in package.conditions}
     pre = bool(given["pre_releases"])

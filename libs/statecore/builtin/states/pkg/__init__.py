@@ -13,7 +13,7 @@ from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 from statecore.model.types import Low, Plan
 
-#: The modules whose functions make up this one.
+#: Modules whose public functions are this package's state functions.
 PARTS = (packages, groups, downloads)
 
 

@@ -10,10 +10,10 @@ from statecore.builtin.states.pkg import selection
 from statecore.model.context import Context
 from statecore.model.types import Outcome
 
-#: More characters than Salt has in the list of what was installed; more packages than it names of those that were there.
+#: Length in characters of a list of installed packages, and number of present packages, above which only a number is shown.
 SHORT = 20
 
-#: More packages than Salt names of those that are up to date.
+#: Number of up-to-date packages above which only a number is shown.
 FEW = 10
 
 
@@ -22,7 +22,7 @@ class Repaired:
     """Map of reinstalled packages to their altered files and the differences, before and after the reinstallation."""
 
     altered: Mapping[str, Mapping[str, Any]]
-    #: Still, when they had been installed again.
+    #: Package -> files that are still altered after the reinstallation.
     still: Mapping[str, Mapping[str, Any]]
 
 

@@ -11,7 +11,7 @@ from statecore.model.errors import CommandError
 from statecore.model.types import Plan
 from statecore.system.packages import package_versions
 
-#: In ctx.scratch: the package lists are to be fetched before the next installation. The pkg module takes it out again.
+#: Key in ``ctx.scratch``: fetch the package lists before the next installation. The ``pkg`` module removes it.
 REFRESH_DUE = "pkg.refresh_due"
 
 
@@ -20,7 +20,7 @@ class PackageVerification:
     """How to verify the files of installed packages (``pkg_verify``)."""
 
     ignore_types: tuple[str, ...] = ()
-    #: Of rpm -V, without their dashes.
+    #: Options of rpm -V, without leading dashes.
     options: tuple[str, ...] = ()
 
     @classmethod
@@ -39,7 +39,7 @@ class PackageVerification:
         for row in value:
             for key, listed in row.items() if isinstance(row, Mapping) else [(str(row), None)]:
                 if key not in known or not isinstance(listed, list):
-                    raise ValueError(f"pkg_verify: {key} is no list of ignore_types or verify_options")
+                    raise ValueError(f"pkg_verify: {key} must be a list named ignore_types or verify_options")
                 known[key] = tuple(map(str, listed))
         return cls(known["ignore_types"], known["verify_options"])
 
@@ -55,18 +55,18 @@ class PackageVerification:
 class Want:
     """The arguments of ``pkg.installed`` after checks."""
 
-    #: Package -> version, conditions, None for any; with ``files`` -> the place of its file.
+    #: Package -> version or conditions, None for any version; with ``files`` -> URL or path of the package file.
     desired: Mapping[str, str | None]
     files: bool
     ignore_epoch: bool | None
-    #: A single exact version may be exceeded.
+    #: True: a version above a single exact version is accepted.
     newer: bool
     reinstall: bool
     refresh: bool | None
     hold: bool | None
-    #: None: packages are not verified.
+    #: How to verify installed packages; None: do not.
     verification: PackageVerification | None
-    #: Arguments of ``pkg.install``.
+    #: Further arguments of ``pkg.install``.
     options: Mapping[str, Any]
 
     @property
@@ -92,7 +92,7 @@ def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, resolve: boo
         return Plan.failed("pkg.verify not implemented")
     if resolve and "pkg.resolve_capabilities" not in ctx.functions:
         return Plan.failed(
-            "not supported: resolve_capabilities; the host's package manager knows packages by name alone"
+            "not supported: resolve_capabilities; the host's package manager finds packages by name only"
         )
     return None
 

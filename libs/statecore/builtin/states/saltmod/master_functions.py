@@ -14,7 +14,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import MasterCall
 
-#: Runners that are orchestrations: they report under the same id.
+#: Runner functions that are orchestrations: they get this orchestration's JID.
 _ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")
 
 
@@ -88,9 +88,13 @@ def wait_for_event(
     Salt: salt/states/saltmod.py, wait_for_event.
     """
     if node != "master":
-        return entry(name, False, f"not supported: node={node}. An orchestration hears the events of its master")
+        return entry(
+            name,
+            False,
+            f"not supported: node={node}. An orchestration only receives events of its master",
+        )
     if not isinstance(id_list, list):
-        return entry(name, False, f"id_list must be a list of what is waited for, not {type(id_list).__name__}")
+        return entry(name, False, f"id_list must be a list of the awaited values, not {type(id_list).__name__}")
     if ctx.test:
         return entry(name, None, f"Orchestration would wait for event '{name}'")
     left = list(id_list)

@@ -211,7 +211,7 @@ def _told_of_function(
     for minion, answer in answers.items():
         ret = changes[minion] = answer.get("ret", False)
         good = not answer.get("failed") and ret is not False and (judge is None or bool(ctx.call(judge, ret)))
-        # As in Salt: a return code is a failure even of a minion that is spared.
+        # As in Salt: a return code other than 0 is a failure even for minions in fail_minions.
         if answer.get("retcode") or (not good and minion not in spared):
             failed.append(minion)
     outcome = f"Running function {name} failed on minions: {joined(failed)}" if failed else "Function ran successfully."
@@ -221,9 +221,7 @@ def _told_of_function(
 def _refuse_ssh(ssh: bool, roster: str | None) -> None:
     for argument, value in (("ssh", ssh), ("roster", roster)):
         if value:
-            raise StateFailure(
-                f"not supported: {argument}. There is no salt-ssh here; minions are asked by their master"
-            )
+            raise StateFailure(f"not supported: {argument}. Saltern has no salt-ssh; the master sends jobs to minions")
 
 
 def _returners(ret: str | Sequence[str]) -> str:

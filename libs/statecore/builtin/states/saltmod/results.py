@@ -15,9 +15,7 @@ from statecore.model.ports import Master
 def master_of(ctx: Context) -> Master:
     """Return the master that runs this orchestration. Raises StateFailure outside of an orchestration."""
     if ctx.master is None:
-        raise StateFailure(
-            "This state asks a master, and none runs it: put it into an SLS for salt-run state.orchestrate"
-        )
+        raise StateFailure("This state needs a master: put it into an SLS and run it with salt-run state.orchestrate")
     return ctx.master
 
 

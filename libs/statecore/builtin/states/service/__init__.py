@@ -152,7 +152,7 @@ def mod_watch(
 
     def work() -> Outcome:
         if action.function == "start":
-            # What its script, or systemd, still believes of it is cleared away.
+            # A service that died may still count as started; stop clears this status.
             ctx.call("service.stop", name)
         kept = {key: value for key, value in given.items() if action.function != "stop" or key == "no_block"}
         done = bool(ctx.call(f"service.{action.function}", name, **kept))

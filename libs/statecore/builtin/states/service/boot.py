@@ -14,19 +14,14 @@ SYSTEMD_ONLY = ("no_block", "unmask", "unmask_runtime")
 
 OFFLINE = "Running in OFFLINE mode. Nothing to do"
 
-_TRUE = ("true", "yes", "on", "1")
-
-
-OFFLINE = "Running in OFFLINE mode. Nothing to do"
-
-#: How a comment about the boot ends, by whether the service runs now (None: it is as it should be).
+#: Whether the service runs now (None: its status is as wanted) -> end of the comment about the boot.
 _STANDS: Mapping[bool | None, str] = {
     True: "and is running",
     None: "and is in the desired state",
     False: "and is dead",
 }
 
-#: (enable, runs) -> how the comment of a failure ends.
+#: (enable, runs) -> end of the comment of a failure.
 _FAILED: Mapping[tuple[bool, bool | None], str] = {
     (True, True): "to start at boot, but the service is running",
     (True, None): "to start at boot, but the service was already running",

@@ -32,15 +32,15 @@ class Goal:
 
     ctx: Context
     name: str
-    #: start or stop
+    #: Function of the service module: start or stop.
     verb: str
     enable: bool | None
     sig: str | None
     init_delay: float | None
     given: Mapping[str, Any]
-    #: Seconds that systemd has to make up its mind.
+    #: Seconds to wait while systemd is activating the service.
     wait: float = 0.0
-    #: Arguments that mean something on other systems only.
+    #: Given arguments that only other systems support.
     foreign: tuple[str, ...] = ()
 
     def status(self) -> bool:
@@ -92,7 +92,7 @@ def plan(goal: Goal, *, misspelt: bool) -> Plan:
             return Plan.unchanged(OFFLINE)
         return noted(toggle_plan(ctx, name, {}, wanted=goal.enable), OFFLINE)
     if not ctx.call("service.available", name):
-        # A service that is not there is as dead as can be; but one that is to run may come with a package of this run.
+        # A missing service counts as dead. One that is to run may be installed by an earlier state of this run.
         gone = Outcome(absent(name), ok=goal.verb == "stop")
         return Plan.change(absent_would(name, words.absent), [Step(f"{goal.verb} {name}", lambda: gone)])
     unsupported = [*(() if by_systemd(ctx) else goal.given), *goal.foreign]

@@ -22,8 +22,8 @@ from statecore.model.types import Outcome, Plan, Step
 
 #: Salt's arguments that are not supported -> reason.
 _UNSUPPORTED: Mapping[str, str] = {
-    "loginclass": "login classes are BSD's",
-    "local": "it needs luseradd; users are made by useradd, which knows no global ones",
+    "loginclass": "login classes exist only on BSD",
+    "local": "it needs luseradd; users are created with useradd",
     **dict.fromkeys(("win_homedrive", "win_profile", "win_logonscript", "win_description"), "it is for Windows hosts"),
 }
 

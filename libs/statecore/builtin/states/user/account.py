@@ -74,7 +74,7 @@ def number(argument: str, value: Any) -> int | None:
         try:
             return (date_type.fromisoformat(text[:10]) - date_type(1970, 1, 1)).days
         except ValueError as error:
-            raise InvocationError(f"{argument}: '{value}' is no day: {error}") from error
+            raise InvocationError(f"{argument}: '{value}' is not a date: {error}") from error
     if isinstance(value, bool | float) or re.fullmatch(r"-?\d+", text) is None:
         raise InvocationError(f"{argument} must be a whole number, not {value!r}")
     return int(text)

@@ -12,10 +12,10 @@ from statecore.model.types import Plan
 from statecore.system.certificates import arguments, desired, issuing, loading, policies, references
 from statecore.system.certificates.arguments import passphrase as password
 
-#: Days before its end at which a certificate is made anew, where nothing else is said. Salt 3008.
+#: Default number of days before the expiry at which a certificate is recreated, as in Salt 3008.
 _DAYS_REMAINING = 90
 
-#: Changes for which nothing has to be signed anew.
+#: Changes that need no new signature: the existing certificate is only written in another form.
 _OF_FORM = frozenset({"additional_certs", "encoding", "pkcs12_friendlyname"})
 
 
@@ -97,7 +97,7 @@ def certificate_managed(
                 )
             behind = [loading.certificate(_read(ctx)(each)).certificate for each in chain]
         except references.NoSuchFile:
-            # What another state is to make: the certificate cannot be right, and making it will tell.
+            # An earlier state may create the missing file. Creating the certificate fails if it does not.
             if current is not None:
                 raise
         else:

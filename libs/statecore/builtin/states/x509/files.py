@@ -15,7 +15,7 @@ from statecore.model.errors import CommandError, InvocationError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.certificates import policies
 
-#: Arguments of ``file.managed`` that say where and whose the file is.
+#: Supported arguments of ``file.managed``.
 _TAKEN = frozenset(
     {
         "user",
@@ -32,15 +32,15 @@ _TAKEN = frozenset(
     }
 )
 
-#: Those that nothing here does.
+#: Arguments of ``file.managed`` that are refused.
 _REFUSED = frozenset(
     {"attrs", "selinux", "win_owner", "win_perms", "win_deny_perms", "win_inheritance", "win_perms_reset"}
 )
 
-#: Those that mean nothing for what is written here: PEM is ASCII.
+#: Arguments of ``file.managed`` without effect here, because PEM is ASCII.
 _IDLE = frozenset({"file_encoding", "encoding_errors"})
 
-#: What is wrong with a call, or cannot be read: the state's comment.
+#: Errors of arguments or unreadable files; their text is the comment of the failed state.
 FaultOfCall = (CommandError, InvocationError)
 
 
@@ -65,9 +65,9 @@ class ManagedFile:
     name: str
     place: Path
     real: Path
-    #: What is in it now; None where there is none, or where a link is to make way.
+    #: Current content; None if there is no file, or a symbolic link that will be replaced.
     old: bytes | None
-    #: Whether a link is to make way for it.
+    #: Whether a symbolic link is replaced by the file.
     unlinks: bool
     wish: Attributes
     given: Mapping[str, Any]

@@ -47,7 +47,7 @@ def csr_managed(
         try:
             wanted, key = arguments.request(_read(ctx), private_key, private_key_passphrase, rest)
         except references.NoSuchFile:
-            # A key that another state is to make: the file cannot be right, and making it will tell.
+            # An earlier state may create the missing key. Creating the request fails if it does not.
             if current is not None:
                 raise
         else:
@@ -68,7 +68,7 @@ def _current(file: ManagedFile) -> tuple[loading.Loaded[Any] | None, dict[str, A
     except loading.NotReadable:
         return None, {"replaced": file.name}
     except InvalidVersion:
-        # Salt's older x509 module made such.
+        # Salt's first x509 module wrote requests with an invalid version.
         return None, {"invalid_version": True, "replaced": file.name}
 
 

@@ -14,7 +14,7 @@ from statecore.model.errors import InvocationError
 from statecore.model.types import Plan
 from statecore.system.certificates import arguments, issuing, loading, references
 
-#: Days before its end at which a list is made anew, where nothing else is said. Salt 3008.
+#: Default number of days before the expiry at which a list is recreated, as in Salt 3008.
 _DAYS_REMAINING = 30
 
 
@@ -80,7 +80,7 @@ def crl_managed(
         try:
             wanted, key = order({})
         except references.NoSuchFile:
-            # What another state is to make: the list cannot be right, and making it will tell.
+            # An earlier state may create the missing file. Creating the list fails if it does not.
             if current is not None:
                 raise
         else:
