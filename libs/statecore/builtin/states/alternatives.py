@@ -26,10 +26,10 @@ def install(ctx: Context, name: str, link: str, path: str, priority: int) -> Pla
             ctx.call("alternatives.install", name, link, path, priority)
         except CommandError as error:
             return Outcome(f"Alternative for {name} not installed: {error}", ok=False)
-        told = f"Setting alternative for {name} to {path} with priority {priority}"
+        comment = f"Setting alternative for {name} to {path} with priority {priority}"
         if not ctx.call("alternatives.check_installed", name, path):
-            told = f"Alternative {path} for {name} registered with priority {priority} and not set to default"
-        return Outcome(told, {"name": name, "link": link, "path": path, "priority": priority})
+            comment = f"Alternative {path} for {name} registered with priority {priority} and not set to default"
+        return Outcome(comment, {"name": name, "link": link, "path": path, "priority": priority})
 
     return Plan.change(would, [Step(f"register the alternative {path}", work)])
 
@@ -50,8 +50,8 @@ def remove(ctx: Context, name: str, path: str) -> Plan:
         except CommandError as error:
             return Outcome(str(error), ok=False)
         if there := ctx.call("alternatives.show_current", name):
-            told = f"Alternative for {name} removed. Falling back to path {there}"
-            return Outcome(told, {"path": there})
+            comment = f"Alternative for {name} removed. Falling back to path {there}"
+            return Outcome(comment, {"path": there})
         return Outcome(f"Alternative for {name} removed", {"path": ""})
 
     return Plan.change(f"Alternative for {name} will be removed", [Step(f"remove the alternative {path}", work)])

@@ -28,7 +28,7 @@ _TRIMMED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _Extraction:
     """The arguments of ``archive.extracted`` after checks."""
 
     name: str
@@ -45,7 +45,7 @@ class _Wish:
     clean_parent: bool
     owned: str | None
     #: File with the digest of the last extracted archive; None: not used.
-    memory: Path | None = None
+    digest_file: Path | None = None
 
 
 def extracted(
@@ -151,14 +151,14 @@ def extracted(
         remembers = bool(source_hash) and (source_hash_update or skip_files_list_verify)
         found_source = _source(ctx, source, wanted)
         address = found_source.address.removeprefix("file://")
-        memory = _memory(ctx, directory, address) if remembers else None
-        same = memory is not None and _remembered(memory, found_source.path)
+        digest_file = _digest_file(ctx, directory, address) if remembers else None
+        same = digest_file is not None and _is_last(digest_file, found_source.path)
         if skip_files_list_verify and same:
             return Plan.unchanged(
                 f"Archive {downloads.shown(address)} existing source sum is the same as the expected one and "
                 "skip_files_list_verify argument was set to True. Extraction is not needed"
             )
-        updated = source_hash_update and memory is not None and memory.is_file() and not same
+        updated = source_hash_update and digest_file is not None and digest_file.is_file() and not same
         if there and not updated:
             return Plan.unchanged(f"Path {if_missing} exists")
         if signature:
@@ -171,7 +171,7 @@ def extracted(
                 f"Archive {address} is password-protected, but no password was specified. "
                 "Please set the 'password' argument."
             )
-        wish = _Wish(
+        extraction = _Extraction(
             directory,
             downloads.shown(address),
             found_source.path,
@@ -185,13 +185,13 @@ def extracted(
             clean,
             clean_parent,
             enforce_ownership_on,
-            memory,
+            digest_file,
         )
-        found = archives.contents(wish.cached, form, wish.strip)
+        found = archives.contents(extraction.cached, form, extraction.strip)
         plan = _plan(
-            ctx, wish, found, force=force, overwrite=overwrite, updated=updated, enforce_toplevel=enforce_toplevel
+            ctx, extraction, found, force=force, overwrite=overwrite, updated=updated, enforce_toplevel=enforce_toplevel
         )
-        return plan if keep_source and keep else _forgetting(address, wish, plan)
+        return plan if keep_source and keep else _forgetting(address, extraction, plan)
     except (CommandError, HostError, InvocationError, ValueError, OSError) as error:
         return Plan.failed(str(error))
 
@@ -212,38 +212,38 @@ def _check_signature(ctx: Context, signers: Signers, found: FileSource, signatur
         raise CommandError(f"Failed verifying the source file's signature: {error}") from error
 
 
-def _forgetting(address: str, wish: _Wish, plan: Plan) -> Plan:
+def _forgetting(address: str, extraction: _Extraction, plan: Plan) -> Plan:
     """Return the plan with a last step that removes the cached copy of an http(s) archive."""
     if not address.startswith(downloads.SCHEMES):
         return plan
     if not plan.steps:
-        downloads.remove(wish.cached)
+        downloads.remove(extraction.cached)
         return plan
 
     def work() -> Outcome:
-        downloads.remove(wish.cached)
+        downloads.remove(extraction.cached)
         return Outcome()
 
-    return plan._replace(steps=(*plan.steps, Step(f"forget the copy of {wish.source}", work)))
+    return plan._replace(steps=(*plan.steps, Step(f"forget the copy of {extraction.source}", work)))
 
 
-def _memory(ctx: Context, name: str, address: str) -> Path:
+def _digest_file(ctx: Context, name: str, address: str) -> Path:
     """Return the path in the minion's cache that stores the digest of the last extracted archive of a directory."""
     key = hashlib.sha256(f"{name}\0{address}".encode()).hexdigest()
     return file_source.cache_of(ctx) / "archive_hash" / key
 
 
-def _remembered(memory: Path, archive: Path) -> bool:
+def _is_last(digest_file: Path, archive: Path) -> bool:
     """Whether the archive is the one of the last extraction."""
     try:
-        return memory.read_text("utf-8") == digests.digest_of(archive, "sha256")
+        return digest_file.read_text("utf-8") == digests.digest_of(archive, "sha256")
     except FileNotFoundError:
         return False
 
 
 def _plan(
     ctx: Context,
-    wish: _Wish,
+    extraction: _Extraction,
     found: archives.Contents,
     *,
     force: bool,
@@ -254,15 +254,15 @@ def _plan(
     if enforce_toplevel and (len(found.top_dirs) > 1 or found.top_files):
         return Plan.failed(
             "Archive does not have a single top-level directory. To allow this archive to be extracted, set "
-            f"'enforce_toplevel' to False. To avoid a '{wish.form}-bomb' it may also be advisable to set a top-level "
-            f"directory by adding it to the 'name' value (for example, setting 'name' to {wish.name}some_dir instead of "
-            f"{wish.name})."
+            f"'enforce_toplevel' to False. To avoid a '{extraction.form}-bomb' it may also be advisable to set a top-level "
+            f"directory by adding it to the 'name' value (for example, setting 'name' to {extraction.name}some_dir instead of "
+            f"{extraction.name})."
         )
-    missing, wrong = _compared(ctx, wish.name, found)
-    if wrong and not wish.clean and not wish.clean_parent and not force:
+    missing, wrong = _compared(ctx, extraction.name, found)
+    if wrong and not extraction.clean and not extraction.clean_parent and not force:
         listed = "\n".join(f"- {each}" for each in wrong)
         return Plan.failed(
-            f"The below paths (relative to {wish.name}) exist, but are the incorrect type (file instead of directory, "
+            f"The below paths (relative to {extraction.name}) exist, but are the incorrect type (file instead of directory, "
             "symlink instead of file, etc.). To proceed with extraction, set 'force' to True. Note that this will remove "
             f"these paths before extracting.\n\n{listed}"
         )
@@ -271,57 +271,65 @@ def _plan(
     if overwrite or missing or wrong or updated:
 
         def work() -> Outcome:
-            return _extract(ctx, wish, found, wrong, why)
+            return _extract(ctx, extraction, found, wrong, why)
 
-        steps.append(Step(f"extract {wish.source} to {wish.name}", work))
-    owner = Attributes(wish.user, wish.group)
-    if not steps and any(managed_file.attribute_changes(ctx.host, place, owner) for place in _owned(ctx, wish, found)):
+        steps.append(Step(f"extract {extraction.source} to {extraction.name}", work))
+    owner = Attributes(extraction.user, extraction.group)
+    if not steps and any(
+        managed_file.attribute_changes(ctx.host, place, owner) for place in _owned_paths(ctx, extraction, found)
+    ):
 
         def own() -> Outcome:
-            return Outcome("All files in archive are already present", _own(ctx, wish, found))
+            return Outcome("All files in archive are already present", _set_owner(ctx, extraction, found))
 
         would = "All files in archive are already present. Ownership would be updated on one or more files/directories."
-        return Plan.change(would, [Step(f"set the owner of {wish.name}", own)], {"updated ownership": True})
+        return Plan.change(would, [Step(f"set the owner of {extraction.name}", own)], {"updated ownership": True})
     if not steps:
-        if wish.memory is not None and not wish.memory.is_file() and not ctx.test:
+        if extraction.digest_file is not None and not extraction.digest_file.is_file() and not ctx.test:
             # All files are present: remember this archive as the last extracted one.
-            _remember(wish.memory, wish.cached)
+            _write_digest(extraction.digest_file, extraction.cached)
         return Plan.unchanged("All files in archive are already present")
-    cleaned = ", after cleaning destination path(s)" if wish.clean else ""
-    return Plan.change(f"Archive {wish.source} would be extracted to {wish.name}{cleaned}{why}", steps)
+    cleaned = ", after cleaning destination path(s)" if extraction.clean else ""
+    return Plan.change(f"Archive {extraction.source} would be extracted to {extraction.name}{cleaned}{why}", steps)
 
 
-def _extract(ctx: Context, wish: _Wish, found: archives.Contents, wrong: list[str], why: str) -> Outcome:
-    target = ctx.host.path(wish.name)
+def _extract(ctx: Context, extraction: _Extraction, found: archives.Contents, wrong: list[str], why: str) -> Outcome:
+    target = ctx.host.path(extraction.name)
     changes: dict[str, Any] = {}
     removed = []
-    if wish.clean_parent and target.exists():
+    if extraction.clean_parent and target.exists():
         managed_file.remove(target)
-        changes["removed"] = f"Directory {wish.name} was removed prior to the extraction"
-    for each in (*found.top_dirs, *found.top_files) if wish.clean else wrong:
-        place = ctx.host.path(f"{wish.name}{each}".rstrip("/"), follow=False)
+        changes["removed"] = f"Directory {extraction.name} was removed prior to the extraction"
+    for each in (*found.top_dirs, *found.top_files) if extraction.clean else wrong:
+        place = ctx.host.path(f"{extraction.name}{each}".rstrip("/"), follow=False)
         if lexists(place):
             managed_file.remove(place)
-            removed.append(f"{wish.name}{each}")
+            removed.append(f"{extraction.name}{each}")
     if removed:
         changes["removed"] = removed
     if not target.is_dir():
-        managed_file.make_directories(ctx.host, target, Attributes(wish.user), ctx.host.root)
-        changes["directories_created"] = [wish.name]
+        managed_file.make_directories(ctx.host, target, Attributes(extraction.user), ctx.host.root)
+        changes["directories_created"] = [extraction.name]
     try:
         names = archives.extract(
-            wish.cached, wish.form, target, strip=wish.strip, password=wish.password, modes=wish.modes
+            extraction.cached,
+            extraction.form,
+            target,
+            strip=extraction.strip,
+            password=extraction.password,
+            modes=extraction.modes,
         )
     except CommandError as error:
         return Outcome(str(error), changes, ok=False)
-    changes |= _own(ctx, wish, found)
-    if wish.memory is not None:
+    changes |= _set_owner(ctx, extraction, found)
+    if extraction.digest_file is not None:
         # Written last, so that an interrupted extraction is repeated.
-        _remember(wish.memory, wish.cached)
-    changes["extracted_files"] = names[: wish.trim]
-    told = f"{wish.source} extracted to {wish.name}{why}"
+        _write_digest(extraction.digest_file, extraction.cached)
+    changes["extracted_files"] = names[: extraction.trim]
+    comment = f"{extraction.source} extracted to {extraction.name}{why}"
     return Outcome(
-        told + (f". Output was trimmed to {wish.trim} number of lines" if wish.trim is not None else ""), changes
+        comment + (f". Output was trimmed to {extraction.trim} number of lines" if extraction.trim is not None else ""),
+        changes,
     )
 
 
@@ -344,14 +352,14 @@ def _compared(ctx: Context, name: str, found: archives.Contents) -> tuple[bool, 
     return missing, wrong
 
 
-def _owned(ctx: Context, wish: _Wish, found: archives.Contents) -> list[Path]:
+def _owned_paths(ctx: Context, extraction: _Extraction, found: archives.Contents) -> list[Path]:
     """List of existing paths that must have the wanted owner and group."""
-    if not wish.user and not wish.group:
+    if not extraction.user and not extraction.group:
         return []
     tops = (
-        [wish.owned]
-        if wish.owned
-        else [f"{wish.name}{each}" for each in (*found.top_dirs, *found.top_files, *found.top_links)]
+        [extraction.owned]
+        if extraction.owned
+        else [f"{extraction.name}{each}" for each in (*found.top_dirs, *found.top_files, *found.top_links)]
     )
     places = []
     for top in tops:
@@ -361,19 +369,19 @@ def _owned(ctx: Context, wish: _Wish, found: archives.Contents) -> list[Path]:
     return places
 
 
-def _own(ctx: Context, wish: _Wish, found: archives.Contents) -> dict[str, Any]:
-    wanted = Attributes(wish.user, wish.group)
+def _set_owner(ctx: Context, extraction: _Extraction, found: archives.Contents) -> dict[str, Any]:
+    wanted = Attributes(extraction.user, extraction.group)
     done = False
-    for place in _owned(ctx, wish, found):
+    for place in _owned_paths(ctx, extraction, found):
         if managed_file.attribute_changes(ctx.host, place, wanted):
             managed_file.set_attributes(ctx.host, place, wanted)
             done = True
     return {"updated ownership": True} if done else {}
 
 
-def _remember(memory: Path, archive: Path) -> None:
-    memory.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file.replacement(memory) as new:
+def _write_digest(digest_file: Path, archive: Path) -> None:
+    digest_file.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file.replacement(digest_file) as new:
         new.write_text(digests.digest_of(archive, "sha256"), "utf-8")
 
 

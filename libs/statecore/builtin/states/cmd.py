@@ -74,7 +74,7 @@ def run(
     def call(command: str) -> Outcome:
         function, arguments = ("cmd.run_chroot", (root, command)) if root else ("cmd.run_all", (command,))
         result = _called(ctx, cwd, function, arguments, given)
-        return _judge(result, f'Command "{command}" run', _tells(stateful), ignore_timeout=ignore_timeout)
+        return _judge(result, f'Command "{command}" run', _is_stateful(stateful), ignore_timeout=ignore_timeout)
 
     trial = (
         stateful[0].get("test_name")
@@ -87,7 +87,7 @@ def run(
     return Plan.change(
         f'Command "{name}" would have been executed',
         (Step(f"run {name}", lambda: call(name)),),
-        {} if _tells(stateful) else {"cmd": name},
+        {} if _is_stateful(stateful) else {"cmd": name},
     )
 
 
@@ -149,7 +149,7 @@ def script(
         if result.get("cache_error"):
             why = f"Unable to cache script {address} from saltenv '{saltenv or ctx.saltenv}'"
             return Outcome(why, result, ok=False)
-        return _judge(result, f"Command '{name}' run", _tells(stateful))
+        return _judge(result, f"Command '{name}' run", _is_stateful(stateful))
 
     return Plan.change(f"Command '{name}' would have been executed", (Step(f"run the script {address}", work),))
 
@@ -200,7 +200,7 @@ def _refused(env: Any, use_vt: bool, password: str | None) -> str:
     return ""
 
 
-def _tells(stateful: Any) -> bool:
+def _is_stateful(stateful: Any) -> bool:
     """Whether the command reports its changes in its last line. As in Salt, only True and non-empty lists count."""
     return stateful is True or (isinstance(stateful, list) and bool(stateful))
 
@@ -224,11 +224,11 @@ def _called(
     return result
 
 
-def _judge(result: Mapping[str, Any], comment: str, tells: bool, *, ignore_timeout: bool = False) -> Outcome:
+def _judge(result: Mapping[str, Any], comment: str, stateful_output: bool, *, ignore_timeout: bool = False) -> Outcome:
     if ignore_timeout and result["retcode"] == 1 and "Timed out after" in str(result["stdout"]):
         result = {**result, "retcode": 0}
     ok = not result["retcode"]
-    return _reinterpreted(result, ok) if tells else Outcome(comment, result, ok)
+    return _stateful_outcome(result, ok) if stateful_output else Outcome(comment, result, ok)
 
 
 def _predicted(outcome: Outcome, what: str) -> Plan:
@@ -239,26 +239,26 @@ def _predicted(outcome: Outcome, what: str) -> Plan:
     return Plan.change(outcome.comment, (Step(what, lambda: outcome),), outcome.changes)
 
 
-def _reinterpreted(result: Mapping[str, Any], ok: bool) -> Outcome:
+def _stateful_outcome(result: Mapping[str, Any], ok: bool) -> Outcome:
     """Return the outcome of a stateful command from its output: JSON, or ``key=value ...`` in the last line."""
     text = str(result["stdout"])
     if not text:
         return Outcome(str(result["stderr"]), ok=ok)
-    rest, told = "", _json(text)
-    if told is None:
+    rest, report = "", _json(text)
+    if report is None:
         rest, _, last = text.rstrip().rpartition("\n")
-        told = _pairs(last)
-        if told is None:
+        report = _pairs(last)
+        if report is None:
             why = "Failed parsing script output! Stdout must be JSON or a line of name=value pairs."
             return Outcome(why, result, ok=False)
-    elif not isinstance(told, dict):
+    elif not isinstance(report, dict):
         return Outcome("script JSON output must be a JSON object (e.g., {})!", ok=False)
-    comment = str(told.pop("comment", ""))
-    answer = str(told.get("changed", "no")).lower()
+    comment = str(report.pop("comment", ""))
+    answer = str(report.get("changed", "no")).lower()
     if answer not in _ANSWERS:
-        return Outcome(f"Failed parsing boolean value: {told['changed']}", ok=False)
+        return Outcome(f"Failed parsing boolean value: {report['changed']}", ok=False)
     # Output before the last line stays in stdout; the last line's values become changes.
-    return Outcome(comment, {**result, **told, "stdout": rest} if _ANSWERS[answer] else {}, ok)
+    return Outcome(comment, {**result, **report, "stdout": rest} if _ANSWERS[answer] else {}, ok)
 
 
 def _json(text: str) -> Any:

@@ -21,7 +21,7 @@ def status(
     free
         True: the limits apply to the available space
     """
-    told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    result: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     limits: dict[str, int | None] = {}
     wrong = ""
     for which, value in (("maximum", maximum), ("minimum", minimum)):
@@ -31,23 +31,23 @@ def status(
     if low is not None and high is not None and low >= high:
         wrong += "minimum must be less than maximum "
     if wrong:
-        return {**told, "comment": wrong}
+        return {**result, "comment": wrong}
     try:
         mounts = ctx.call("disk.usage")
     except CommandError:
         # Without the program df, directories can still be checked.
         mounts = {}
     if name in mounts:
-        told["data"], (used, available) = mounts[name], _of_mount(mounts[name], absolute=absolute)
+        result["data"], (used, available) = mounts[name], _of_mount(mounts[name], absolute=absolute)
     else:
         if not (str(name).startswith("/") and ctx.host.path(str(name)).is_dir()):
             missing = f"Disk mount {name} not present. Directory {name} does not exist or is not a directory"
-            return {**told, "comment": missing}
+            return {**result, "comment": missing}
         data = ctx.call("status.diskusage", name)
-        told["comment"] = f"Disk mount {name} not present. "
-        told["data"], (used, available) = data, _of_directory(data[name], absolute=absolute)
+        result["comment"] = f"Disk mount {name} not present. "
+        result["data"], (used, available) = data, _of_directory(data[name], absolute=absolute)
     wrong = _beyond(low, high, available if free else used, free=free, unit="KB" if absolute else "%")
-    return {**told, "comment": wrong or "Disk used space in acceptable range", "result": not wrong}
+    return {**result, "comment": wrong or "Disk used space in acceptable range", "result": not wrong}
 
 
 def _limit(which: str, value: Any, *, absolute: bool) -> tuple[int | None, str]:

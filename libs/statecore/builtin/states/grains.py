@@ -103,8 +103,8 @@ def list_present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITE
     added = missing if isinstance(value, list) else value
     notes = []
     if len(missing) < len(wanted):
-        there = [item for item in wanted if item in existing]
-        notes = [f'Removed value {there} from update due to value found in "{path}".']
+        found = [item for item in wanted if item in existing]
+        notes = [f'Removed value {found} from update due to value found in "{path}".']
     would = f"Value {added} is set to be appended to grain {path}" if existing else f"Grain {path} is set to be added"
 
     def add() -> Outcome:
@@ -125,19 +125,19 @@ def list_absent(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER
     if not isinstance(existing, list):
         return Plan.failed(f"Grain {path} is not a valid list")
     wanted = value if isinstance(value, list) else [value]
-    there = [item for item in wanted if item in existing]
+    found = [item for item in wanted if item in existing]
     absent_notes = [f"Value {item} is absent from grain {path}" for item in wanted if item not in existing]
-    if not there:
+    if not found:
         return Plan.unchanged("\n".join(absent_notes))
 
     def remove() -> Outcome:
-        for item in there:
+        for item in found:
             ctx.call("grains.remove", path, item)
-        comment = "\n".join(f"Value {item} was deleted from grain {path}" for item in there)
-        return Outcome(comment=comment, changes={"deleted": there})
+        comment = "\n".join(f"Value {item} was deleted from grain {path}" for item in found)
+        return Outcome(comment=comment, changes={"deleted": found})
 
-    would = "\n".join(f"Value {item} in grain {path} is set to be deleted" for item in there)
-    return Plan.change(would, [Step(f"remove from grain {path}", remove)], {"deleted": there}, absent_notes)
+    would = "\n".join(f"Value {item} in grain {path} is set to be deleted" for item in found)
+    return Plan.change(would, [Step(f"remove from grain {path}", remove)], {"deleted": found}, absent_notes)
 
 
 def _path(name: str, delimiter: str) -> str:

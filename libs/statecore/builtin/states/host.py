@@ -44,17 +44,17 @@ def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = F
         return Plan(True, "\n".join(notes), warnings=warnings)
 
     def work() -> Outcome:
-        told = []
+        lines = []
         for address in add:
             ctx.call("hosts.add_host", address, name)
-            told.append(f"Added host {name} ({address})")
+            lines.append(f"Added host {name} ({address})")
         for address in remark:
             ctx.call("hosts.set_comment", address, comment)
-            told.append(f"Set comment for host {address} ({comment})")
+            lines.append(f"Set comment for host {address} ({comment})")
         for address in remove:
             ctx.call("hosts.rm_host", address, name)
-            told.append(f"Removed host {name} ({address})")
-        return Outcome("\n".join(told), changes)
+            lines.append(f"Removed host {name} ({address})")
+        return Outcome("\n".join(lines), changes)
 
     steps = (Step(f"change the addresses of {name} in the hosts file", work),)
     return Plan(True, "\n".join(would), changes, steps, tuple(notes), warnings)

@@ -41,7 +41,7 @@ def query(
         return Plan.failed(wrong)
     asked = {"decode": False, **kwargs, "text": True, "status": True}
 
-    def told(**more: Any) -> Outcome:
+    def send(**more: Any) -> Outcome:
         if wait_for:
             data = ctx.call("http.wait_for_successful_query", name, wait_for=wait_for, **asked, **more)
         else:
@@ -51,8 +51,8 @@ def query(
 
     trial = "The query would be made (TEST MODE)"
     if ctx.test and kwargs.get("test_url"):
-        trial = f"{told(test=True).comment} (TEST MODE, TEST URL WAS: {kwargs['test_url']})"
-    return Plan.change(trial, [Step(f"query {name}", told)])
+        trial = f"{send(test=True).comment} (TEST MODE, TEST URL WAS: {kwargs['test_url']})"
+    return Plan.change(trial, [Step(f"query {name}", send)])
 
 
 def wait_for_successful_query(
@@ -105,27 +105,27 @@ def _wrong(match: Any, match_type: Any, status: Any, status_type: Any) -> str | 
 def _verdict(data: Mapping[str, Any], match: Any, match_type: str, status: Any, status_type: str) -> tuple[bool, str]:
     """Return (True if all checks passed, Salt's comment about each check)."""
     ok = True
-    told: list[str] = []
+    lines: list[str] = []
     if match is not None:
         text = str(data.get("text", ""))
         found = str(match) in text if match_type == "string" else bool(re.search(str(match), text))
         kind = "text" if match_type == "string" else "pattern"
-        told.append(f'Match {kind} "{match}" was {"" if found else "not "}found.')
+        lines.append(f'Match {kind} "{match}" was {"" if found else "not "}found.')
         ok = found
     if status is not None:
         answered = str(data.get("status", ""))
         if status_type == "list":
             hits = [each for each in status if str(each) == answered]
-            told += [f"Status {each} was found." for each in hits] or [f"Statuses {status} were not found."]
+            lines += [f"Status {each} was found." for each in hits] or [f"Statuses {status} were not found."]
             ok = ok and bool(hits)
         elif status_type == "pcre":
             found = bool(re.search(str(status), answered))
-            told.append(f'Status pattern "{status}" was {"" if found else "not "}found.')
+            lines.append(f'Status pattern "{status}" was {"" if found else "not "}found.')
             ok = ok and found
         else:
             found = str(status) == answered
-            told.append(f"Status {status} was {'' if found else 'not '}found.")
+            lines.append(f"Status {status} was {'' if found else 'not '}found.")
             ok = ok and found
     if not ok and "error" in data:
-        told.append(f"The server's answer: {data['error']}")
-    return ok, " ".join(told)
+        lines.append(f"The server's answer: {data['error']}")
+    return ok, " ".join(lines)

@@ -101,8 +101,8 @@ def delete(ctx: Context, name: str, table: str = "filter", family: str = "ipv4",
 
     def work() -> Outcome:
         if error := ctx.call("iptables.delete", table, chain, family=family, **how):
-            told = f"Failed to delete iptables rule for {name}.\nAttempted rule was {command}"
-            return Outcome(f"{told}: {error}", ok=False)
+            text = f"Failed to delete iptables rule for {name}.\nAttempted rule was {command}"
+            return Outcome(f"{text}: {error}", ok=False)
         if not kwargs.get("save"):
             return Outcome(f"Delete iptables rule for {name} {command}", {"locale": name})
         return _saved(ctx, family, kwargs, f"Deleted and saved iptables rule {name} for {family}\n{command}", name)
@@ -206,21 +206,21 @@ def _all(ctx: Context, function: Callable[..., Plan], rules: Any) -> Plan:
         return Plan.unchanged(comment)
 
     def work() -> Outcome:
-        told: list[str] = []
+        comments: list[str] = []
         named: list[str] = []
         for plan in plans:
             if not plan.steps:
-                told.append(plan.comment)
+                comments.append(plan.comment)
             for step in plan.steps:
                 done = step.run()
-                told.append(done.comment)
+                comments.append(done.comment)
                 if not done.ok:
-                    return Outcome("\n".join(told), {"locale": named} if named else {}, ok=False)
+                    return Outcome("\n".join(comments), {"locale": named} if named else {}, ok=False)
                 named.append(done.changes["locale"])
         for family, file in saves:
             ctx.call("iptables.save", filename=file, family=family)
         return Outcome(
-            "\n".join(told), {"locale": named} if named else {"saved": [file or True for _, file in unsaved]}
+            "\n".join(comments), {"locale": named} if named else {"saved": [file or True for _, file in unsaved]}
         )
 
     return Plan.change(comment, [Step("set rules of iptables", work)])
@@ -248,8 +248,8 @@ def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, 
         else:
             failed, behind = bool(ctx.call("iptables.insert", table, chain, kwargs["position"], rule, family)), ""
         if failed:
-            told = f"Failed to set iptables rule for {name}.\nAttempted rule was {command}{behind}"
-            return Outcome(told, ok=False)
+            text = f"Failed to set iptables rule for {name}.\nAttempted rule was {command}{behind}"
+            return Outcome(text, ok=False)
         if not kwargs.get("save"):
             return Outcome(f"Set iptables rule for {name} to: {command} for {family}", {"locale": name})
         return _saved(ctx, family, kwargs, f"Set and saved iptables rule {name} for {family}\n{command}", name)
@@ -271,11 +271,11 @@ def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, Any], lett
     return chain, rule, command.strip()
 
 
-def _saved(ctx: Context, family: str, kwargs: Mapping[str, Any], told: str, name: str | None) -> Outcome:
+def _saved(ctx: Context, family: str, kwargs: Mapping[str, Any], text: str, name: str | None) -> Outcome:
     file = None if kwargs["save"] is True else kwargs["save"]
     changes = {"locale": name} if name is not None else {"saved": file or True}
     try:
         done = ctx.call("iptables.save", filename=file, family=family)
     except CommandError as error:
-        return Outcome(f"{told}\nFailed to save iptables rules: {error}", {"locale": name} if name else {}, ok=False)
-    return Outcome(f"{told}\n{done}", changes)
+        return Outcome(f"{text}\nFailed to save iptables rules: {error}", {"locale": name} if name else {}, ok=False)
+    return Outcome(f"{text}\n{done}", changes)

@@ -17,20 +17,20 @@ def present(ctx: Context, name: str, persist: bool = False, mods: Sequence[str] 
         loaded &= set(ctx.call("kmod.mod_list", True))
     there = [each for each in wanted if each in loaded]
     missing = [each for each in wanted if each not in loaded]
-    notes = [_told(there, "is already present", "are already present")] if there else []
+    notes = [_sentence(there, "is already present", "are already present")] if there else []
     if not missing:
         return Plan.unchanged("\n".join(notes))
 
     def work() -> Outcome:
         known = set(ctx.call("kmod.available"))
         unknown = [each for each in missing if each not in known]
-        told = [_told(unknown, "is unavailable", "are unavailable")] if unknown else []
+        lines = [_sentence(unknown, "is unavailable", "are unavailable")] if unknown else []
         able = [each for each in missing if each in known]
         done = _each(able, lambda each: ctx.call("kmod.load", each, persist), "loaded", "Loaded", "load")
-        comment = "\n".join(part for part in (*told, done.comment) if part)
+        comment = "\n".join(part for part in (*lines, done.comment) if part)
         return Outcome(comment, done.changes, ok=done.ok and not unknown)
 
-    would = _told(missing, "is set to be loaded", "are set to be loaded")
+    would = _sentence(missing, "is set to be loaded", "are set to be loaded")
     return Plan.change(would, [Step(f"load {', '.join(missing)}", work)], {}, notes)
 
 
@@ -48,14 +48,14 @@ def absent(
     loaded = set(ctx.call("kmod.mod_list")) | set(ctx.call("kmod.mod_list", True) if persist else ())
     there = [each for each in wanted if each in loaded]
     if not there:
-        return Plan.unchanged(_told(wanted, "is already removed", "are already removed"))
+        return Plan.unchanged(_sentence(wanted, "is already removed", "are already removed"))
 
     def work() -> Outcome:
         return _each(
             there, lambda each: ctx.call("kmod.remove", each, persist, comment), "removed", "Removed", "remove"
         )
 
-    would = _told(there, "is set to be removed", "are set to be removed")
+    would = _sentence(there, "is set to be removed", "are set to be removed")
     return Plan.change(would, [Step(f"unload {', '.join(there)}", work)])
 
 
@@ -71,13 +71,13 @@ def _each(names: Sequence[str], act: Callable[[str], Any], change: str, done: st
             good.append(each)
         else:
             bad.append(f"Failed to {verb} kernel module {each}")
-    told = [f"{done} kernel module{'s' if len(good) > 1 else ''} {', '.join(good)}"] if good else []
-    return Outcome("\n".join([*told, *bad]), changes, ok=not bad)
+    lines = [f"{done} kernel module{'s' if len(good) > 1 else ''} {', '.join(good)}"] if good else []
+    return Outcome("\n".join([*lines, *bad]), changes, ok=not bad)
 
 
 def _wanted(name: str, mods: Sequence[str] | None) -> list[str]:
     return [str(each) for each in mods] if isinstance(mods, list | tuple) else [name]
 
 
-def _told(names: Sequence[str], one: str, many: str) -> str:
+def _sentence(names: Sequence[str], one: str, many: str) -> str:
     return f"Kernel module {names[0]} {one}" if len(names) == 1 else f"Kernel modules {', '.join(names)} {many}"

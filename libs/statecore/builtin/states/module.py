@@ -60,7 +60,9 @@ def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
     if missing:
         reasons = "".join(_why_not(ctx, name) for name in missing)
         return Plan.failed(f"Unavailable function{'s' * (len(missing) > 1)}: {', '.join(missing)}.{reasons}")
-    if wrong := [f"'{key}' failed: {why}" for key, listed in wanted.items() if (why := _misfit(ctx, key, listed))]:
+    if wrong := [
+        f"'{key}' failed: {why}" for key, listed in wanted.items() if (why := _argument_error(ctx, key, listed))
+    ]:
         return Plan.failed(", ".join(wrong))
     names = ", ".join(map(_plain, wanted))
     would = f"Function{'s' * (len(wanted) > 1)} {names} to be executed."
@@ -122,7 +124,7 @@ def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
     return positional, keywords
 
 
-def _misfit(ctx: Context, key: str, listed: Any) -> str:
+def _argument_error(ctx: Context, key: str, listed: Any) -> str:
     """Return the reason why the arguments do not fit the function; "" if they fit, or the signature is unknown."""
     spec = ctx.catalog.argspec(_plain(key))
     if spec is None:

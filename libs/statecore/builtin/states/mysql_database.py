@@ -26,11 +26,11 @@ def present(
     Connection arguments are as in the ``mysql`` module.
     """
     try:
-        there = ctx.call("mysql.db_get", name, **connection_args)
+        existing = ctx.call("mysql.db_get", name, **connection_args)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     wanted = {"character_set": character_set, "collate": collate}
-    if not there:
+    if not existing:
         change = {name: "Present"}
 
         def create() -> Outcome:
@@ -40,32 +40,34 @@ def present(
 
         would = f"Database {name} is not present and needs to be created"
         return Plan.change(would, [Step(f"create database {name}", create)], change)
-    different = {key: value for key, value in wanted.items() if value and value.lower() != there[key].lower()}
+    different = {key: value for key, value in wanted.items() if value and value.lower() != existing[key].lower()}
     if not different:
         return Plan.unchanged(f"Database {name} is already present")
     words = {"character_set": "character set", "collate": "collate"}
-    told = [f"Database {words[key]} {value} != {there[key]} needs to be updated" for key, value in different.items()]
-    changes = {key: {"before": there[key], "now": value} for key, value in different.items()}
+    lines = [
+        f"Database {words[key]} {value} != {existing[key]} needs to be updated" for key, value in different.items()
+    ]
+    changes = {key: {"before": existing[key], "now": value} for key, value in different.items()}
 
     def alter() -> Outcome:
         # Changing only the character set also sets its default collation.
         ctx.call("mysql.alter_db", name, **(wanted if character_set else {"collate": collate}), **connection_args)
         now = ctx.call("mysql.db_get", name, **connection_args)
-        done = {key: {"before": there[key], "now": now[key]} for key in now if now[key] != there[key]}
-        return Outcome("\n".join(told), done)
+        done = {key: {"before": existing[key], "now": now[key]} for key in now if now[key] != existing[key]}
+        return Outcome("\n".join(lines), done)
 
     return Plan.change(
-        "\n".join([*told, f"Database {name} is going to be updated"]), [Step(f"alter database {name}", alter)], changes
+        "\n".join([*lines, f"Database {name} is going to be updated"]), [Step(f"alter database {name}", alter)], changes
     )
 
 
 def absent(ctx: Context, name: str, **connection_args: Any) -> Plan:
     """Remove a database."""
     try:
-        there = ctx.call("mysql.db_exists", name, **connection_args)
+        existing = ctx.call("mysql.db_exists", name, **connection_args)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged(f"Database {name} is not present, so it cannot be removed")
     changes = {name: "Absent"}
 

@@ -84,12 +84,12 @@ def absent(
     shown = f"grant {grant} on {database} for {user}@{host}"
     try:
         what = _need(grant, database, user)
-        there = ctx.call("mysql.grant_exists", *what, host, grant_option, escape, **connection_args)
+        existing = ctx.call("mysql.grant_exists", *what, host, grant_option, escape, **connection_args)
     except InvocationError as error:
         return Plan.failed(str(error))
     except CommandError as error:
         return Plan.failed(f"Unable to determine if {shown} exists ({error})")
-    if not there:
+    if not existing:
         return Plan.unchanged(f"Grant {grant} on {database} to {user}@{host} is not present, so it cannot be revoked")
     changes = {name: "Absent"}
 

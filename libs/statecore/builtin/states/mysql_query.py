@@ -85,12 +85,12 @@ def run_file(
     if not query_file:
         return Plan.failed("query_file is required: the path or salt:// URL of the SQL file")
     try:
-        there = (
+        existing = (
             bool(ctx.call("cp.cache_file", query_file, saltenv)) if _is_url(query_file) else _is_file(ctx, query_file)
         )
     except (CommandError, HostError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.failed(f"File {query_file} does not exist")
     connection = {**connection_args, "client_flags": client_flags}
     return _plan(
@@ -158,11 +158,11 @@ def _plan(
 
     def send() -> Outcome:
         try:
-            told = _mapped(ask())
-            _keep(ctx, kept, told)
+            result = _mapped(ask())
+            _keep(ctx, kept, result)
         except (CommandError, InvocationError, HostError) as error:
             return Outcome(str(error), ok=False)
-        return Outcome(str(told), changes)
+        return Outcome(str(result), changes)
 
     would = f"Query would execute, {f'storing result in {where}' if where else 'not storing result'}"
     return Plan.change(
@@ -179,25 +179,25 @@ def _is_known(ctx: Context, kept: _SavedResult) -> bool:
     return value is not None if kept.key is None else isinstance(value, Mapping) and kept.key in value
 
 
-def _mapped(told: dict[str, Any]) -> dict[str, Any]:
+def _mapped(result: dict[str, Any]) -> dict[str, Any]:
     """Return the result with each row as a map of column to value, for one statement or several."""
-    if "results" not in told:
-        return told
-    tables = [(told["columns"], told["results"])]
-    if told["columns"] and isinstance(told["columns"][0], list):
-        tables = list(zip(told["columns"], told["results"], strict=True))
+    if "results" not in result:
+        return result
+    tables = [(result["columns"], result["results"])]
+    if result["columns"] and isinstance(result["columns"][0], list):
+        tables = list(zip(result["columns"], result["results"], strict=True))
     rows = [dict(zip(columns, row, strict=True)) for columns, table in tables for row in table]
-    return {**told, "results": rows}
+    return {**result, "results": rows}
 
 
-def _keep(ctx: Context, kept: _SavedResult, told: dict[str, Any]) -> None:
+def _keep(ctx: Context, kept: _SavedResult, result: dict[str, Any]) -> None:
     if kept.output == _GRAIN:
-        value: Any = told
+        value: Any = result
         if kept.key is not None:
             before = ctx.call("grains.get", kept.grain, None)
-            value = {**(before if isinstance(before, Mapping) else {}), kept.key: told}
+            value = {**(before if isinstance(before, Mapping) else {}), kept.key: result}
         ctx.call("grains.setval", kept.grain, value)
     elif kept.output is not None:
-        rows = told.get("results", [told])
+        rows = result.get("results", [result])
         text = "".join(f"{column}:{value}\n" for row in rows for column, value in row.items())
         managed_file.replace(ctx.host, ctx.host.path(kept.output), text.encode(), Attributes())

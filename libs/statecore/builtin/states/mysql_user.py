@@ -55,14 +55,14 @@ def present(
     }
     try:
         right = ctx.call("mysql.user_exists", name, host, passwordless=bare, **login, **connection_args)
-        there = right or ctx.call("mysql.user_exists", name, host, **connection_args)
+        existing = right or ctx.call("mysql.user_exists", name, host, **connection_args)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     if right:
         return Plan.unchanged(f"User {name}@{host} is already present{_as_wanted(bare, allow_passwordless, login)}")
-    changes = {name: "Updated" if there else "Present"}
+    changes = {name: "Updated" if existing else "Present"}
     login |= {"allow_passwordless": allow_passwordless}
-    if there:
+    if existing:
         return Plan.change(
             f"Password for user {name}@{host} is set to be {'cleared' if bare else 'changed'}",
             [
@@ -88,10 +88,10 @@ def present(
 def absent(ctx: Context, name: str, host: str = "localhost", **connection_args: Any) -> Plan:
     """Remove an account."""
     try:
-        there = ctx.call("mysql.user_exists", name, host, **connection_args)
+        existing = ctx.call("mysql.user_exists", name, host, **connection_args)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged(f"User {name}@{host} is not present, so it cannot be removed")
     changes = {name: "Absent"}
 

@@ -45,18 +45,18 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
         pieces = [_piece(ctx, "interface", name, (type, bool(enabled)), settings)]
         if type == "bond" and "ip.get_bond" in ctx.functions:
             pieces.append(_piece(ctx, "bond", name, (), settings))
-        moves = (
+        actions = (
             []
             if quiet or type == "source"
-            else _moves(ctx, name, type, bool(enabled), written=any(map(_differs, pieces)))
+            else _actions(ctx, name, type, bool(enabled), written=any(map(_differs, pieces)))
         )
     except InvocationError as error:
         return Plan.failed(str(error))
     enslave = _missing_slaves(ctx, name, settings) if type == "bond" and not quiet else []
     changed = [piece for piece in pieces if _differs(piece)]
-    if not changed and not moves and not enslave:
+    if not changed and not actions and not enslave:
         return Plan(True, f"Interface {name} is up to date.", warnings=warnings)
-    would = changed[-1].would(name) if changed else _would_move(name, moves, enslave)
+    would = changed[-1].would(name) if changed else _would_act(name, actions, enslave)
 
     def work() -> Outcome:
         comment, changes = f"Interface {name} is up to date.", dict[str, Any]()
@@ -64,13 +64,13 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
             for piece in changed:
                 ctx.call(f"ip.build_{piece.kind}", name, *piece.how, **settings)
                 comment, changes[piece.kind] = piece.done(name), piece.change(name)
-            for verb in moves:
+            for verb in actions:
                 if verb == "restart":
                     ctx.call("service.restart", "network")
                     return Outcome("network restarted for change of ranged interfaces", changes)
                 ctx.call(f"ip.{verb}", name, type)
-            if moves:
-                changes["status"] = f"Interface {name} {_STATUS[tuple(moves)]}"
+            if actions:
+                changes["status"] = f"Interface {name} {_STATUS[tuple(actions)]}"
             if enslave:
                 _enslave(ctx, name, enslave)
                 changes["enslave"] = f"Added slaves '{' '.join(enslave)}' to master '{name}'"
@@ -141,9 +141,9 @@ def system(ctx: Context, name: str, **kwargs: Any) -> Plan:
             applied = ctx.call("ip.apply_network_settings", **kwargs)
         except StatecoreError as error:
             return Outcome(str(error), ok=False)
-        told = "Global network settings are up to date."
+        text = "Global network settings are up to date."
         return Outcome(
-            told if applied else f"Global network settings were written. {_NOT_APPLIED}", changes, ok=bool(applied)
+            text if applied else f"Global network settings were written. {_NOT_APPLIED}", changes, ok=bool(applied)
         )
 
     return Plan.change(piece.would(name), [Step("write the global network settings", work)])
@@ -180,8 +180,8 @@ class _Piece:
     def would(self, name: str) -> str:
         """Return the comment in test mode."""
         verb = "are" if self.kind in ("routes", "system") else "is"
-        told = f"{_CALLED[self.kind].format(name)} {verb} set to be "
-        return told + (f"updated:\n{self._diff()}" if self.old else "added.")
+        text = f"{_CALLED[self.kind].format(name)} {verb} set to be "
+        return text + (f"updated:\n{self._diff()}" if self.old else "added.")
 
     def done(self, name: str) -> str:
         """Return the comment of a run."""
@@ -212,11 +212,11 @@ def _settings(kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     if "addr" not in settings:
         return settings, ()
     address = settings.pop("addr")
-    told = "it has been ignored in favor of 'hwaddr'."
+    text = "it has been ignored in favor of 'hwaddr'."
     if "hwaddr" not in settings:
         settings["hwaddr"] = address
-        told = "its value has been assigned to 'hwaddr' instead."
-    warning = f"'addr' is not a valid argument name, {told} Update your SLS file to get rid of this warning."
+        text = "its value has been assigned to 'hwaddr' instead."
+    warning = f"'addr' is not a valid argument name, {text} Update your SLS file to get rid of this warning."
     return settings, (warning,)
 
 
@@ -235,7 +235,7 @@ def _strange(kwargs: Mapping[str, Any], known: Sequence[str]) -> str | None:
     )
 
 
-def _moves(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:
+def _actions(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:
     """List of actions for the interface: "up", "down", both for a restart, or "restart" for networking as a whole."""
     if "range" in name:
         return ["restart"] if written else []
@@ -256,9 +256,9 @@ def _is_up(ctx: Context, name: str) -> bool:
     return name in labels
 
 
-def _would_move(name: str, moves: Sequence[str], enslave: Sequence[str]) -> str:
-    if moves:
-        return f"Interface {name} is set to be brought {'up' if moves[-1] == 'up' else 'down'}."
+def _would_act(name: str, actions: Sequence[str], enslave: Sequence[str]) -> str:
+    if actions:
+        return f"Interface {name} is set to be brought {'up' if actions[-1] == 'up' else 'down'}."
     return f"Slaves {' '.join(enslave)} are set to be added to {name}."
 
 

@@ -53,8 +53,8 @@ def chain_present(
         return Plan.unchanged(f"nftables {name} chain is already exist in {table} table for {family}")
     given = [value not in (None, "") for value in (table_type, hook, priority)]
     if any(given) and not all(given):
-        told = "Table_type, hook, and priority required."
-        return Plan.failed(f"Failed to create {name} chain in {table} table: {told} for {family}")
+        text = "Table_type, hook, and priority required."
+        return Plan.failed(f"Failed to create {name} chain in {table} table: {text} for {family}")
     how = {"table_type": table_type, "hook": hook, "priority": priority, "family": family}
 
     def work() -> Outcome:
@@ -129,8 +129,8 @@ def delete(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan
     def work() -> Outcome:
         done = ctx.call("nftables.delete", table, chain, family=family, **which)
         if not done["result"]:
-            told = f"Failed to delete nftables rule for {name}.\nAttempted rule was {rule}"
-            return Outcome(f"{told}\n{done['comment']}", ok=False)
+            text = f"Failed to delete nftables rule for {name}.\nAttempted rule was {rule}"
+            return Outcome(f"{text}\n{done['comment']}", ok=False)
         if not kwargs.get("save"):
             return Outcome(f"Delete nftables rule for {name} {rule}", {"locale": name})
         return _saved(ctx, kwargs["save"], f"Deleted and Saved nftables rule for {name} for {rule}{family}", name)
@@ -191,8 +191,8 @@ def set_policy(
             return Outcome(f"Failed to set nftables default policy: no base chain {chain} takes {policy}", ok=False)
         if not save:
             return Outcome(f"Set default policy for {chain} to {policy} family {family}", {"locale": name})
-        told = f"Set and saved default policy for {chain} to {policy} family {family}"
-        return _saved(ctx, save_filename or save, told, name)
+        text = f"Set and saved default policy for {chain} to {policy} family {family}"
+        return _saved(ctx, save_filename or save, text, name)
 
     return Plan.change(f"{about} needs to be set to {policy}", [Step(f"set the policy of {chain}", work)])
 
@@ -229,10 +229,10 @@ def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, Any], *, ins
         else:
             done = ctx.call("nftables.append", table, chain, rule, family)
         if not done["result"]:
-            told = (
+            text = (
                 f"Failed to set nftables rule for {name}.\nAttempted rule was {rule} for {family}.\n{done['comment']}"
             )
-            return Outcome(told, ok=False)
+            return Outcome(text, ok=False)
         if not kwargs.get("save"):
             return Outcome(f"Set nftables rule for {name} to: {rule} for {family}", {"locale": name})
         return _saved(ctx, kwargs["save"], f"Set and Saved nftables rule for {name} to: {rule} for {family}", name)
@@ -263,11 +263,11 @@ def _has_handle(ctx: Context, table: str, chain: str, family: str, handle: Any) 
     return any((each["table"], each["chain"], str(each["handle"])) == (table, chain, str(handle)) for each in rules)
 
 
-def _saved(ctx: Context, save: Any, told: str, name: str | None) -> Outcome:
+def _saved(ctx: Context, save: Any, text: str, name: str | None) -> Outcome:
     file = None if save is True else save
     try:
         ctx.call("nftables.save", filename=file)
     except CommandError as error:
         changes = {"locale": name} if name is not None else {}
-        return Outcome(f"{told}\nFailed to save nftables rules: {error}", changes, ok=False)
-    return Outcome(told, {"locale": name} if name is not None else {"saved": file or True})
+        return Outcome(f"{text}\nFailed to save nftables rules: {error}", changes, ok=False)
+    return Outcome(text, {"locale": name} if name is not None else {"saved": file or True})

@@ -146,5 +146,5 @@ def _failed(before: str, error: Exception) -> Outcome:
     """Return a failed outcome with the changes made before the error."""
     info = error.info if isinstance(error, CommandError) else None
     changes = info.get("changes", {}) if isinstance(info, Mapping) else {}
-    said = error.strerror_without_changes if isinstance(error, CommandError) else str(error)
-    return Outcome(f"{before}{said}", changes, ok=False)
+    message = error.strerror_without_changes if isinstance(error, CommandError) else str(error)
+    return Outcome(f"{before}{message}", changes, ok=False)

@@ -45,11 +45,11 @@ def present(
     """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
-        there = ctx.call("postgres.db_list", **to).get(name)
+        existing = ctx.call("postgres.db_list", **to).get(name)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     fixed = {"encoding": encoding, "lc_collate": lc_collate, "lc_ctype": lc_ctype}
-    if there is None:
+    if existing is None:
         made = {"tablespace": tablespace, **fixed, "owner": owner, "template": template}
 
         def create() -> Outcome:
@@ -61,12 +61,12 @@ def present(
 
         step = Step(f"create database {name}", create)
         return Plan.change(f"Database {name} is set to be created", [step], {name: "Present"})
-    kept = {"encoding": there["Encoding"], "lc_collate": there["Collate"], "lc_ctype": there["Ctype"]}
+    kept = {"encoding": existing["Encoding"], "lc_collate": existing["Collate"], "lc_ctype": existing["Ctype"]}
     if any(value and not _same(each, value, kept[each]) for each, value in fixed.items()):
         return Plan.failed(f"Database {name} has wrong parameters which couldn't be changed on fly.")
     other = {
-        "tablespace": tablespace if tablespace and tablespace != there["Tablespace"] else None,
-        "owner": owner if owner and owner != there["Owner"] else None,
+        "tablespace": tablespace if tablespace and tablespace != existing["Tablespace"] else None,
+        "owner": owner if owner and owner != existing["Owner"] else None,
     }
     if not any(other.values()):
         return Plan.unchanged(f"Database {name} is already present")
@@ -96,10 +96,10 @@ def absent(
     """Remove a database. Its connections are closed."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
-        there = ctx.call("postgres.db_exists", name, **to)
+        existing = ctx.call("postgres.db_exists", name, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged(f"Database {name} is not present, so it cannot be removed")
     changes = {name: "Absent"}
 
@@ -113,5 +113,5 @@ def absent(
     return Plan.change(f"Database {name} is set to be removed", [Step(f"remove database {name}", remove)], changes)
 
 
-def _same(what: str, wanted: str, there: str) -> bool:
-    return wanted.lower() == there.lower() if what == "encoding" else wanted == there
+def _same(what: str, wanted: str, existing: str) -> bool:
+    return wanted.lower() == existing.lower() if what == "encoding" else wanted == existing

@@ -36,12 +36,12 @@ def present(
     """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
-        told = ctx.call("postgres.create_metadata", name, schema=schema, ext_version=ext_version, **to)
+        metadata = ctx.call("postgres.create_metadata", name, schema=schema, ext_version=ext_version, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if told == ["EXTENSION INSTALLED"]:
+    if metadata == ["EXTENSION INSTALLED"]:
         return Plan.unchanged(f"Extension {name} is already present")
-    verb, done = ("install", "installed") if "EXTENSION NOT INSTALLED" in told else ("upgrade", "upgraded")
+    verb, done = ("install", "installed") if "EXTENSION NOT INSTALLED" in metadata else ("upgrade", "upgraded")
     changes = {name: done.capitalize()}
 
     def work() -> Outcome:
@@ -81,10 +81,10 @@ def absent(
     """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
-        there = ctx.call("postgres.is_installed_extension", name, **to)
+        existing = ctx.call("postgres.is_installed_extension", name, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged(f"Extension {name} is not present, so it cannot be removed")
     changes = {name: "Absent"}
 

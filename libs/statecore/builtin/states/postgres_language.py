@@ -28,10 +28,10 @@ def present(
     """Install a procedural language in the database ``maintenance_db``."""
     to = {"runas": user, "host": db_host, "user": db_user, "port": db_port, "password": db_password}
     try:
-        there = ctx.call("postgres.language_exists", name, maintenance_db, **to)
+        existing = ctx.call("postgres.language_exists", name, maintenance_db, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if there:
+    if existing:
         return Plan.unchanged(f"Language {name} is already installed")
     changes = {name: "Present"}
 
@@ -61,10 +61,10 @@ def absent(
     """
     to = {"runas": user, "host": db_host, "user": db_user, "port": db_port, "password": db_password}
     try:
-        there = ctx.call("postgres.language_exists", name, maintenance_db, **to)
+        existing = ctx.call("postgres.language_exists", name, maintenance_db, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged(f"Language {name} is not present so it cannot be removed")
     changes = {name: "Absent"}
 

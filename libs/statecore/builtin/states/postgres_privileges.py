@@ -49,10 +49,12 @@ def present(
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
     try:
-        there = ctx.call("postgres.has_privileges", name, object_name, object_type, grant_option=grant_option, **call)
+        existing = ctx.call(
+            "postgres.has_privileges", name, object_name, object_type, grant_option=grant_option, **call
+        )
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if there:
+    if existing:
         return Plan.unchanged("The requested privilege(s) are already set")
     shown = _shown(privileges) or object_name
     changes = {name: "Present"}
@@ -86,10 +88,10 @@ def absent(
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
     try:
-        there = ctx.call("postgres.holds_any_privilege", name, object_name, object_type, **call)
+        existing = ctx.call("postgres.holds_any_privilege", name, object_name, object_type, **call)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged("The requested privilege(s) are not set so cannot be revoked")
     shown = _shown(privileges) or object_name
     changes = {name: "Absent"}

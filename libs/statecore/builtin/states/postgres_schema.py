@@ -29,10 +29,10 @@ def present(
     """Create a schema in a database. ``owner``: owner of a new schema."""
     to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     try:
-        there = ctx.call("postgres.schema_exists", dbname, name, **to)
+        existing = ctx.call("postgres.schema_exists", dbname, name, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if there:
+    if existing:
         return Plan.unchanged(f"Schema {name} already exists in database {dbname}")
     changes = {name: "Present"}
 
@@ -60,10 +60,10 @@ def absent(
     """Remove a schema from a database. The state fails if the schema contains objects."""
     to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     try:
-        there = ctx.call("postgres.schema_exists", dbname, name, **to)
+        existing = ctx.call("postgres.schema_exists", dbname, name, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged(f"Schema {name} is not present in database {dbname}, so it cannot be removed")
     changes = {name: "Absent"}
 

@@ -36,10 +36,10 @@ def present(
     """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
-        there = ctx.call("postgres.tablespace_list", **to).get(name)
+        existing = ctx.call("postgres.tablespace_list", **to).get(name)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if there is None:
+    if existing is None:
         changes: dict[str, Any] = {name: "Present"}
 
         def create() -> Outcome:
@@ -52,20 +52,25 @@ def present(
         return Plan.change(
             f"Tablespace {name} is set to be created", [Step(f"create tablespace {name}", create)], changes
         )
-    if there["Location"] != directory:
+    if existing["Location"] != directory:
         return Plan.failed(
-            f"Tablespace {name} is not at the right location: it is at {there['Location']}. "
+            f"Tablespace {name} is not at the right location: it is at {existing['Location']}. "
             "This is unfixable without dropping and recreating the tablespace."
         )
-    return _altered(ctx, name, there, options or {}, owner, to)
+    return _altered(ctx, name, existing, options or {}, owner, to)
 
 
 def _altered(
-    ctx: Context, name: str, there: Mapping[str, str], options: Mapping[str, Any], owner: str | None, to: dict[str, Any]
+    ctx: Context,
+    name: str,
+    existing: Mapping[str, str],
+    options: Mapping[str, Any],
+    owner: str | None,
+    to: dict[str, Any],
 ) -> Plan:
-    known = dict(each.partition("=")[::2] for each in there["Opts"].strip("{}").split(",") if each)
+    known = dict(each.partition("=")[::2] for each in existing["Opts"].strip("{}").split(",") if each)
     other = {key: value for key, value in options.items() if not _same(known.get(key), value)}
-    new_owner = owner if owner and owner != there["Owner"] else None
+    new_owner = owner if owner and owner != existing["Owner"] else None
     if not other and not new_owner:
         return Plan.unchanged(f"Tablespace {name} is already present")
     changes = {name: {**({"owner": new_owner} if new_owner else {}), **({"options": other} if other else {})}}
@@ -105,10 +110,10 @@ def absent(
     """Remove a tablespace. The state fails if it contains objects."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
-        there = ctx.call("postgres.tablespace_exists", name, **to)
+        existing = ctx.call("postgres.tablespace_exists", name, **to)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not there:
+    if not existing:
         return Plan.unchanged(f"Tablespace {name} is not present, so it cannot be removed")
     changes = {name: "Absent"}
 

@@ -139,13 +139,13 @@ def _plan(ctx: Context, kind: str, given: dict[str, Any], known: tuple[str, ...]
 
     def work() -> Outcome:
         try:
-            told = ctx.call(f"saltutil.sync_{kind}", **given)
+            synced = ctx.call(f"saltutil.sync_{kind}", **given)
         except StatecoreError as error:
             return Outcome(f"Failed to run sync_{kind}: {error}", ok=False)
         if kind == "all":
-            changes = {each: names for each, names in told.items() if names}
+            changes = {each: names for each, names in synced.items() if names}
             return Outcome("Sync performed" if changes else _NOTHING, changes)
-        return Outcome(f"Updated {kind}.", {kind: told}) if told else Outcome(_NOTHING)
+        return Outcome(f"Updated {kind}.", {kind: synced}) if synced else Outcome(_NOTHING)
 
     step = Step(f"fetch {kind} of the tree", work)
     return Plan.change(f"saltutil.sync_{kind} would have been run", [step])

@@ -66,14 +66,14 @@ def present(
         if done["status"] == "error":
             return Outcome(done["error"], ok=False)
         first = done["new"][0]
-        told = f"{name}'s key(s) saved to {place}"
+        comment = f"{name}'s key(s) saved to {place}"
         if key:
-            told = f"{name}'s key saved to {place} (key: {first['key']})"
+            comment = f"{name}'s key saved to {place} (key: {first['key']})"
         elif fingerprint:
-            told = f"{name}'s key saved to {place} (fingerprint: {first['fingerprint']})"
+            comment = f"{name}'s key saved to {place} (fingerprint: {first['fingerprint']})"
         elif enc:
-            told = f"{name}'s {enc} key saved to {place} (key: {first['key']})"
-        return Outcome(told, {"old": done["old"], "new": done["new"]})
+            comment = f"{name}'s {enc} key saved to {place} (key: {first['key']})"
+        return Outcome(comment, {"old": done["old"], "new": done["new"]})
 
     would = f"Key for {name} is set to be {'added to' if status == 'add' else 'updated in'} {place}"
     return Plan.change(would, [Step(f"make the host {name} known", work)])

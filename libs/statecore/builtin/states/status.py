@@ -9,31 +9,31 @@ from statecore.model.context import Context
 
 def loadavg(ctx: Context, name: str, maximum: Any = None, minimum: Any = None) -> dict[str, Any]:
     """Check that the load average ``name`` (``1-min``, ``5-min`` or ``15-min``) is within limits, limits included."""
-    told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    result: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     data = ctx.call("status.loadavg")
     if name not in data:
-        return {**told, "comment": f"Requested load average {name} not available "}
+        return {**result, "comment": f"Requested load average {name} not available "}
     limits = {}
     for which, value in (("minimum", minimum), ("maximum", maximum)):
         try:
             limits[which] = None if value in (None, "") else float(value)
         except (TypeError, ValueError):
-            return {**told, "comment": f"{which} must be a number, not {value!r}"}
+            return {**result, "comment": f"{which} must be a number, not {value!r}"}
     low, high, now = limits["minimum"], limits["maximum"], float(data[name])
     if low is not None and high is not None and low >= high:
-        return {**told, "comment": "Min must be less than max"}
-    told["data"] = data[name]
+        return {**result, "comment": "Min must be less than max"}
+    result["data"] = data[name]
     if low is not None and now < low:
-        return {**told, "comment": f"Load avg is below minimum of {minimum} at {now}"}
+        return {**result, "comment": f"Load avg is below minimum of {minimum} at {now}"}
     if high is not None and now > high:
-        return {**told, "comment": f"Load avg above maximum of {maximum} at {now}"}
-    return {**told, "comment": "Load avg in acceptable range", "result": True}
+        return {**result, "comment": f"Load avg above maximum of {maximum} at {now}"}
+    return {**result, "comment": "Load avg in acceptable range", "result": True}
 
 
 def process(ctx: Context, name: str) -> dict[str, Any]:
     """Check that a process runs whose command line contains a match of the shell pattern ``name``."""
-    told: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    result: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     found = ctx.call("status.pid", name)
     if not found:
-        return {**told, "comment": f'Process signature "{name}" not found '}
-    return {**told, "comment": f'Process signature "{name}" was found ', "result": True, "data": found}
+        return {**result, "comment": f'Process signature "{name}" not found '}
+    return {**result, "comment": f'Process signature "{name}" was found ', "result": True, "data": found}

@@ -42,7 +42,7 @@ class _Supervisor:
 
     def do(self, verb: str, comment: str) -> Outcome:
         """Run a supervisorctl command with the name. ``comment``: comment on success."""
-        return _judged(self.ctx.call(f"supervisord.{verb}", self.name, **self.where), comment)
+        return _outcome_of(self.ctx.call(f"supervisord.{verb}", self.name, **self.where), comment)
 
 
 def running(
@@ -67,25 +67,29 @@ def running(
     bin_env
         path of supervisorctl, or of a virtual environment that contains it
     """
-    there = _Supervisor(ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env))
+    supervisor = _Supervisor(
+        ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env)
+    )
     try:
-        known = there.matches()
+        known = supervisor.matches()
     except CommandError as error:
         return Plan.failed(str(error))
     down = [program for program, state in known.items() if state != "RUNNING"]
     if known and not down and not restart and not update:
-        return Plan.unchanged(_running_already(there.name))
-    steps = [Step(f"start {there.name}", lambda: _run(there, restart=restart, update=update))]
-    return Plan.change(_would(there.name, known, down, restart=restart, update=update), steps)
+        return Plan.unchanged(_running_already(supervisor.name))
+    steps = [Step(f"start {supervisor.name}", lambda: _run(supervisor, restart=restart, update=update))]
+    return Plan.change(_would(supervisor.name, known, down, restart=restart, update=update), steps)
 
 
 def dead(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> Plan:
     """Stop a program, or all programs of a group."""
-    there = _Supervisor(ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env))
+    supervisor = _Supervisor(
+        ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env)
+    )
     try:
-        known = there.matches()
+        known = supervisor.matches()
     except CommandError as error:
         return Plan.failed(str(error))
     if not known:
@@ -95,7 +99,7 @@ def dead(
 
     def work() -> Outcome:
         comment = f"Stopping service: {name}"
-        outcome = there.do("stop", comment)
+        outcome = supervisor.do("stop", comment)
         return Outcome(outcome.comment, {name: comment} if outcome.ok else {}, ok=outcome.ok)
 
     return Plan.change(f"Service {name} is set to be stopped", [Step(f"stop {name}", work)])
@@ -120,21 +124,21 @@ def mod_watch(
 # ------------------------------------------------------------------------------------------------------------------------ parts
 
 
-def _run(there: _Supervisor, *, restart: bool, update: bool) -> Outcome:
-    ctx, name = there.ctx, there.name
-    known = there.matches()
+def _run(supervisor: _Supervisor, *, restart: bool, update: bool) -> Outcome:
+    ctx, name = supervisor.ctx, supervisor.name
+    known = supervisor.matches()
     done: list[str] = []
     updated = False
     if update:
-        said = ctx.call("supervisord.update", **there.where)
-        outcome = _judged(said, "Updating supervisor")
+        output = ctx.call("supervisord.update", **supervisor.where)
+        outcome = _outcome_of(output, "Updating supervisor")
         if not outcome.ok:
             return outcome
-        done += [outcome.comment] if said.strip() else []
-        updated = any(line.startswith(f"{_group(name)}: ") for line in said.splitlines())
+        done += [outcome.comment] if output.strip() else []
+        updated = any(line.startswith(f"{_group(name)}: ") for line in output.splitlines())
     elif not known:
-        ctx.call("supervisord.reread", **there.where)
-        outcome = there.do("add", f"Adding service: {name}")
+        ctx.call("supervisord.reread", **supervisor.where)
+        outcome = supervisor.do("add", f"Adding service: {name}")
         if not outcome.ok:
             return outcome
         done.append(outcome.comment)
@@ -142,32 +146,32 @@ def _run(there: _Supervisor, *, restart: bool, update: bool) -> Outcome:
     kind = kind if known else ""
     if known and not any(state in _STOPPED for state in known.values()):
         if restart and not updated:
-            outcome = there.do("restart", f"Restarting{kind}: {name}")
+            outcome = supervisor.do("restart", f"Restarting{kind}: {name}")
             done.append(outcome.comment)
         else:
             what = "updated" if updated else "already running"
             outcome = Outcome(f"Not starting {what}{kind}: {name}")
-    elif updated and _runs(there):
+    elif updated and _runs(supervisor):
         outcome = Outcome(f"Not starting updated{kind}: {name}")
     else:
-        outcome = there.do("start", f"Starting{kind}: {name}")
+        outcome = supervisor.do("start", f"Starting{kind}: {name}")
         done.append(outcome.comment)
     if not outcome.ok:
         return outcome
-    if not _runs(there):
+    if not _runs(supervisor):
         return Outcome(f"{outcome.comment}\n{name} was started and does not run", ok=False)
     return Outcome(outcome.comment, {name: " ".join(done)} if done else {})
 
 
-def _runs(there: _Supervisor) -> bool:
-    states = there.matches().values()
+def _runs(supervisor: _Supervisor) -> bool:
+    states = supervisor.matches().values()
     return bool(states) and all(state in ("RUNNING", "STARTING") for state in states)
 
 
-def _judged(said: str, comment: str) -> Outcome:
+def _outcome_of(output: str, comment: str) -> Outcome:
     """Return the outcome of supervisorctl's output: failed if a line contains ERROR, except for harmless errors."""
-    bad = [line for line in said.splitlines() if "ERROR" in line and not any(each in line for each in _HARMLESS)]
-    return Outcome("\n".join([comment, said]) if bad else comment, ok=not bad)
+    bad = [line for line in output.splitlines() if "ERROR" in line and not any(each in line for each in _HARMLESS)]
+    return Outcome("\n".join([comment, output]) if bad else comment, ok=not bad)
 
 
 def _would(name: str, known: Mapping[str, str], down: list[str], *, restart: bool, update: bool) -> str:

@@ -29,16 +29,16 @@ def system(ctx: Context, name: str, utc: bool = True) -> Plan:
     ]
 
     def work() -> Outcome:
-        told, changes = [], dict[str, Any]()
+        lines, changes = [], dict[str, Any]()
         if not same:
             ctx.call("timezone.set_zone", name)
             changes["timezone"] = name
-            told.append(f"Set timezone {name}")
+            lines.append(f"Set timezone {name}")
         if change_clock:
             if not ctx.call("timezone.set_hwclock", "UTC"):
-                return Outcome(", ".join([*told, f"Failed to set UTC to {utc}"]), changes, ok=False)
+                return Outcome(", ".join([*lines, f"Failed to set UTC to {utc}"]), changes, ok=False)
             changes["utc"] = utc
-            told.append(f"Set UTC to {utc}")
-        return Outcome(", ".join(told), changes)
+            lines.append(f"Set UTC to {utc}")
+        return Outcome(", ".join(lines), changes)
 
     return Plan.change(", ".join(would), [Step(f"set the time zone {name}", work)])

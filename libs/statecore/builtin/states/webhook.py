@@ -145,21 +145,21 @@ class _Call:
                 time.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
             try:
-                told = self._sent(ctx)
+                answer = self._sent(ctx)
             except (CommandError, InvocationError) as error:
                 return Outcome(f"{self.place} was not notified: {self._hidden(str(error))}", ok=False)
-            found = int(told.get("status") or 0)
+            found = int(answer.get("status") or 0)
             if found in self.right:
                 return Outcome(f"{self.place} has been notified")
             if found not in _AGAIN:
                 break
-        why = self._hidden(str(told.get("error") or f"it answered with {found}"))
+        why = self._hidden(str(answer.get("error") or f"it answered with {found}"))
         tries = f" ({attempt + 1} attempts)" if attempt else ""
         return Outcome(f"{self.place} was not notified{tries}: {why}", ok=False)
 
     def _sent(self, ctx: Context) -> Mapping[str, Any]:
         limits = {"http_connect_timeout": self.timeout, "http_request_timeout": self.timeout}
-        told: Mapping[str, Any] = ctx.call(
+        answer: Mapping[str, Any] = ctx.call(
             "http.query",
             self.url,
             method=self.method,
@@ -171,7 +171,7 @@ class _Call:
             agent="Saltern webhook",
             **{key: value for key, value in self.more.items() if value is not None},
         )
-        return told
+        return answer
 
     def _hidden(self, text: str) -> str:
         for secret in self.secrets:

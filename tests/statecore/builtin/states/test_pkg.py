@@ -282,8 +282,12 @@ def test_hosts_without_packages(plain, debian):
     ("fun", "arguments", "comment"),
     [
         ("installed", {"pkg_verify": "yes"}, "pkg_verify is True, False, or a list of ignore_types and verify_options"),
-        ("installed", {"pkg_verify": [{"ignore": ["config"]}]}, "pkg_verify: ignore is no list of ignore_types or"),
-        ("installed", {"pkg_verify": [{"ignore_types": "config"}]}, "pkg_verify: ignore_types is no list of"),
+        (
+            "installed",
+            {"pkg_verify": [{"ignore": ["config"]}]},
+            "pkg_verify: ignore must be a list named ignore_types or",
+        ),
+        ("installed", {"pkg_verify": [{"ignore_types": "config"}]}, "pkg_verify: ignore_types must be a list"),
         ("installed", {"pkgs": 5}, "Invalidly formatted 'pkgs' parameter"),
         ("installed", {"pkgs": [{"a": "1"}, {"a": "2"}]}, "package a is listed twice, with different versions"),
         ("installed", {"sources": ["a.deb"]}, "Invalidly formatted 'sources' parameter"),

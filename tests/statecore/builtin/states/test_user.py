@@ -195,8 +195,7 @@ CASES = {
     "local": (
         "present",
         {"name": "web", "local": True},
-        *[(False, {}, "not supported: local; it needs luseradd; users are created with useradd")]
-        * 3,
+        *[(False, {}, "not supported: local; it needs luseradd; users are created with useradd")] * 3,
     ),
     "absent": (
         "absent",

@@ -124,7 +124,7 @@ def test_no_secret_is_told(status, test, web, plain, caplog):
         ({"url": "http://[s3cr3t"}, "url is not an http or https URL"),
         ({"method": "POST /"}, "method is POST, PUT, …, not 'POST /'"),
         ({"headers": "X: s3cr3t"}, "headers is a map"),
-        ({"message": "a", "payload": "b"}, "message or payload"),
+        ({"message": "a", "payload": "b"}, "message and payload"),
         ({"payload": {"a": object()}}, "payload cannot be written as JSON"),
         ({"status": "ok"}, "status is a number, or a list of them, not 'ok'"),
         ({"retries": -1}, "retries is a number, not -1"),

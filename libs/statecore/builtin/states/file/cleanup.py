@@ -84,7 +84,7 @@ def tidied(
         found = [
             path
             for path, place in _below(ctx, name.rstrip("/"), followlinks)
-            if rule.goes(place, path if full_path_match else Path(path).name)
+            if rule.matches_entry(place, path if full_path_match else Path(path).name)
         ]
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
@@ -165,22 +165,22 @@ def pruned(
         if not place.is_dir():
             return Plan.unchanged(f"Directory {name} is not present")
         top = name.rstrip("/") or "/"
-        going = _going(place, top, recurse, time.time() - older_than * _DAY if older_than else None)
+        removable = _removable(place, top, recurse, time.time() - older_than * _DAY if older_than else None)
     except (Refused, HostError) as error:
         return Plan.failed(str(error))
-    if not going and ignore_errors:
+    if not removable and ignore_errors:
         return Plan.unchanged(f"Directory {name} holds nothing that may be removed")
-    if top not in going and not ignore_errors:
+    if top not in removable and not ignore_errors:
         return Plan.failed(f"Failed to remove directory {name}: it is not empty, or too young")
-    changes = {"deleted": sorted(going) if recurse else name}
+    changes = {"deleted": sorted(removable) if recurse else name}
 
     def work() -> Outcome:
-        told = ctx.call("file.rmdir", name, recurse=recurse, verbose=True, older_than=older_than)
-        gone = {"deleted": sorted(told["deleted"]) if recurse else name} if told["deleted"] else {}
-        if told["result"] or (ignore_errors and told["deleted"]):
-            said = f"Recursively removed empty directories under {name}" if recurse else f"Removed directory {name}"
-            return Outcome(said, gone)
-        why = "".join(f"\n{path}: {reason}" for path, reason in told["errors"])
+        removal = ctx.call("file.rmdir", name, recurse=recurse, verbose=True, older_than=older_than)
+        gone = {"deleted": sorted(removal["deleted"]) if recurse else name} if removal["deleted"] else {}
+        if removal["result"] or (ignore_errors and removal["deleted"]):
+            comment = f"Recursively removed empty directories under {name}" if recurse else f"Removed directory {name}"
+            return Outcome(comment, gone)
+        why = "".join(f"\n{path}: {reason}" for path, reason in removal["errors"])
         return Outcome(f"Failed to remove directory {name}{why}", gone, ok=False)
 
     return Plan.change(f"Directory {name} is set for removal", (step(f"prune {name}", work),), changes)
@@ -201,7 +201,7 @@ class _Rule:
     directories: bool
     links: bool
 
-    def goes(self, place: Path, name: str) -> bool:
+    def matches_entry(self, place: Path, name: str) -> bool:
         """Whether the entry at ``place`` is to be removed. False if it no longer exists."""
         try:
             found = place.lstat()
@@ -307,7 +307,7 @@ def _bytes(size: Any) -> int:
     return int(float(found[1]) * factor)
 
 
-def _going(place: Path, path: str, recurse: bool, before: float | None) -> list[str]:
+def _removable(place: Path, path: str, recurse: bool, before: float | None) -> list[str]:
     """Paths of the directories that would be removed, deepest first.
 
     ``before``: latest modification time, in seconds since 1970.
@@ -319,7 +319,7 @@ def _going(place: Path, path: str, recurse: bool, before: float | None) -> list[
             left = True
             continue
         inner = f"{path.rstrip('/')}/{entry.name}"
-        below = _going(entry, inner, recurse, before)
+        below = _removable(entry, inner, recurse, before)
         found += below
         left = left or inner not in below
     # Removing entries sets the directory's modification time to now.

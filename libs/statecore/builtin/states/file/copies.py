@@ -58,7 +58,7 @@ def copy(
     if there and _same(origin, place) and not managed_file.attribute_changes(ctx.host, place, wanted):
         return Plan.unchanged(f'The target file "{name}" is the same as "{source}"')
 
-    changes = {name: source} | ({} if preserve else _told_attributes(ctx, origin, wanted))
+    changes = {name: source} | ({} if preserve else _reported_attributes(ctx, origin, wanted))
 
     def work() -> Outcome:
         managed_file.check_owner(ctx.host, wanted)
@@ -118,16 +118,16 @@ def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, gr
     return Attributes(owner, group, stat.S_IMODE(found.st_mode) if own is None else own)
 
 
-def _told_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, Any]:
+def _reported_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, Any]:
     """Map of the changes to report: attributes of the copy that differ from those of a plain copy by this process."""
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if wanted.user is not None and wanted.user not in (os.geteuid(), ctx.host.user_name(os.geteuid())):
-        told["user"] = wanted.user
+        reported["user"] = wanted.user
     if wanted.group is not None and wanted.group not in (os.getegid(), ctx.host.group_name(os.getegid())):
-        told["group"] = ctx.host.group_name(wanted.group) if isinstance(wanted.group, int) else wanted.group
+        reported["group"] = ctx.host.group_name(wanted.group) if isinstance(wanted.group, int) else wanted.group
     if wanted.mode is not None and wanted.mode != stat.S_IMODE(origin.stat().st_mode):
-        told["mode"] = managed_file.shown_mode(wanted.mode)
-    return told
+        reported["mode"] = managed_file.shown_mode(wanted.mode)
+    return reported
 
 
 def _same(one: Path, other: Path) -> bool:

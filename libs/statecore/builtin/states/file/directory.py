@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, place_of, refuse_windows, step
-from statecore.builtin.states.file.tree import strays, walk
+from statecore.builtin.states.file.tree import unmanaged_entries, walk
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
@@ -125,12 +125,12 @@ class _Directory:
         known = step("check that owner and group exist", self._know_owner)
         changes: dict[str, dict[str, Any]] = {}
         mends: list[Step] = []
-        for path, shown, wish in self._below():
-            differs = managed_file.attribute_changes(self.ctx.host, path, wish)
+        for path, shown, attributes in self._below():
+            differs = managed_file.attribute_changes(self.ctx.host, path, attributes)
             if differs:
                 changes[shown] = differs
-                mends.append(step(f"set owner and mode of {shown}", self._mend(path, wish, shown, differs)))
-        gone = strays(self.ctx, self.name, self.real, (), self.exclude) if self.clean else []
+                mends.append(step(f"set owner and mode of {shown}", self._mend(path, attributes, shown, differs)))
+        gone = unmanaged_entries(self.ctx, self.name, self.real, (), self.exclude) if self.clean else []
         changes |= {path: {"removed": "Removed due to clean"} for path in gone}
         if not changes:
             return Plan.unchanged(f"The directory {self.name} is in the correct state")
@@ -155,8 +155,8 @@ class _Directory:
         room = self._make_room()
         if self.backupname:
             would = f"{self.name} would be backed up and replaced with a new directory"
-            told = {"backup": f"{self.name} would be renamed to {self.backupname}"}
-            return Plan.change(would, (room, make), told | changes)
+            reported = {"backup": f"{self.name} would be renamed to {self.backupname}"}
+            return Plan.change(would, (room, make), reported | changes)
         return Plan.change(
             _would(changes), (room, make), {"forced": f"{self._kind()} would be forcibly replaced"} | changes
         )
@@ -177,11 +177,11 @@ class _Directory:
         if not self.force:
             raise Refused(f"Specified location {self.name} exists and is a {self._kind().lower()}")
 
-        told = {"forced": f"{self._kind()} was forcibly replaced"}
+        reported = {"forced": f"{self._kind()} was forcibly replaced"}
 
         def clear() -> Outcome:
             managed_file.remove(self.place)
-            return Outcome("", told)
+            return Outcome("", reported)
 
         return step(f"remove {self.name}", clear)
 
@@ -198,9 +198,11 @@ class _Directory:
         managed_file.check_owner(self.ctx.host, self.wanted)
         return Outcome()
 
-    def _mend(self, path: Path, wish: Attributes, shown: str, differs: Mapping[str, Any]) -> Callable[[], Outcome]:
+    def _mend(
+        self, path: Path, attributes: Attributes, shown: str, differs: Mapping[str, Any]
+    ) -> Callable[[], Outcome]:
         def work() -> Outcome:
-            managed_file.set_attributes(self.ctx.host, path, wish)
+            managed_file.set_attributes(self.ctx.host, path, attributes)
             return Outcome("", {} if "silent" in self.recurse else {shown: dict(differs)})
 
         return work
@@ -213,8 +215,8 @@ class _Directory:
             if lexists(place):
                 managed_file.remove(place)
                 removed.append(path)
-        told: dict[str, Any] = {path: {"removed": "Removed due to clean"} for path in gone}
-        return Outcome(f"Files cleaned from directory {self.name}", told | {"removed": removed})
+        reported: dict[str, Any] = {path: {"removed": "Removed due to clean"} for path in gone}
+        return Outcome(f"Files cleaned from directory {self.name}", reported | {"removed": removed})
 
     def _below(self) -> Iterator[tuple[Path, str, Attributes]]:
         """Yield (this process's path, host path, wanted attributes) of all entries that ``recurse`` reaches; the

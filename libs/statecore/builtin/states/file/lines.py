@@ -145,7 +145,7 @@ def keyvalue(
         return Plan(result=bool(ignore_if_missing), comment=f"unable to open {name}")
     target = Target(ctx, name, place, old or b"")
     try:
-        wish = KeyValueEdit(
+        key_edit = KeyValueEdit(
             pairs=pairs,
             separator=str(separator),
             append=append_if_not_found or old is None,
@@ -156,7 +156,7 @@ def keyvalue(
             value_ignore_case=value_ignore_case,
             prune=prune,
         )
-        edited = edit(text.decoded(target.old, name), wish)
+        edited = edit(text.decoded(target.old, name), key_edit)
     except (ValueError, InvocationError) as error:
         return Plan.failed(str(error))
     if search_only:

@@ -82,7 +82,7 @@ def symlink(
                 "change",
             )
         if lexists(place):
-            return _in_the_way(
+            return _replace_existing(
                 ctx,
                 name,
                 place,
@@ -202,7 +202,7 @@ def _make_link(
     return Plan.change(would, (step(f"link {name} to {target}", work),), {kind: name})
 
 
-def _in_the_way(
+def _replace_existing(
     ctx: Context,
     name: str,
     place: Path,

@@ -148,16 +148,16 @@ def managed(
         literal = Literal(
             contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, contents_newline
         ).read(ctx, source)
-        wish, keep = attributes(user, group, mode)
+        owner_and_mode, keep = attributes(user, group, mode)
         texts = Accumulators.of_file(ctx, name)
         spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts)
         old = managed_file.read_or_path(real, name)
         marks = SpecialAttributes.of(ctx.host, place, attrs, selinux)
         no_content = literal is None and source in (None, "", False)
         if old is not None and (no_content or not replace):
-            return _attributes_alone(ctx, name, place, wish, marks)
+            return _attributes_alone(ctx, name, place, owner_and_mode, marks)
         if no_content:
-            return _empty(ctx, name, place, wish, marks, makedirs, dir_mode)
+            return _empty(ctx, name, place, owner_and_mode, marks, makedirs, dir_mode)
         content = wanted_bytes(
             ctx,
             spec,
@@ -171,10 +171,10 @@ def managed(
         if not managed_file.same(old, content.data):
             signing.check(ctx, content.data, spec.saltenv)
         if keep:
-            wish = Attributes(wish.user, wish.group, content.mode)
-        elif old is None and wish.mode is None and literal is None:
+            owner_and_mode = Attributes(owner_and_mode.user, owner_and_mode.group, content.mode)
+        elif old is None and owner_and_mode.mode is None and literal is None:
             # As in Salt: a new file from a source gets the default mode, and the changes report the mode.
-            wish = Attributes(wish.user, wish.group, managed_file.default_mode())
+            owner_and_mode = Attributes(owner_and_mode.user, owner_and_mode.group, managed_file.default_mode())
         plan = Write(
             ctx=ctx,
             name=name,
@@ -182,7 +182,7 @@ def managed(
             real=real,
             old=old,
             new=content.data,
-            wish=wish,
+            wish=owner_and_mode,
             makedirs=makedirs,
             dir_mode=dir_mode,
             backup=str(backup or ""),
@@ -194,7 +194,7 @@ def managed(
             marks=marks,
             ignored=ignored,
         ).plan()
-        return plan if keep_source else _forgetting(ctx, spec.saltenv, content, plan)
+        return plan if keep_source else _without_cached_copy(ctx, spec.saltenv, content, plan)
     except (Refused, InvocationError, HostError) as error:
         return Plan.failed(str(error))
     except SlsError as error:
@@ -228,7 +228,7 @@ def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:
     return Plan.unchanged(f"Accumulator {name} for file {filename} was charged by text" if new else "")
 
 
-def _forgetting(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Plan:
+def _without_cached_copy(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Plan:
     """Return the plan with a last step that removes the cached copy of an http(s) source.
 
     Copies of the tree are shared and stay.
@@ -247,14 +247,14 @@ def _forgetting(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Pla
     return plan
 
 
-def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, marks: SpecialAttributes) -> Plan:
-    changes = managed_file.attribute_changes(ctx.host, place, wish) | marks.changes()
+def _attributes_alone(ctx: Context, name: str, place: Path, owner_and_mode: Attributes, marks: SpecialAttributes) -> Plan:
+    changes = managed_file.attribute_changes(ctx.host, place, owner_and_mode) | marks.changes()
     if not changes:
         return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
 
     def work() -> Outcome:
         marks.unseal()
-        managed_file.set_attributes(ctx.host, place, wish)
+        managed_file.set_attributes(ctx.host, place, owner_and_mode)
         marks.put()
         return Outcome(f"File {name} updated", changes)
 
@@ -266,15 +266,15 @@ def _attributes_alone(ctx: Context, name: str, place: Path, wish: Attributes, ma
 
 
 def _empty(
-    ctx: Context, name: str, place: Path, wish: Attributes, marks: SpecialAttributes, makedirs: bool, dir_mode: Any
+    ctx: Context, name: str, place: Path, owner_and_mode: Attributes, marks: SpecialAttributes, makedirs: bool, dir_mode: Any
 ) -> Plan:
     """Return a plan that creates an empty file: no content is wanted and no file exists."""
     marks.possible(place)
 
     def work() -> Outcome:
-        ensure_parent(ctx, place, makedirs, parent_attributes(wish, dir_mode))
-        managed_file.replace(ctx.host, place, b"", wish)
-        told = {"new": f"file {name} created"} | reported_attributes(ctx, wish)
+        ensure_parent(ctx, place, makedirs, parent_attributes(owner_and_mode, dir_mode))
+        managed_file.replace(ctx.host, place, b"", owner_and_mode)
+        told = {"new": f"file {name} created"} | reported_attributes(ctx, owner_and_mode)
         return Outcome("Empty file", told | marks.put())
 
     return Plan.change(

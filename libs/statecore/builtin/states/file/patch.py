@@ -114,37 +114,37 @@ def _planned(
     content = wanted_bytes(ctx, spec, None, source, name, wanted=wanted).data
     own, strip = options
     target = ("-d", name, f"-p{strip or 0}") if place.is_dir() else (name,)
-    made = _Patch(ctx, program, own, target, content if isinstance(content, bytes) else content.read_bytes())
-    foreseen = made.run("--forward", "--dry-run", "--reject-file=-")
-    if foreseen.retcode == 0:
+    command = _Patch(ctx, program, own, target, content if isinstance(content, bytes) else content.read_bytes())
+    dry_run = command.run("--forward", "--dry-run", "--reject-file=-")
+    if dry_run.retcode == 0:
         return Plan.change(
-            "The patch would be applied", (step(f"patch {name}", lambda: _applied(made)),), _told(foreseen)
+            "The patch would be applied", (step(f"patch {name}", lambda: _applied(command)),), _result_changes(dry_run)
         )
-    if foreseen.retcode == 1 and made.run("--reverse", "--force", "--dry-run", "--reject-file=-").retcode == 0:
+    if dry_run.retcode == 1 and command.run("--reverse", "--force", "--dry-run", "--reject-file=-").retcode == 0:
         return Plan.unchanged("Patch was already applied")
-    if foreseen.retcode != 1:
-        raise Refused(foreseen.stderr.strip() or foreseen.stdout.strip())
-    return Plan.failed(_misfit(made, foreseen, reject_file))
+    if dry_run.retcode != 1:
+        raise Refused(dry_run.stderr.strip() or dry_run.stdout.strip())
+    return Plan.failed(_rejection(command, dry_run, reject_file))
 
 
-def _misfit(made: _Patch, foreseen: CommandResult, reject_file: str | None) -> str:
+def _rejection(command: _Patch, dry_run: CommandResult, reject_file: str | None) -> str:
     """Return the comment for a patch that does not apply. Rejected parts go to ``reject_file``, in test mode too."""
     lines = ["Patch would not apply cleanly, no changes made. Results of dry-run are below."]
     if reject_file is None:
         lines[0] += " Run state again using the reject_file option to save rejects to a persistent file."
     else:
-        made.run("--forward", f"--reject-file={reject_file}", "--output=/dev/null")
-    said = (foreseen.stdout + foreseen.stderr).splitlines()
-    return "\n".join([*lines, "", *(f"{_MARGIN}{line}" for line in said)])
+        command.run("--forward", f"--reject-file={reject_file}", "--output=/dev/null")
+    output = (dry_run.stdout + dry_run.stderr).splitlines()
+    return "\n".join([*lines, "", *(f"{_MARGIN}{line}" for line in output)])
 
 
-def _applied(made: _Patch) -> Outcome:
-    result = made.run("--forward", "--reject-file=-")
+def _applied(command: _Patch) -> Outcome:
+    result = command.run("--forward", "--reject-file=-")
     good = result.retcode == 0
-    return Outcome("Patch successfully applied" if good else "Failed to apply patch", _told(result), ok=good)
+    return Outcome("Patch successfully applied" if good else "Failed to apply patch", _result_changes(result), ok=good)
 
 
-def _told(result: CommandResult) -> dict[str, Any]:
+def _result_changes(result: CommandResult) -> dict[str, Any]:
     return {"retcode": result.retcode, "stdout": result.stdout.rstrip(), "stderr": result.stderr.rstrip()}
 
 

@@ -13,7 +13,7 @@ from statecore.builtin.states.file.arguments import Refused, place_of, refuse_wi
 from statecore.builtin.states.file.directory import directory
 from statecore.builtin.states.file.links import symlink
 from statecore.builtin.states.file.managed import managed
-from statecore.builtin.states.file.tree import Tree, strays
+from statecore.builtin.states.file.tree import Tree, unmanaged_entries
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
@@ -83,7 +83,7 @@ def recurse(
             raise Refused(f"The path {name} exists and is not a directory")
         tree = Tree.of(ctx, given)
         parts = dict(_parts(ctx, tree, given))
-        gone = strays(ctx, given["name"], place, parts, exclude_pat) if clean else []
+        gone = unmanaged_entries(ctx, given["name"], place, parts, exclude_pat) if clean else []
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
     return _joined(ctx, name, parts, gone, Attributes(user, group))
@@ -149,16 +149,16 @@ def _nested(path: str, plan: Plan) -> Iterator[Step]:
 
     Each step also reports the changes of the steps before it.
     """
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
 
     def work(one: Step) -> Outcome:
         try:
             outcome = one.run()
         except StatecoreError as error:
             raise StateFailure(f"#### {path} ####\n{error}") from error
-        told.update(outcome.changes)
+        reported.update(outcome.changes)
         comment = "" if outcome.ok else f"#### {path} ####\n{outcome.comment}"
-        return Outcome(comment, {path: dict(told)} if told else {}, outcome.ok)
+        return Outcome(comment, {path: dict(reported)} if reported else {}, outcome.ok)
 
     for one in plan.steps:
         yield Step(one.what, partial(work, one), one.file)

@@ -78,7 +78,7 @@ def serialize(
                 data = merged
         options = {**form.options, **(form.unicode if encoding else {}), **_options(serializer_opts)}
         content = _written(form_name, form, data, options, encoding, encoding_errors)
-        wish, _ = attributes(user, group, mode)
+        owner_and_mode, _ = attributes(user, group, mode)
         plan = Write(
             ctx=ctx,
             name=name,
@@ -86,7 +86,7 @@ def serialize(
             real=place,
             old=old,
             new=content,
-            wish=wish,
+            wish=owner_and_mode,
             makedirs=makedirs,
             dir_mode=None,
             backup=str(backup or ""),

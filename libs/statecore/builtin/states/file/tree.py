@@ -49,7 +49,7 @@ class Tree:
             if (given.get("merge") or not found) and (ctx.files.paths(env, prefix) or top in ctx.files.dirs(env)):
                 found.append(cls._filtered(ctx, env, prefix, given))
         if found:
-            return reduce(cls._under, found)
+            return reduce(cls._merged_with, found)
         saltenv = given.get("saltenv") or ctx.saltenv
         raise Refused(
             f"Recurse failed: none of the specified sources were found: {', '.join(tried)} (in saltenv '{saltenv}')"
@@ -71,7 +71,7 @@ class Tree:
         empty = [path[len(prefix) :] for path in ctx.files.empty_dirs(env, prefix)]
         return cls(kept, _parents(kept), tuple(path for path in empty if wanted(path)), links)
 
-    def _under(self, other: Tree) -> Tree:
+    def _merged_with(self, other: Tree) -> Tree:
         """Merge another tree below this one: this tree's entries take precedence."""
         taken = {*self.files, *self.links}
         inside = {*self.dirs, *self.empty}
@@ -119,7 +119,9 @@ def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
             yield here / entry, depth, not (here / entry).is_symlink()
 
 
-def strays(ctx: Context, name: str, place: Path, own: Collection[str] = (), exclude: Any = None) -> list[str]:
+def unmanaged_entries(
+    ctx: Context, name: str, place: Path, own: Collection[str] = (), exclude: Any = None
+) -> list[str]:
     """Paths below a host directory that ``clean`` removes, parents first: entries that no state of this run manages.
 
     Salt keeps only entries that required states manage. Here entries of all states are kept; otherwise these states
@@ -138,7 +140,7 @@ def strays(ctx: Context, name: str, place: Path, own: Collection[str] = (), excl
             and low.get("fun") not in _MANAGE_NOTHING
             and Path(str(low["name"])) != Path(name)
         ):
-            keep |= _spared(ctx, low, below, whole=bool(required & {low["name"], low["__id__"]}))
+            keep |= _kept_for(ctx, low, below, whole=bool(required & {low["name"], low["__id__"]}))
     keep |= {str(parent) for path in keep for parent in Path(path).parents}
     return [path for path in below if path not in keep]
 
@@ -147,7 +149,7 @@ def _inside(path: str, top: str) -> bool:
     return Path(path) != Path(top) and Path(path).is_relative_to(top)
 
 
-def _spared(ctx: Context, low: Mapping[str, Any], below: Collection[str], *, whole: bool) -> set[str]:
+def _kept_for(ctx: Context, low: Mapping[str, Any], below: Collection[str], *, whole: bool) -> set[str]:
     top = str(low["name"]).rstrip("/")
     found = {top}
     if low["fun"] == "recurse":

@@ -69,18 +69,18 @@ class Remote:
         return f"{self.upstream or rev} ({short})"
 
 
-def remote_of(ctx: Context, wish: WantedCheckout) -> Remote:
+def remote_of(ctx: Context, checkout: WantedCheckout) -> Remote:
     """Read the wanted revision from the remote repository. Raises CommandError if it does not answer."""
     try:
-        refs = ctx.call("git.remote_refs", wish.name, **wish.auth)
+        refs = ctx.call("git.remote_refs", checkout.name, **checkout.auth)
     except CommandError as error:
         raise CommandError(f"Failed to check remote refs: {error}") from error
     tags = frozenset(ref.removeprefix("refs/tags/") for ref in refs if ref.startswith("refs/tags/") and "^" not in ref)
-    rev = wish.rev
-    if rev == "HEAD" or wish.bare:
+    rev = checkout.rev
+    if rev == "HEAD" or checkout.bare:
         return Remote(refs.get("HEAD"), "sha1" if "HEAD" in refs else None, None, tags)
     if f"refs/heads/{rev}" in refs:
-        return Remote(refs[f"refs/heads/{rev}"], "branch", f"{wish.remote}/{rev}", tags)
+        return Remote(refs[f"refs/heads/{rev}"], "branch", f"{checkout.remote}/{rev}", tags)
     for ref in (f"refs/tags/{rev}^{{}}", f"refs/tags/{rev}"):
         if ref in refs:
             return Remote(refs[ref], "tag", None, tags)
@@ -89,52 +89,52 @@ def remote_of(ctx: Context, wish: WantedCheckout) -> Remote:
     return Remote(None, None, None, tags)
 
 
-def tracked(ctx: Context, wish: WantedCheckout, there: Remote) -> list[str]:
+def tracked(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> list[str]:
     """Set or unset the upstream of the current branch, and return lines for the comment."""
-    upstream = upstream_of(ctx, wish)
-    if upstream and wish.rev != "HEAD" and not there.upstream:
-        ctx.call("git.branch", wish.target, opts=["--unset-upstream"], user=wish.user)
+    upstream = upstream_of(ctx, checkout)
+    if upstream and checkout.rev != "HEAD" and not remote_ref.upstream:
+        ctx.call("git.branch", checkout.target, opts=["--unset-upstream"], user=checkout.user)
         return ["Tracking branch was unset"]
     if (
-        not there.upstream
-        or upstream == there.upstream
-        or not ctx.call("git.current_branch", wish.target, user=wish.user)
+        not remote_ref.upstream
+        or upstream == remote_ref.upstream
+        or not ctx.call("git.current_branch", checkout.target, user=checkout.user)
     ):
         return []
-    ctx.call("git.branch", wish.target, opts=["--set-upstream-to", there.upstream], user=wish.user)
-    return [f"Tracking branch was {'updated' if upstream else 'set'} to {there.upstream}"]
+    ctx.call("git.branch", checkout.target, opts=["--set-upstream-to", remote_ref.upstream], user=checkout.user)
+    return [f"Tracking branch was {'updated' if upstream else 'set'} to {remote_ref.upstream}"]
 
 
-def upstream_of(ctx: Context, wish: WantedCheckout) -> str | None:
+def upstream_of(ctx: Context, checkout: WantedCheckout) -> str | None:
     """Return the upstream of the current branch; None if it has none."""
     try:
-        found: str = ctx.call("git.rev_parse", wish.target, "@{upstream}", opts="--abbrev-ref", user=wish.user)
+        found: str = ctx.call("git.rev_parse", checkout.target, "@{upstream}", opts="--abbrev-ref", user=checkout.user)
     except CommandError:
         return None
     return found
 
 
-def commit_of(ctx: Context, wish: WantedCheckout, rev: str) -> str | None:
+def commit_of(ctx: Context, checkout: WantedCheckout, rev: str) -> str | None:
     """Return the commit of a revision in the clone; None if the clone does not contain it."""
     try:
-        found: str = ctx.call("git.rev_parse", wish.target, f"{rev}^{{commit}}", user=wish.user)
+        found: str = ctx.call("git.rev_parse", checkout.target, f"{rev}^{{commit}}", user=checkout.user)
     except CommandError:
         return None
     return found
 
 
-def update_submodules(ctx: Context, wish: WantedCheckout) -> None:
+def update_submodules(ctx: Context, checkout: WantedCheckout) -> None:
     """Update the submodules to the commits of the checkout. Raises StateFailure."""
     opts = ["--init", "--recursive"]
     try:
-        ctx.call("git.submodule", wish.target, "update", opts=opts, user=wish.user, identity=wish.identity)
+        ctx.call("git.submodule", checkout.target, "update", opts=opts, user=checkout.user, identity=checkout.identity)
     except CommandError as error:
         raise StateFailure(f"Failed to update submodules: {error}") from error
 
 
-def is_at(sha: str | None, there: Remote) -> bool:
+def is_at(sha: str | None, remote_ref: Remote) -> bool:
     """Whether ``sha`` is the wanted revision. The wanted SHA1 may be abbreviated."""
-    return sha is not None and there.sha is not None and sha.startswith(there.sha)
+    return sha is not None and remote_ref.sha is not None and sha.startswith(remote_ref.sha)
 
 
 def redacted(url: str | None) -> str:
@@ -143,6 +143,6 @@ def redacted(url: str | None) -> str:
     return f"{scheme}{sign}{'<redacted>@' + rest.split('@', 1)[1] if '@' in rest.split('/', 1)[0] else rest}"
 
 
-def sentences(told: Sequence[str]) -> str:
+def sentences(lines: Sequence[str]) -> str:
     """Join lines to one comment. A single line gets no full stop, as in Salt."""
-    return ". ".join(told) + ("." if len(told) > 1 else "")
+    return ". ".join(lines) + ("." if len(lines) > 1 else "")

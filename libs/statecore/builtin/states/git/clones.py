@@ -140,30 +140,30 @@ def detached(
         return Plan.unchanged("Already checked out at correct revision")
 
     def work() -> Outcome:
-        told: list[str] = []
+        lines: list[str] = []
         changes: dict[str, Any] = {}
         try:
             if not there:
-                told += clone.make(changes)
+                lines += clone.make(changes)
             elif fetch_remote:
-                told += clone.fetch()
+                lines += clone.fetch()
             commit = clone.local_commit()
             if hard_reset:
                 ctx.call("git.reset", target, opts=["--hard", "HEAD"], user=user)
-                told.append("Repository was reset to HEAD before checking out revision")
+                lines.append("Repository was reset to HEAD before checking out revision")
             if commit != now:
                 ctx.call("git.checkout", target, commit, force=force_checkout, user=user)
-                told.append(f"Commit ID {commit} was checked out at {target}")
+                lines.append(f"Commit ID {commit} was checked out at {target}")
                 changes["HEAD"] = {"old": now, "new": commit}
             if submodules:
                 opts = ["--init", "--recursive"]
                 ctx.call("git.submodule", target, "update", opts=opts, user=user, identity=identity)
-                told.append("Submodules were updated")
+                lines.append("Submodules were updated")
         except CommandError as error:
             return Outcome(str(error), changes, ok=False)
         if "HEAD" not in changes:
-            told.append("Already checked out at correct revision")
-        return Outcome(sentences(told), changes)
+            lines.append("Already checked out at correct revision")
+        return Outcome(sentences(lines), changes)
 
     would = (
         f"Commit ID {wanted} would be checked out at {target}"

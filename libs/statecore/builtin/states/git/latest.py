@@ -95,7 +95,7 @@ def latest(
         f"refs/heads/{refspec_branch}:refs/remotes/{remote}/{refspec_branch}",
         f"+refs/tags/{refspec_tag}:refs/tags/{refspec_tag}",
     )
-    wish = WantedCheckout(
+    checkout = WantedCheckout(
         *(name, str(target), str(rev), branch, user, identity, https_user, https_pass, update_head, force_checkout),
         *(
             force_clone,
@@ -112,26 +112,26 @@ def latest(
         specs if fetch_tags else (),
     )
     try:
-        there = remote_of(ctx, wish)
-        if not wish.bare and there.sha is None and rev != "HEAD":
+        remote_ref = remote_of(ctx, checkout)
+        if not checkout.bare and remote_ref.sha is None and rev != "HEAD":
             return Plan.failed(f"No revision matching '{rev}' exists in the remote repository")
-        if depth is not None and there.kind not in ("branch", "tag"):
+        if depth is not None and remote_ref.kind not in ("branch", "tag"):
             return Plan.failed(
                 "When 'depth' is used, 'rev' must be set to the name of a branch or tag on the remote repository"
             )
-        if (place / ("refs" if wish.bare else ".git")).exists():
-            return _fetched(ctx, wish) if wish.bare else Update(ctx, wish, there).plan()
-        return _cloned(ctx, wish, there)
+        if (place / ("refs" if checkout.bare else ".git")).exists():
+            return _fetched(ctx, checkout) if checkout.bare else Update(ctx, checkout, remote_ref).plan()
+        return _cloned(ctx, checkout, remote_ref)
     except CommandError as error:
         return Plan.failed(str(error))
 
 
-def _cloned(ctx: Context, wish: WantedCheckout, there: Remote) -> Plan:
-    place = ctx.host.path(wish.target)
+def _cloned(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> Plan:
+    place = ctx.host.path(checkout.target)
     filled = place.is_dir() and any(place.iterdir())
-    if filled and not wish.force_clone:
+    if filled and not checkout.force_clone:
         return Plan.failed(
-            f"Target '{wish.target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True "
+            f"Target '{checkout.target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True "
             "to remove this directory's contents and proceed with cloning the remote repository"
         )
 
@@ -141,59 +141,67 @@ def _cloned(ctx: Context, wish: WantedCheckout, there: Remote) -> Plan:
             for each in place.iterdir():
                 remove(each)
             changes["forced clone"] = True
-        opts = ["--mirror"] if wish.mirror else ["--bare"] if wish.bare else []
-        opts += ["--origin", wish.remote] if wish.remote != "origin" else []
-        opts += ["--depth", str(wish.depth), "--branch", wish.rev] if wish.depth is not None else []
+        opts = ["--mirror"] if checkout.mirror else ["--bare"] if checkout.bare else []
+        opts += ["--origin", checkout.remote] if checkout.remote != "origin" else []
+        opts += ["--depth", str(checkout.depth), "--branch", checkout.rev] if checkout.depth is not None else []
         try:
-            ctx.call("git.clone", wish.target, wish.name, opts=opts, **wish.auth)
+            ctx.call("git.clone", checkout.target, checkout.name, opts=opts, **checkout.auth)
         except CommandError as error:
             return Outcome(f"Clone failed: {error}", changes, ok=False)
-        changes["new"] = f"{wish.name} => {wish.target}"
-        kind = " as mirror" if wish.mirror else " as bare repository" if wish.bare else ""
-        told = [f"{wish.name} cloned to {wish.target}{kind}"]
-        if not wish.bare and there.sha:
-            told += _settled(ctx, wish, there)
-        if (new := commit_of(ctx, wish, "HEAD")) is not None:
+        changes["new"] = f"{checkout.name} => {checkout.target}"
+        kind = " as mirror" if checkout.mirror else " as bare repository" if checkout.bare else ""
+        lines = [f"{checkout.name} cloned to {checkout.target}{kind}"]
+        if not checkout.bare and remote_ref.sha:
+            lines += _settled(ctx, checkout, remote_ref)
+        if (new := commit_of(ctx, checkout, "HEAD")) is not None:
             changes["revision"] = {"old": None, "new": new}
-        return Outcome(sentences(told), changes)
+        return Outcome(sentences(lines), changes)
 
-    changes: dict[str, Any] = {"new": f"{wish.name} => {wish.target}"}
-    would = f"Repository {wish.name} would be cloned to {wish.target}"
+    changes: dict[str, Any] = {"new": f"{checkout.name} => {checkout.target}"}
+    would = f"Repository {checkout.name} would be cloned to {checkout.target}"
     if filled:
         changes = {"forced clone": True, **changes}
         would = (
-            f"Target directory {wish.target} exists. Since force_clone=True, the contents of {wish.target} would be "
-            f"deleted, and {wish.name} would be cloned into this directory."
+            f"Target directory {checkout.target} exists. Since force_clone=True, the contents of {checkout.target} would be "
+            f"deleted, and {checkout.name} would be cloned into this directory."
         )
-    return Plan.change(would, [Step(f"clone {wish.name}", work)], changes)
+    return Plan.change(would, [Step(f"clone {checkout.name}", work)], changes)
 
 
-def _settled(ctx: Context, wish: WantedCheckout, there: Remote) -> list[str]:
+def _settled(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> list[str]:
     """Check out the wanted branch and revision in a new clone, and return lines for the comment."""
-    told = []
-    if wish.branch is not None and wish.branch not in ctx.call("git.list_branches", wish.target, user=wish.user):
-        start = there.sha if wish.rev == "HEAD" else there.upstream or wish.rev
-        ctx.call("git.checkout", wish.target, start, opts=["-b", wish.branch], user=wish.user)
-        told.append(f"Branch '{wish.branch}' checked out, with {there.shown(wish.rev)} as a starting point")
-    if not is_at(commit_of(ctx, wish, "HEAD"), there):
-        ctx.call("git.reset", wish.target, opts=["--hard", there.sha], user=wish.user)
-        told.append(f"Repository was reset to {there.shown(wish.rev)}")
-    told += tracked(ctx, wish, there)
-    if wish.submodules:
-        update_submodules(ctx, wish)
-    return told
+    lines = []
+    if checkout.branch is not None and checkout.branch not in ctx.call(
+        "git.list_branches", checkout.target, user=checkout.user
+    ):
+        start = remote_ref.sha if checkout.rev == "HEAD" else remote_ref.upstream or checkout.rev
+        ctx.call("git.checkout", checkout.target, start, opts=["-b", checkout.branch], user=checkout.user)
+        lines.append(
+            f"Branch '{checkout.branch}' checked out, with {remote_ref.shown(checkout.rev)} as a starting point"
+        )
+    if not is_at(commit_of(ctx, checkout, "HEAD"), remote_ref):
+        ctx.call("git.reset", checkout.target, opts=["--hard", remote_ref.sha], user=checkout.user)
+        lines.append(f"Repository was reset to {remote_ref.shown(checkout.rev)}")
+    lines += tracked(ctx, checkout, remote_ref)
+    if checkout.submodules:
+        update_submodules(ctx, checkout)
+    return lines
 
 
-def _fetched(ctx: Context, wish: WantedCheckout) -> Plan:
+def _fetched(ctx: Context, checkout: WantedCheckout) -> Plan:
     def work() -> Outcome:
-        before = commit_of(ctx, wish, "HEAD")
-        opts = {"remote": wish.remote, "force": wish.force_fetch, "refspecs": wish.refspecs if not wish.mirror else ()}
-        changed = ctx.call("git.fetch", wish.target, user=wish.user, identity=wish.identity, **opts)
-        after = commit_of(ctx, wish, "HEAD")
+        before = commit_of(ctx, checkout, "HEAD")
+        opts = {
+            "remote": checkout.remote,
+            "force": checkout.force_fetch,
+            "refspecs": checkout.refspecs if not checkout.mirror else (),
+        }
+        changed = ctx.call("git.fetch", checkout.target, user=checkout.user, identity=checkout.identity, **opts)
+        after = commit_of(ctx, checkout, "HEAD")
         note = ", resulting in updated refs" if changed else ""
-        told = f"Bare repository at {wish.target} was fetched{note}"
+        lines = f"Bare repository at {checkout.target} was fetched{note}"
         if before == after and not changed:
-            return Outcome(f"Repository {wish.target} is up-to-date\n\nChanges made: {told}")
-        return Outcome(told, {"revision": {"old": before, "new": after}} if before != after else {})
+            return Outcome(f"Repository {checkout.target} is up-to-date\n\nChanges made: {lines}")
+        return Outcome(lines, {"revision": {"old": before, "new": after}} if before != after else {})
 
-    return Plan.change(f"Bare repository at {wish.target} would be fetched", [Step(f"fetch {wish.name}", work)])
+    return Plan.change(f"Bare repository at {checkout.target} would be fetched", [Step(f"fetch {checkout.name}", work)])

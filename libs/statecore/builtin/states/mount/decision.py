@@ -36,7 +36,7 @@ class WantedMount:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MountStatus:
     """The current state of the mount point and of the wanted device."""
 
     #: The mount point after links are resolved.
@@ -52,13 +52,13 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class MountAction:
     """The action at the mount point, without fstab, with its comments and changes."""
 
     #: Comment in test mode.
     would: str
     #: Comment of a run that changes nothing, or the reason of a failure.
-    told: str = ""
+    comment: str = ""
     #: False: the state fails with ``comment``.
     ok: bool = True
     #: The device is mounted with other options: remount it.
@@ -70,38 +70,38 @@ class Deed:
     make: bool = False
     changes: Mapping[str, Any] = field(default_factory=dict)
     #: True: test mode does not mention fstab, as in Salt.
-    ends: bool = False
+    skips_fstab: bool = False
 
     @property
-    def does(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether the action changes or fails anything."""
         return self.remount or self.unmount or self.mount or self.make or not self.ok
 
 
-def look(ctx: Context, wish: WantedMount) -> Found:
+def inspect(ctx: Context, request: WantedMount) -> MountStatus:
     """Return the current state of the mount point and of the wanted device."""
-    place = mount_table.real_path(ctx.host, wish.name)
+    place = mount_table.real_path(ctx.host, request.name)
     active = mount_table.parse(ctx.host.mount_table()).get(place)
-    real, label = wish.device, ""
-    if wish.device.startswith("/"):
-        real = mount_table.real_path(ctx.host, wish.device)
-        if "bind" in wish.opts or "rbind" in wish.opts:
-            if active is not None and _shows(ctx, real, active.root):
+    real, label = request.device, ""
+    if request.device.startswith("/"):
+        real = mount_table.real_path(ctx.host, request.device)
+        if "bind" in request.opts or "rbind" in request.opts:
+            if active is not None and _is_bind_of(ctx, real, active.root):
                 # For a bind mount, the mount table shows the device of the bound directory.
                 real = active.device
-        elif volume := _LOGICAL_VOLUME.fullmatch(wish.device):
+        elif volume := _LOGICAL_VOLUME.fullmatch(request.device):
             mapper = "/dev/mapper/" + "-".join(part.replace("-", "--") for part in volume.groups())
             real = mapper if ctx.host.path(mapper).exists() else real
-    elif tag := _TAG.fullmatch(wish.device):
+    elif tag := _TAG.fullmatch(request.device):
         key = tag[1].upper()
         nodes = [node for node, tags in ctx.call("disk.blkid").items() if tags.get(key, "").lower() == tag[2].lower()]
         real = nodes[0] if nodes else tag[2].lower()
         label = "" if nodes or key != "LABEL" else tag[2]
-    elif fuse := _FUSE.fullmatch(wish.device):
+    elif fuse := _FUSE.fullmatch(request.device):
         real = fuse[1]
-    return Found(
+    return MountStatus(
         place=place,
-        exists=ctx.host.path(wish.name).exists(),
+        exists=ctx.host.path(request.name).exists(),
         active=active,
         device=real,
         names=_names(ctx, active, real) if active else (),
@@ -110,52 +110,60 @@ def look(ctx: Context, wish: WantedMount) -> Found:
 
 
 def decide(
-    ctx: Context, wish: WantedMount, found: Found, lenient: Leniency, patterns: Sequence[str], *, wanted: bool
-) -> Deed:
+    ctx: Context, request: WantedMount, found: MountStatus, lenient: Leniency, patterns: Sequence[str], *, wanted: bool
+) -> MountAction:
     """Return the action for a mount point.
 
     ``patterns``: regular expressions for devices that count as the wanted device; ``wanted``: False if nothing is to
     be mounted now.
     """
     if found.active is None:
-        return _not_mounted(wish, found) if wanted else _not_wanted(wish, found)
+        return _not_mounted(request, found) if wanted else _not_wanted(request, found)
     if not wanted:
-        return Deed("", "")
+        return MountAction("", "")
     if found.device not in found.names:
         near = next((each for pattern in patterns for each in found.names if re.match(pattern, each)), None)
         if near is None:
-            return _other_device(wish, found)
+            return _other_device(request, found)
     options = [*found.active.opts, *found.active.superopts]
-    lacking = mount_table.missing(wish.opts, options, wish.fstype, lenient, _number(ctx))
+    lacking = mount_table.missing(request.opts, options, request.fstype, lenient, _number(ctx))
     kept = ctx.call("mount.read_mount_cache", found.place).get("opts") or []
-    dropped = [each for each in (kept.split(",") if isinstance(kept, str) else kept) if each not in wish.opts]
+    dropped = [each for each in (kept.split(",") if isinstance(kept, str) else kept) if each not in request.opts]
     if lacking or dropped:
         named = ",".join(sorted(lacking or dropped))
-        how = "unmount and mount" if _anew(wish.fstype) else "remount"
+        how = "unmount and mount" if _needs_new_mount(request.fstype) else "remount"
         forced = f"Forced {how} because options ({named}) changed"
-        told = "Target was already mounted"
+        comment = "Target was already mounted"
         would = f"Remount would be forced because options ({named}) changed"
-        return Deed(would, told, remount=True, changes={"umount": forced}, ends=True)
+        return MountAction(would, comment, remount=True, changes={"umount": forced}, skips_fstab=True)
     if found.device not in found.names:
-        told = f"An umount will not be forced because device matched device_name_regex: {near}"
-        return Deed(told, told)
-    return Deed("Target was already mounted", "Target was already mounted")
+        comment = f"An umount will not be forced because device matched device_name_regex: {near}"
+        return MountAction(comment, comment)
+    return MountAction("Target was already mounted", "Target was already mounted")
 
 
-def perform(ctx: Context, wish: WantedMount, found: Found, deed: Deed) -> tuple[str, dict[str, Any]]:
+def perform(ctx: Context, request: WantedMount, found: MountStatus, action: MountAction) -> tuple[str, dict[str, Any]]:
     """Perform the action and return (comment, changes). Raises StateFailure."""
-    changes = dict(deed.changes)
-    if deed.make:
-        ctx.call("file.mkdir", wish.name, user=wish.user)
-        return deed.told, changes
-    if deed.remount:
-        _mount_again(ctx, wish, found, changes)
-        return deed.told, changes
-    if deed.unmount:
-        done = ctx.call("mount.umount", found.place, user=wish.user)
+    changes = dict(action.changes)
+    if action.make:
+        ctx.call("file.mkdir", request.name, user=request.user)
+        return action.comment, changes
+    if action.remount:
+        _mount_again(ctx, request, found, changes)
+        return action.comment, changes
+    if action.unmount:
+        done = ctx.call("mount.umount", found.place, user=request.user)
         if _is_mounted(ctx, found.place):
             raise StateFailure(f"Unable to unmount {found.place}: {done}", changes)
-    done = ctx.call("mount.mount", wish.name, wish.device, wish.mkmnt, wish.fstype, list(wish.opts), user=wish.user)
+    done = ctx.call(
+        "mount.mount",
+        request.name,
+        request.device,
+        request.mkmnt,
+        request.fstype,
+        list(request.opts),
+        user=request.user,
+    )
     if done is not True:
         raise StateFailure(str(done), changes)
     if not _is_mounted(ctx, found.place):
@@ -163,9 +171,9 @@ def perform(ctx: Context, wish: WantedMount, found: Found, deed: Deed) -> tuple[
     return "Target was successfully mounted", {**changes, "mount": True}
 
 
-def _mount_again(ctx: Context, wish: WantedMount, found: Found, changes: dict[str, Any]) -> None:
-    how = (wish.device, wish.mkmnt, wish.fstype, list(wish.opts), wish.user)
-    if not _anew(wish.fstype):
+def _mount_again(ctx: Context, request: WantedMount, found: MountStatus, changes: dict[str, Any]) -> None:
+    how = (request.device, request.mkmnt, request.fstype, list(request.opts), request.user)
+    if not _needs_new_mount(request.fstype):
         done = ctx.call("mount.remount", found.place, *how)
     else:
         gone = ctx.call("mount.umount", found.place)
@@ -182,35 +190,35 @@ def _mount_again(ctx: Context, wish: WantedMount, found: Found, changes: dict[st
         raise StateFailure(f"{found.place} was not mounted again: {done}", {})
 
 
-def _not_mounted(wish: WantedMount, found: Found) -> Deed:
+def _not_mounted(request: WantedMount, found: MountStatus) -> MountAction:
     if found.exists:
-        return Deed(f"{wish.name} would be mounted", mount=True, ends=True)
-    if wish.mkmnt:
-        return Deed(f"{wish.name} would be created and mounted", mount=True, ends=True)
-    would = f"{wish.name} does not exist and would not be created"
-    return Deed(would, "Mount directory is not present", ok=False, ends=True)
+        return MountAction(f"{request.name} would be mounted", mount=True, skips_fstab=True)
+    if request.mkmnt:
+        return MountAction(f"{request.name} would be created and mounted", mount=True, skips_fstab=True)
+    would = f"{request.name} does not exist and would not be created"
+    return MountAction(would, "Mount directory is not present", ok=False, skips_fstab=True)
 
 
-def _not_wanted(wish: WantedMount, found: Found) -> Deed:
+def _not_wanted(request: WantedMount, found: MountStatus) -> MountAction:
     if found.exists:
-        return Deed(f"{wish.name} would not be mounted", f"{wish.name} not mounted")
-    if wish.mkmnt:
-        return Deed(
-            f"{wish.name} would be created, but not mounted", f"{wish.name} was created, not mounted", make=True
+        return MountAction(f"{request.name} would not be mounted", f"{request.name} not mounted")
+    if request.mkmnt:
+        return MountAction(
+            f"{request.name} would be created, but not mounted", f"{request.name} was created, not mounted", make=True
         )
-    would = f"{wish.name} does not exist and would neither be created nor mounted"
-    return Deed(would, f"{wish.name} not present and not mounted")
+    would = f"{request.name} does not exist and would neither be created nor mounted"
+    return MountAction(would, f"{request.name} not present and not mounted")
 
 
-def _other_device(wish: WantedMount, found: Found) -> Deed:
-    would = f"An umount would have been forced because devices do not match.  Watched: {wish.device}"
-    real = f" ({found.device})" if found.device != wish.device else ""
+def _other_device(request: WantedMount, found: MountStatus) -> MountAction:
+    would = f"An umount would have been forced because devices do not match.  Watched: {request.device}"
+    real = f" ({found.device})" if found.device != request.device else ""
     current = ", ".join(found.names)
-    forced = f"Forced unmount because devices don't match. Wanted: {wish.device}{real}, current: {current}"
-    return Deed(would, unmount=True, mount=True, changes={"umount": forced})
+    forced = f"Forced unmount because devices don't match. Wanted: {request.device}{real}, current: {current}"
+    return MountAction(would, unmount=True, mount=True, changes={"umount": forced})
 
 
-def _shows(ctx: Context, path: str, root: str) -> bool:
+def _is_bind_of(ctx: Context, path: str, root: str) -> bool:
     """Whether a bind mount with this ``root`` inside its file system shows the host's directory ``path``."""
     origin = mount_table.holder(mount_table.parse(ctx.host.mount_table()), path)
     if origin is None:
@@ -220,7 +228,7 @@ def _shows(ctx: Context, path: str, root: str) -> bool:
     return root.rstrip("/") == (origin.root.rstrip("/") + below).rstrip("/")
 
 
-def _anew(fstype: str) -> bool:
+def _needs_new_mount(fstype: str) -> bool:
     return fstype in _NO_REMOUNT or fstype.startswith("fuse")
 
 
@@ -249,7 +257,7 @@ def _number(ctx: Context) -> Callable[[str, str], str]:
     return number
 
 
-def trimmed(name: str) -> str:
+def without_slash(name: str) -> str:
     """Return a mount point without a trailing slash."""
     return name.rstrip("/") or "/"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from statecore.builtin.states.mount.decision import option_fault, trimmed
+from statecore.builtin.states.mount.decision import option_fault, without_slash
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
@@ -47,7 +47,7 @@ def fstab_present(
     fs_mount
         no effect; for AIX only
     """
-    fs_file = trimmed(fs_file)
+    fs_file = without_slash(fs_file)
     if wrong := option_fault("fs_mntops", fs_mntops):
         return Plan.failed(wrong)
     if wrong := _name_fault(mount_by):
@@ -88,7 +88,7 @@ def fstab_absent(
 
     ``mount_by``: how the entry names the device.
     """
-    fs_file = trimmed(fs_file)
+    fs_file = without_slash(fs_file)
     if wrong := _name_fault(mount_by):
         return Plan.failed(wrong)
     spec = _spec(ctx, name, mount_by)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.builtin.states.mount import decision
-from statecore.builtin.states.mount.decision import option_fault, trimmed, words
+from statecore.builtin.states.mount.decision import option_fault, without_slash, words
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import FileChange, Outcome, Plan, Step
@@ -97,30 +97,30 @@ def mounted(
         of_fs=extra_mount_ignore_fs_keys or {},
         translated=extra_mount_translate_options or {},
     )
-    wish = decision.WantedMount(trimmed(name), device, fstype, tuple(words(opts)), mkmnt, user)
-    found = decision.look(ctx, wish)
+    request = decision.WantedMount(without_slash(name), device, fstype, tuple(words(opts)), mkmnt, user)
+    found = decision.inspect(ctx, request)
     if found.unknown_label:
         return Plan.failed(f"Unable to find device with label {found.unknown_label}.")
-    deed = decision.decide(ctx, wish, found, lenient, words(lists["device_name_regex"]), wanted=mount)
-    entry = (wish.name, device, fstype, ",".join(wish.opts), dump, pass_num, config)
+    action = decision.decide(ctx, request, found, lenient, words(lists["device_name_regex"]), wanted=mount)
+    entry = (request.name, device, fstype, ",".join(request.opts), dump, pass_num, config)
     status = "present"
     if persist:
         try:
             status = ctx.call("mount.set_fstab", *entry, match_on=match_on, test=True)
         except CommandError as error:
-            return Plan.failed(f"{wish.name} cannot be kept in {config}: {error}")
-    if not deed.does and status == "present":
-        return Plan.unchanged(f"{deed.told}. {_PERSISTED[status]}" if persist else deed.told)
+            return Plan.failed(f"{request.name} cannot be kept in {config}: {error}")
+    if not action.has_effect and status == "present":
+        return Plan.unchanged(f"{action.comment}. {_PERSISTED[status]}" if persist else action.comment)
 
     def work() -> Outcome:
-        comment, changes = deed.told, dict(deed.changes)
-        if not deed.ok:
+        comment, changes = action.comment, dict(action.changes)
+        if not action.ok:
             return Outcome(comment, ok=False)
-        if deed.does:
-            comment, changes = decision.perform(ctx, wish, found, deed)
+        if action.has_effect:
+            comment, changes = decision.perform(ctx, request, found, action)
         try:
             if mount:
-                ctx.call("mount.write_mount_cache", found.place, device, mkmnt, fstype, list(wish.opts))
+                ctx.call("mount.write_mount_cache", found.place, device, mkmnt, fstype, list(request.opts))
             if persist:
                 ctx.call("mount.set_fstab", *entry, match_on=match_on)
         except CommandError as error:
@@ -131,9 +131,9 @@ def mounted(
             return Outcome(comment, changes)
         return Outcome(f"{comment}. {_PERSISTED[status]}", changes)
 
-    would = _would(wish.name, deed, status, mount=mount)
+    would = _would(request.name, action, status, mount=mount)
     file = _file(ctx, config, entry, match_on) if status != "present" else None
-    return Plan.change(would, [Step(f"mount {wish.name}", work, file)])
+    return Plan.change(would, [Step(f"mount {request.name}", work, file)])
 
 
 def unmounted(
@@ -159,7 +159,7 @@ def unmounted(
     is_mounted = place in mount_table.parse(ctx.host.mount_table())
     note = "Target was already unmounted"
     entries = ctx.call("mount.fstab", config) if persist else {}
-    entry = entries.get(fstab.written(trimmed(name)))
+    entry = entries.get(fstab.written(without_slash(name)))
     other = entry is not None and device is not None and entry["device"] != fstab.written(device)
     left = ". fstab entry not found" if entry is None else f". fstab entry for device {device} not found"
     left = left if persist and (entry is None or other) else ""
@@ -177,7 +177,7 @@ def unmounted(
             comment, changes = "Target was successfully unmounted", {"umount": True}
         if purge:
             try:
-                ctx.call("mount.rm_fstab", trimmed(name), device, config)
+                ctx.call("mount.rm_fstab", without_slash(name), device, config)
             except CommandError as error:
                 return Outcome(f"{comment}. Failed to persist purge: {error}", changes, ok=False)
             comment, changes = f"{comment}. Removed target from fstab", {**changes, "persist": "purged"}
@@ -201,11 +201,11 @@ def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fsta
     # As in Salt: fstab is not changed if it uses this device for something else without a mount point.
     ours = persist and not (other.get("device") == name and other.get("fstype") != "swap")
     status = ctx.call("mount.set_fstab", *entry, test=True) if ours else "present"
-    told = f"Swap {name} already active" if active else f"Swap {name} is set to be activated"
+    comment = f"Swap {name} already active" if active else f"Swap {name} is set to be activated"
     if active and status == "present":
-        return Plan.unchanged(told)
+        return Plan.unchanged(comment)
     if status != "present":
-        told = f"Swap {name} is set to be added to the fstab" + ("" if active else " and to be activated")
+        comment = f"Swap {name} is set to be added to the fstab" + ("" if active else " and to be activated")
 
     def work() -> Outcome:
         comment, changes = f"Swap {name} already active", {}
@@ -223,7 +223,7 @@ def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fsta
             comment += {"new": ". Added new entry to the fstab.", "change": ". Updated the entry in the fstab."}[status]
         return Outcome(comment, changes)
 
-    return Plan.change(told, [Step(f"swap to {name}", work)])
+    return Plan.change(comment, [Step(f"swap to {name}", work)])
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "", user: str | None = None, **arguments: Any) -> Plan:
@@ -239,9 +239,9 @@ def mod_watch(ctx: Context, name: str, sfun: str = "", user: str | None = None, 
     return Plan.change(f"{name} would be remounted", [Step(f"remount {name}", work)])
 
 
-def _would(name: str, deed: decision.Deed, status: str, *, mount: bool) -> str:
-    if deed.ends or status == "present":
-        return deed.would
+def _would(name: str, action: decision.MountAction, status: str, *, mount: bool) -> str:
+    if action.skips_fstab or status == "present":
+        return action.would
     if status == "new":
         is_mounted = f"{name} is mounted, but" if mount else name
         needs = f"{is_mounted} needs to be written to the fstab in order to be made persistent."
@@ -249,7 +249,7 @@ def _would(name: str, deed: decision.Deed, status: str, *, mount: bool) -> str:
         needs = f"{name} is mounted, but its fstab entry must be updated."
     else:
         needs = f"The {name} fstab entry must be updated."
-    return f"{deed.would}. {needs}"
+    return f"{action.would}. {needs}"
 
 
 def _file(ctx: Context, config: str, entry: Sequence[Any], match_on: str | Sequence[str]) -> FileChange:

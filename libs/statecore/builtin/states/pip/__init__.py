@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from statecore.builtin.states.pip import files, packages
-from statecore.builtin.states.pip.packages import WantedPipPackages, package, said
+from statecore.builtin.states.pip.packages import WantedPipPackages, output, package
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
@@ -105,14 +105,14 @@ def installed(
         return Plan.failed(refused)
     if user and not ctx.call("user.info", user):
         return Plan.failed(f"User {user} does not exist")
-    wish = WantedPipPackages(ctx, given)
+    request = WantedPipPackages(ctx, given)
     if requirements or editable:
-        return files.plan(wish)
+        return files.plan(request)
     try:
         named = [package(each) for each in pkgs or [name]]
     except ValueError as error:
         return Plan.failed(str(error))
-    return packages.plan(wish, named)
+    return packages.plan(request, named)
 
 
 def removed(
@@ -133,10 +133,10 @@ def removed(
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
     normal = python_versions.normal_name(name)
     try:
-        there = ctx.call("pip.list", **where)
+        listed = ctx.call("pip.list", **where)
     except CommandError as error:
         return Plan.failed(f"Error uninstalling '{name}': {error}")
-    if normal not in there:
+    if normal not in listed:
         return Plan.unchanged("Package is not installed.")
 
     def work() -> Outcome:
@@ -146,7 +146,7 @@ def removed(
         except (CommandError, InvocationError) as error:
             return Outcome(f"Could not remove package. {error}", ok=False)
         if result["retcode"] or normal in ctx.call("pip.list", **where):
-            return Outcome(f"Could not remove package. Error: {said(result)}", ok=False)
+            return Outcome(f"Could not remove package. Error: {output(result)}", ok=False)
         return Outcome("Package was successfully removed.", {name: "Removed"})
 
     return Plan.change(f"Package {name} is set to be removed", [Step(f"remove {name}", work)])

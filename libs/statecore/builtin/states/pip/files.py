@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.builtin.states.pip.packages import WantedPipPackages, said
+from statecore.builtin.states.pip.packages import WantedPipPackages, output
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
 
 
-def plan(wish: WantedPipPackages) -> Plan:
+def plan(request: WantedPipPackages) -> Plan:
     """Return a plan for requirements files and editable packages."""
-    requirements, editable = wish.given["requirements"], wish.given["editable"]
+    requirements, editable = request.given["requirements"], request.given["editable"]
     try:
-        if (not requirements or _met(wish)) and (not editable or _in_place(wish)):
-            told = ["Requirements were already installed."] if requirements else []
-            told += [f"Package is already installed in editable mode from {editable}."] if editable else []
-            return Plan.unchanged(" ".join(told))
+        if (not requirements or _requirements_met(request)) and (not editable or _editable_installed(request)):
+            lines = ["Requirements were already installed."] if requirements else []
+            lines += [f"Package is already installed in editable mode from {editable}."] if editable else []
+            return Plan.unchanged(" ".join(lines))
     except (CommandError, InvocationError) as error:
         return Plan.failed(_unable(requirements, editable, str(error)))
     would = [f"Requirements file '{requirements}' will be processed."] if requirements else []
@@ -25,24 +25,24 @@ def plan(wish: WantedPipPackages) -> Plan:
         would.append(f'Package will be installed in editable mode (i.e. setuptools "develop mode") from {editable}.')
 
     def work() -> Outcome:
-        before = wish.listed()
-        result = wish.install(())
+        before = request.listed()
+        result = request.install(())
         if result["retcode"]:
-            return Outcome(_unable(requirements, editable, said(result)), ok=False)
+            return Outcome(_unable(requirements, editable, output(result)), ok=False)
         changes: dict[str, Any] = {}
-        told = []
+        lines = []
         if requirements:
-            new = wish.listed() != before or "Successfully installed" in str(result["stdout"])
+            new = request.listed() != before or "Successfully installed" in str(result["stdout"])
             changes |= {"requirements": True} if new else {}
-            told.append(
+            lines.append(
                 f"Successfully processed requirements file {requirements}."
                 if new
                 else "Requirements were already installed."
             )
         if editable:
             changes["editable"] = True
-            told.append(f"Package successfully installed from VCS checkout {editable}.")
-        return Outcome(" ".join(told), changes)
+            lines.append(f"Package successfully installed from VCS checkout {editable}.")
+        return Outcome(" ".join(lines), changes)
 
     return Plan.change(" ".join(would), [Step(f"install {requirements or editable}", work)])
 
@@ -53,21 +53,21 @@ def _unable(requirements: Any, editable: Any, error: str) -> str:
     return " ".join([*parts, f"Error: {error}"])
 
 
-def _met(wish: WantedPipPackages) -> bool:
+def _requirements_met(request: WantedPipPackages) -> bool:
     """Whether all requirements of the files are met. False if a line can only be judged by pip."""
-    where = {key: wish.given[key] for key in ("bin_env", "user", "cwd", "env_vars", "saltenv")}
-    met = wish.ctx.call("pip.requirements_met", wish.given["requirements"], **where)
-    return bool(met) and not _anew(wish.given)
+    where = {key: request.given[key] for key in ("bin_env", "user", "cwd", "env_vars", "saltenv")}
+    met = request.ctx.call("pip.requirements_met", request.given["requirements"], **where)
+    return bool(met) and not _install_again(request.given)
 
 
-def _anew(given: Mapping[str, Any]) -> bool:
+def _install_again(given: Mapping[str, Any]) -> bool:
     return any(given[key] for key in ("upgrade", "force_reinstall", "ignore_installed", "target", "download"))
 
 
-def _in_place(wish: WantedPipPackages) -> bool:
+def _editable_installed(request: WantedPipPackages) -> bool:
     """Whether all editable packages are directories of the host that are already installed in editable mode."""
-    given = wish.given
-    if _anew(given):
+    given = request.given
+    if _install_again(given):
         return False
     value = given["editable"]
     entries = value if isinstance(value, list) else str(value).split(",")
@@ -75,5 +75,5 @@ def _in_place(wish: WantedPipPackages) -> bool:
     if not all(place.startswith("/") for place in places):
         return False
     where = {key: given[key] for key in ("bin_env", "user", "cwd", "env_vars")}
-    known = wish.ctx.call("pip.list_editable", **where)
+    known = request.ctx.call("pip.list_editable", **where)
     return all(place in known for place in places)

@@ -57,55 +57,55 @@ def package(each: Any) -> PipPackage:
     return PipPackage(text, wanted.name, wanted.conditions)
 
 
-def said(result: Mapping[str, Any]) -> str:
+def output(result: Mapping[str, Any]) -> str:
     """Return pip's output: stdout and stderr."""
     return f"{result['stdout']} {result['stderr']}"
 
 
-def plan(wish: WantedPipPackages, packages: Sequence[PipPackage]) -> Plan:
+def plan(request: WantedPipPackages, packages: Sequence[PipPackage]) -> Plan:
     """Return a plan that installs those packages that are missing or do not meet their conditions."""
     try:
-        there = wish.listed()
-        told = {each.text: _already(wish, each, there) for each in packages}
+        installed = request.listed()
+        comments = {each.text: _present_comment(request, each, installed) for each in packages}
     except CommandError as error:
         return Plan.failed(str(error))
-    already = [comment for comment in told.values() if comment]
-    wanted = [each for each in packages if not told[each.text]]
+    already = [comment for comment in comments.values() if comment]
+    wanted = [each for each in packages if not comments[each.text]]
     if not wanted:
         last = "All specified packages are already installed"
-        last += " and up-to-date" if wish.given["upgrade"] else ""
+        last += " and up-to-date" if request.given["upgrade"] else ""
         return Plan.unchanged("\n".join([*already, last]))
     would = f"Python package {wanted[0].text} is set to be installed"
     if len(packages) > 1:
         would = "\n".join(["Python package(s) set to be installed:", *(each.text for each in wanted)])
 
     def work() -> Outcome:
-        result = wish.install(wanted)
+        result = request.install(wanted)
         if result["retcode"]:
             names = ", ".join(each.text.replace(",", ";") for each in wanted)
-            comment = f"Failed to install packages: {names}. Error: {said(result)}"
+            comment = f"Failed to install packages: {names}. Error: {output(result)}"
             return Outcome("\n".join([*already, comment]), ok=False)
-        after = wish.listed()
+        after = request.listed()
         missing = [each for each in wanted if each.name and each.name not in after]
         stdout = str(result["stdout"])
         changes = {
             f"{each.name}=={after[each.name]}" if each.name else f"{each.text}==???": "Installed"
             for each in wanted
-            if not each.name or (each.name in after and _is_new(each.name, there, after, stdout))
+            if not each.name or (each.name in after and _is_new(each.name, installed, after, stdout))
         }
         lines = [
             f"There was no error installing package '{each.text}' although it does not show when calling 'pip.freeze'."
             for each in missing
-            if not wish.given["download"] and not wish.given["no_install"]
+            if not request.given["download"] and not request.given["no_install"]
         ]
         return Outcome("\n".join([*already, *(lines or ["All packages were successfully installed"])]), changes)
 
     return Plan.change(would, [Step(f"install {', '.join(each.text for each in wanted)}", work)])
 
 
-def _already(wish: WantedPipPackages, package: PipPackage, there: Mapping[str, str]) -> str:
+def _present_comment(request: WantedPipPackages, package: PipPackage, installed: Mapping[str, str]) -> str:
     """Return the comment of a package that needs no installation; "" if it is to be installed."""
-    given, version = wish.given, there.get(package.name)
+    given, version = request.given, installed.get(package.name)
     if version is None or given["ignore_installed"] or given["force_reinstall"]:
         return ""
     done = f"Python package {package.text} was already installed"
@@ -115,7 +115,7 @@ def _already(wish: WantedPipPackages, package: PipPackage, there: Mapping[str, s
     kinds = {python_versions.pre_release(wanted.removesuffix(".*")) for _, wanted in package.conditions}
     pre = bool(given["pre_releases"])
     places = ("bin_env", "user", "cwd", "index_url", "extra_index_url", "find_links", "no_index")
-    versions = wish.ctx.call(
+    versions = request.ctx.call(
         "pip.list_all_versions",
         package.name,
         include_alpha=pre or "a" in kinds,

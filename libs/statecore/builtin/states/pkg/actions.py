@@ -47,14 +47,14 @@ def install(ctx: Context, want: selection.Want) -> Plan:
         repaired = comments.Repaired(altered, {package: files for package, files in still.items() if files})
         return comments.installed_outcome(want.versions, targets, again, want.fulfilled(ctx), changes, repaired)
 
-    steps = [Step(f"install {', '.join(chosen)}", lambda: told(work, "installing package(s)"))]
+    steps = [Step(f"install {', '.join(chosen)}", lambda: run_guarded(work, "installing package(s)"))]
     if want.hold is not None:
         steps.append(hold_step(ctx, list(want.desired), hold=want.hold, done=done))
     would, predicted = comments.would_install(ctx, targets, again, altered, files=want.files)
     return Plan.change(would, steps, predicted)
 
 
-def told(work: Callable[[], Outcome], doing: str) -> Outcome:
+def run_guarded(work: Callable[[], Outcome], doing: str) -> Outcome:
     """Run a step's work; turn an error of the package manager into a failed outcome with the changes made so far."""
     try:
         return work()
@@ -85,7 +85,7 @@ def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets
             changes,
         )
 
-    step = Step(f"{verb} {', '.join(targets)}", lambda: told(work, "removing package(s)"))
+    step = Step(f"{verb} {', '.join(targets)}", lambda: run_guarded(work, "removing package(s)"))
     predicted = {package: {"new": f"{verb}d", "old": ""} for package in targets}
     return Plan.change(f"The following packages will be {verb}d: {', '.join(targets)}.", [step], predicted)
 

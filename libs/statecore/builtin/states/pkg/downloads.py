@@ -76,7 +76,7 @@ def downloaded(
             return Outcome(f"The following packages failed to download: {told}", changes, ok=False)
         return Outcome("" if changes else f"Packages downloaded: {', '.join(targets)}", changes)
 
-    step = Step(f"fetch {', '.join(targets)}", lambda: actions.told(work, "downloading package(s)"))
+    step = Step(f"fetch {', '.join(targets)}", lambda: actions.run_guarded(work, "downloading package(s)"))
     return Plan.change(f"The following packages would be downloaded: {', '.join(targets)}", [step])
 
 
@@ -159,7 +159,7 @@ def _patched(
         said = "" if changes else f"Advisory patch is not needed or related packages are already {done}"
         return Outcome(said, changes)
 
-    step = Step(f"install {', '.join(targets)}", lambda: actions.told(work, "downloading package(s)"))
+    step = Step(f"install {', '.join(targets)}", lambda: actions.run_guarded(work, "downloading package(s)"))
     return Plan.change(f"The following advisory patches would be downloaded: {', '.join(targets)}", [step])
 
 

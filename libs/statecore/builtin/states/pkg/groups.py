@@ -67,7 +67,9 @@ def group_installed(
             return Outcome(f"Failed to install the following packages: {', '.join(failed)}", changes, ok=False)
         return Outcome(f"Group '{name}' was {'updated' if partial else 'installed'}", changes)
 
-    step = Step(f"install {', '.join(targets)}", lambda: actions.told(work, f"installing/updating group '{name}'"))
+    step = Step(
+        f"install {', '.join(targets)}", lambda: actions.run_guarded(work, f"installing/updating group '{name}'")
+    )
     would = "is partially installed and will be updated" if partial else "will be installed"
     predicted = {package: {"new": "installed", "old": ""} for package in targets}
     return Plan.change(f"Group '{name}' {would}", [step], predicted)

@@ -81,7 +81,7 @@ def installed(
     )
     try:
         desired = (
-            selection.packed(sources)
+            selection.package_files(sources)
             if sources
             else selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
         )
@@ -203,7 +203,7 @@ def latest(
             else f"{len(current)} packages are already up-to-date"
         )
     predicted = {package: {"new": new, "old": now[package]} for package, new in targets.items()}
-    step = Step(f"install {', '.join(targets)}", lambda: actions.told(work, "installing package(s)"))
+    step = Step(f"install {', '.join(targets)}", lambda: actions.run_guarded(work, "installing package(s)"))
     return Plan.change("\n".join(would), [step], predicted)
 
 
@@ -315,7 +315,7 @@ def uptodate(
             return Outcome(f"The following package(s) failed to update: {', '.join(missing)}", changes, ok=False)
         return Outcome("Upgrade ran successfully", changes)
 
-    step = Step("upgrade packages", lambda: actions.told(work, "updating packages"))
+    step = Step("upgrade packages", lambda: actions.run_guarded(work, "updating packages"))
     predicted = {package: {"new": new, "old": now[package]} for package, new in chosen.items()}
     return Plan.change("System update will be performed", [step], predicted)
 

@@ -135,7 +135,7 @@ def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normal
     return found
 
 
-def packed(sources: Any) -> dict[str, str | None]:
+def package_files(sources: Any) -> dict[str, str | None]:
     """Return the ``sources`` argument as a map of package to package file. Raises ValueError with Salt's comment."""
     if not isinstance(sources, list) or not all(isinstance(row, Mapping) and len(row) == 1 for row in sources):
         raise ValueError("Invalidly formatted 'sources' parameter. See minion log.")

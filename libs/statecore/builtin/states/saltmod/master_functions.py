@@ -26,7 +26,7 @@ def runner(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     """
     if ctx.test:
         return entry(name, None, f"Runner function '{name}' would be executed.")
-    return _told("Runner", name, master_of(ctx).run([_call(ctx, name, kwargs)])[0])
+    return _result("Runner", name, master_of(ctx).run([_call(ctx, name, kwargs)])[0])
 
 
 def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     """
     if ctx.test:
         return entry(name, None, f"Wheel function '{name}' would be executed.")
-    return _told("Wheel", name, master_of(ctx).wheel(_call(ctx, name, kwargs)))
+    return _result("Wheel", name, master_of(ctx).wheel(_call(ctx, name, kwargs)))
 
 
 def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> dict[str, Any]:
@@ -126,20 +126,20 @@ def _call(ctx: Context, name: str, kwargs: Mapping[str, Any]) -> MasterCall:
     return MasterCall(name, positional, named)
 
 
-def _told(kind: str, name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _result(kind: str, name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     value = answer.get("return")
     good = bool(answer.get("success", True)) and not (isinstance(value, Mapping) and "Error" in value)
-    told = entry(name, good, f"{kind} function '{name}' {'executed' if good else 'failed'}.", {"return": value})
+    result = entry(name, good, f"{kind} function '{name}' {'executed' if good else 'failed'}.", {"return": value})
     if answer.get("jid"):
-        told["__jid__"] = answer["jid"]
-    return told
+        result["__jid__"] = answer["jid"]
+    return result
 
 
 def _failed(answer: Mapping[str, Any]) -> bool:
     value = answer.get("return")
-    told = value if isinstance(value, Mapping) else {}
-    data = told.get("data")
-    codes = (told.get("exit_code"), told.get("retcode"), data.get("retcode") if isinstance(data, Mapping) else None)
+    result = value if isinstance(value, Mapping) else {}
+    data = result.get("data")
+    codes = (result.get("exit_code"), result.get("retcode"), data.get("retcode") if isinstance(data, Mapping) else None)
     return not answer.get("success", True) or any(codes)
 
 

@@ -95,12 +95,12 @@ def state(
         failhard=bool(failhard or ctx.opts.get("failhard")),
         expected=expect_minions,
     )
-    spared = names(fail_minions)
+    ignored = names(fail_minions)
     answers = master_of(ctx).ask(job, {"type": "state", "tgt": tgt, "name": name})
-    told = _told_of_runs(name, answers, spared or [], allowed, expect_minions)
-    if testing and told["changes"] and told["result"] is True:
-        told["result"] = None
-    return _with_job(told, answers, warn=spared is None)
+    result = _result_of_runs(name, answers, ignored or [], allowed, expect_minions)
+    if testing and result["changes"] and result["result"] is True:
+        result["result"] = None
+    return _with_job(result, answers, warn=ignored is None)
 
 
 def _call_of(highstate: Any, top: Any, sls: Any) -> tuple[str, ...] | None:
@@ -114,8 +114,8 @@ def _call_of(highstate: Any, top: Any, sls: Any) -> tuple[str, ...] | None:
     return None
 
 
-def _told_of_runs(
-    name: str, answers: Mapping[str, Mapping[str, Any]], spared: Sequence[str], allowed: int, expected: bool
+def _result_of_runs(
+    name: str, answers: Mapping[str, Mapping[str, Any]], ignored: Sequence[str], allowed: int, expected: bool
 ) -> dict[str, Any]:
     if not answers and expected:
         return entry(name, False, "No minions returned")
@@ -125,7 +125,7 @@ def _told_of_runs(
     for minion, answer in answers.items():
         ret = answer.get("ret", False)
         if answer.get("failed") or not succeeded(ret):
-            if minion not in spared:
+            if minion not in ignored:
                 failed[minion] = detail(minion, answer)
             changes[minion] = ret
         elif changed(ret):
@@ -190,19 +190,19 @@ def function(
         failhard=bool(failhard or ctx.opts.get("failhard")),
         expected=expect_minions,
     )
-    spared = names(fail_minions)
+    ignored = names(fail_minions)
     try:
         answers = master_of(ctx).ask(job, {"type": "function", "tgt": tgt, "name": name})
     except CommandError as error:
         return entry(name, False, str(error))
-    told = _told_of_function(ctx, name, answers, spared or [], fail_function)
+    result = _result_of_function(ctx, name, answers, ignored or [], fail_function)
     if isinstance(arg, str):
-        told["warnings"] = ["Please specify 'arg' as a list of arguments."]
-    return _with_job(told, answers, warn=spared is None)
+        result["warnings"] = ["Please specify 'arg' as a list of arguments."]
+    return _with_job(result, answers, warn=ignored is None)
 
 
-def _told_of_function(
-    ctx: Context, name: str, answers: Mapping[str, Mapping[str, Any]], spared: Sequence[str], judge: str | None
+def _result_of_function(
+    ctx: Context, name: str, answers: Mapping[str, Mapping[str, Any]], ignored: Sequence[str], judge: str | None
 ) -> dict[str, Any]:
     if not answers:
         return entry(name, False, "No minions responded")
@@ -212,7 +212,7 @@ def _told_of_function(
         ret = changes[minion] = answer.get("ret", False)
         good = not answer.get("failed") and ret is not False and (judge is None or bool(ctx.call(judge, ret)))
         # As in Salt: a return code other than 0 is a failure even for minions in fail_minions.
-        if answer.get("retcode") or (not good and minion not in spared):
+        if answer.get("retcode") or (not good and minion not in ignored):
             failed.append(minion)
     outcome = f"Running function {name} failed on minions: {joined(failed)}" if failed else "Function ran successfully."
     return entry(name, not failed, f"{outcome} Function {name} ran on {joined(changes)}.", {"ret": changes})
@@ -232,10 +232,10 @@ def _passed_on(ret_config: str | None, ret_kwargs: Mapping[str, Any] | None) -> 
     return {key: value for key, value in (("ret_config", ret_config), ("ret_kwargs", ret_kwargs)) if value}
 
 
-def _with_job(told: dict[str, Any], answers: Mapping[str, Mapping[str, Any]], *, warn: bool) -> dict[str, Any]:
+def _with_job(result: dict[str, Any], answers: Mapping[str, Mapping[str, Any]], *, warn: bool) -> dict[str, Any]:
     jid = next((answer["jid"] for answer in answers.values() if answer.get("jid")), "")
     if jid:
-        told["__jid__"] = jid
+        result["__jid__"] = jid
     if warn:
-        told["warnings"] = [*told.get("warnings", ()), _NO_LIST]
-    return told
+        result["warnings"] = [*result.get("warnings", ()), _NO_LIST]
+    return result

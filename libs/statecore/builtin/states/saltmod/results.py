@@ -85,5 +85,5 @@ def arguments(listed: Any) -> dict[str, Any]:
 
 
 def joined(values: Iterable[str]) -> str:
-
+    """Return names separated by commas."""
     return ", ".join(values)

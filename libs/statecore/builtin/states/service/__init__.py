@@ -14,7 +14,7 @@ from statecore.builtin.states.service.boot import (
     given_to_systemd,
     is_offline,
     masking,
-    telling,
+    reporting_errors,
     toggle_plan,
 )
 from statecore.builtin.states.service.goals import Goal, pause, plan, seconds, truth
@@ -70,7 +70,7 @@ def running(
         return Plan.failed(str(error))
     foreign = ("timeout",) if timeout else ()
     goal = Goal(ctx, name, "start", truth(enable), sig, delay, given, waiting or 0.0, foreign)
-    return plan(goal, misspelt=enabled is not None)
+    return plan(goal, has_enabled=enabled is not None)
 
 
 def dead(
@@ -93,7 +93,7 @@ def dead(
     except InvocationError as error:
         return Plan.failed(str(error))
     goal = Goal(ctx, name, "stop", truth(enable), sig, delay, given, foreign=("timeout",) if timeout else ())
-    return plan(goal, misspelt=enabled is not None)
+    return plan(goal, has_enabled=enabled is not None)
 
 
 def enabled(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False) -> Plan:
@@ -147,7 +147,7 @@ def mod_watch(
             return Plan.unchanged("Service is already stopped")
         action = _Action("stop", "stop", "stopped")
     else:
-        action = _reaction(ctx, runs=bool(runs), reload=reload, full_restart=full_restart, force=force)
+        action = _watch_action(ctx, runs=bool(runs), reload=reload, full_restart=full_restart, force=force)
     given = {key: arguments[key] for key in SYSTEMD_ONLY if arguments.get(key) and by_systemd(ctx)}
 
     def work() -> Outcome:
@@ -160,7 +160,7 @@ def mod_watch(
         comment = f"Service {action.done}" if done else f"Failed to {action.verb} the service"
         return Outcome(comment, {name: done}, ok=done)
 
-    return Plan.change(f"Service is set to be {action.done}", [Step(f"{action.verb} {name}", telling(work))])
+    return Plan.change(f"Service is set to be {action.done}", [Step(f"{action.verb} {name}", reporting_errors(work))])
 
 
 # ----------------------------------------------------------------------------------------------- what a watch does
@@ -175,7 +175,7 @@ class _Action:
     done: str
 
 
-def _reaction(ctx: Context, *, runs: bool, reload: bool, full_restart: bool, force: bool) -> _Action:
+def _watch_action(ctx: Context, *, runs: bool, reload: bool, full_restart: bool, force: bool) -> _Action:
     if not runs:
         return _Action("start", "start", "started")
     if reload and force and "service.force_reload" in ctx.functions:

@@ -77,22 +77,22 @@ def masking(ctx: Context, name: str, *, runtime: bool, wanted: bool) -> Plan:
             return Outcome(f"Service {name} was {action}", changes)
         return Outcome(f"Failed to {verb} service {name}", ok=False)
 
-    return Plan.change(f"Service {name} would be {action}", [Step(f"{verb} {name}", telling(work))], changes)
+    return Plan.change(f"Service {name} would be {action}", [Step(f"{verb} {name}", reporting_errors(work))], changes)
 
 
-def telling(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
+def reporting_errors(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
     """Wrap a step's work: an error of the service manager becomes the failed step's comment."""
 
-    def told() -> Outcome:
+    def reported() -> Outcome:
         try:
             return work()
         except CommandError as error:
             return Outcome(str(error), ok=False)
 
-    return told
+    return reported
 
 
-def noted(plan: Plan, *notes: str) -> Plan:
+def with_notes(plan: Plan, *notes: str) -> Plan:
     """Return the plan with additional lines before its comment."""
     return Plan(plan.result, plan.comment, plan.changes, plan.steps, (*notes, *plan.notes), plan.warnings)
 
@@ -114,8 +114,13 @@ def given_to_systemd(no_block: bool, unmask: bool, unmask_runtime: bool) -> dict
 
 
 def absent(name: str) -> str:
+    """Return Salt's comment for a service that does not exist."""
     return f"The named service {name} is not available"
 
 
 def absent_would(name: str, what: str) -> str:
+    """Return Salt's comment in test mode for a service that does not exist yet.
+
+    ``what``: participle such as "started".
+    """
     return f"Service {name} not present; if created in this state run, it would have been {what}"

@@ -14,10 +14,10 @@ from statecore.builtin.states.service.boot import (
     by_systemd,
     is_offline,
     masking,
-    noted,
-    telling,
+    reporting_errors,
     toggle,
     toggle_plan,
+    with_notes,
 )
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -82,15 +82,15 @@ _WORDS: Mapping[str, _Words] = {
 }
 
 
-def plan(goal: Goal, *, misspelt: bool) -> Plan:
+def plan(goal: Goal, *, has_enabled: bool) -> Plan:
     """Return a plan that starts or stops the service. ``misspelt``: the argument ``enabled`` was given, which fails."""
     ctx, name, words = goal.ctx, goal.name, _WORDS[goal.verb]
-    if misspelt:
+    if has_enabled:
         return Plan.failed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
     if is_offline(ctx):
         if goal.enable is None or not ctx.call("service.available", name):
             return Plan.unchanged(OFFLINE)
-        return noted(toggle_plan(ctx, name, {}, wanted=goal.enable), OFFLINE)
+        return with_notes(toggle_plan(ctx, name, {}, wanted=goal.enable), OFFLINE)
     if not ctx.call("service.available", name):
         # A missing service counts as dead. One that is to run may be installed by an earlier state of this run.
         gone = Outcome(absent(name), ok=goal.verb == "stop")
@@ -101,10 +101,10 @@ def plan(goal: Goal, *, misspelt: bool) -> Plan:
     if before is (goal.verb == "start"):
         if goal.enable is None or goal.enable is at_boot:
             if (unmasking := _unmasking(goal)) is not None:
-                return noted(unmasking, *notes, words.already.format(name))
+                return with_notes(unmasking, *notes, words.already.format(name))
             return Plan.unchanged(words.already.format(name), notes)
         return toggle_plan(ctx, name, {}, wanted=goal.enable)
-    step = Step(f"{goal.verb} {name}", telling(lambda: _work(goal, before=before, at_boot=at_boot)))
+    step = Step(f"{goal.verb} {name}", reporting_errors(lambda: _work(goal, before=before, at_boot=at_boot)))
     return Plan.change(words.would.format(name), [step], notes=notes)
 
 
@@ -152,9 +152,14 @@ def seconds(argument: str, value: Any) -> float | None:
 
 
 def pause(seconds: float | None) -> None:
+    """Sleep for a number of seconds; not at all for None."""
     if seconds:
         time.sleep(float(seconds))
 
 
 def truth(value: Any) -> bool | None:
+    """Return a boolean from a YAML value; None stays None.
+
+    Texts "true", "yes", "on" and "1" are True, all others False.
+    """
     return value.strip().lower() in _TRUE if isinstance(value, str) else None if value is None else bool(value)

@@ -144,8 +144,8 @@ def present(
     )
     now = ctx.call("user.info", name)
     if not now:
-        made = {"unique": unique, "system": system, "nologinit": nologinit, "gid": gid}
-        return create(ctx, wanted, made, missing)
+        creation_options = {"unique": unique, "system": system, "nologinit": nologinit, "gid": gid}
+        return create(ctx, wanted, creation_options, missing)
     changes = changes_of(ctx, wanted, now)
     if refused := not_allowed(changes, now, allow_uid=allow_uid_change, allow_gid=allow_gid_change):
         return Plan.failed(refused)

@@ -69,7 +69,7 @@ class ManagedFile:
     old: bytes | None
     #: Whether a symbolic link is replaced by the file.
     unlinks: bool
-    wish: Attributes
+    attributes: Attributes
     given: Mapping[str, Any]
 
     @classmethod
@@ -85,8 +85,10 @@ class ManagedFile:
             raise InvocationError(f"Specified target {name} is a directory")
         unlinks = place.is_symlink()
         bits = managed_file.parse_mode(given.get("mode") or mode)
-        wish = Attributes(given.get("user"), given.get("group"), bits)
-        return cls(ctx, name, place, real, None if unlinks else managed_file.read(real, name), unlinks, wish, given)
+        attributes = Attributes(given.get("user"), given.get("group"), bits)
+        return cls(
+            ctx, name, place, real, None if unlinks else managed_file.read(real, name), unlinks, attributes, given
+        )
 
     @property
     def left_alone(self) -> bool:
@@ -131,7 +133,7 @@ class ManagedFile:
             real=self.real,
             old=self.old,
             new=new,
-            wish=self.wish,
+            wish=self.attributes,
             makedirs=bool(given.get("makedirs")),
             dir_mode=given.get("dir_mode"),
             backup=str(given.get("backup") or ""),
