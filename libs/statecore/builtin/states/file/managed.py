@@ -247,7 +247,9 @@ def _without_cached_copy(ctx: Context, saltenv: str, content: Content, plan: Pla
     return plan
 
 
-def _attributes_alone(ctx: Context, name: str, place: Path, owner_and_mode: Attributes, marks: SpecialAttributes) -> Plan:
+def _attributes_alone(
+    ctx: Context, name: str, place: Path, owner_and_mode: Attributes, marks: SpecialAttributes
+) -> Plan:
     changes = managed_file.attribute_changes(ctx.host, place, owner_and_mode) | marks.changes()
     if not changes:
         return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
@@ -266,7 +268,13 @@ def _attributes_alone(ctx: Context, name: str, place: Path, owner_and_mode: Attr
 
 
 def _empty(
-    ctx: Context, name: str, place: Path, owner_and_mode: Attributes, marks: SpecialAttributes, makedirs: bool, dir_mode: Any
+    ctx: Context,
+    name: str,
+    place: Path,
+    owner_and_mode: Attributes,
+    marks: SpecialAttributes,
+    makedirs: bool,
+    dir_mode: Any,
 ) -> Plan:
     """Return a plan that creates an empty file: no content is wanted and no file exists."""
     marks.possible(place)
