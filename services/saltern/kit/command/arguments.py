@@ -1,7 +1,7 @@
-"""Words of a command line as Salt reads them: ``name=value`` is a keyword argument, values are YAML where that makes sense.
+"""Parses the words of a command line as Salt does: ``name=value`` is a keyword argument, and a value may be YAML.
 
-Used by salt, salt-run and salt-call alike, so that a value means the same from each of them. Most words are plain; a look
-at their letters tells that YAML would return them as they are, and the parser is not asked.
+salt, salt-run and salt-call share this module, so a value means the same to each of them. A word whose letters YAML would return
+unchanged is not given to the YAML parser.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _ValueLoader(_Loader):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
-    """YAML with Salt's changes: 0644 is 644, times stay text, a name may stand in a mapping only once."""
+    """A YAML loader with Salt's changes: 0644 is 644, times stay texts, and a key may occur only once in a mapping."""
 
 
 def _whole_number(loader: Any, node: Any) -> int:
@@ -55,7 +55,7 @@ _ValueLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node:
 
 
 def value_of(word: str) -> Any:
-    """The value that a word stands for: a number, a boolean, None, a ``[list]``, a ``{mapping}``, else the word itself."""
+    """Return the value of a word: a number, a boolean, None, a ``[list]``, a ``{mapping}``, else the word itself."""
     if _PLAIN.match(word) and word.lower() not in _RESERVED:
         return word
     stripped = word.strip()
@@ -72,7 +72,7 @@ def value_of(word: str) -> Any:
 
 
 def _is_meant(word: str, value: Any) -> bool:
-    """Whether the user meant what YAML read: containers must be in brackets, and no text may be lost to a comment or a sign."""
+    """Return whether YAML's reading is what the user typed: containers need brackets, and no text may be lost to a comment."""
     if "#" in word:
         return not (value is None or isinstance(value, str))
     if isinstance(value, dict):
@@ -85,7 +85,7 @@ def _is_meant(word: str, value: Any) -> bool:
 
 
 def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments of a function call. Values of the keywords in ``no_parse`` stay text."""
+    """Return (positional, keyword) arguments of a function call. Values of the keywords in ``no_parse`` stay texts."""
     as_text = frozenset(no_parse)
     positional: list[Any] = []
     keyword: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple
 
 
 def on_the_wire(positional: Iterable[Any], keyword: Mapping[str, Any]) -> list[Any]:
-    """Arguments as a publication carries them: keyword arguments are a last mapping that is marked as such."""
+    """Return the arguments as a publication carries them: keyword arguments are a last mapping with ``__kwarg__``."""
     arguments = list(positional)
     if keyword:
         arguments.append({"__kwarg__": True, **keyword})
@@ -108,12 +108,12 @@ def on_the_wire(positional: Iterable[Any], keyword: Mapping[str, Any]) -> list[A
 
 
 def sendable(keyword: Mapping[str, Any]) -> dict[str, Any]:
-    """Named arguments of a runner, in which a JID is text: as a number, which it is to YAML, no message could carry it."""
+    """Return a runner's keyword arguments with each JID as text: YAML reads a JID as a number that no message can carry."""
     return {name: _not_a_jid(value) for name, value in keyword.items()}
 
 
 def off_the_wire(given: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """(positional, keyword) arguments of a publication."""
+    """Return the (positional, keyword) arguments of a publication."""
     positional: list[Any] = []
     keyword: dict[str, Any] = {}
     for one in given:
@@ -130,5 +130,5 @@ def _not_a_jid(value: Any) -> Any:
 
 
 def documentation(fun: str, text: str) -> str:
-    """In Salt's look, however the text is indented where it was written."""
+    """Return a function's documentation in Salt's layout, with the indentation of the source removed."""
     return f"{fun}:\n\n{textwrap.indent(inspect.cleandoc(text), '    ')}\n"

@@ -1,6 +1,7 @@
-"""What the salt commands share: their option parser, their exit codes, and an end without a traceback.
+"""Shared by all salt commands: option parser, exit codes, and an end without a traceback.
 
-Exit codes follow Salt, and sysexits.h where Salt has none or wrongly says 0.
+Exit codes are Salt's, and those of sysexits.h where Salt has none or ends with 0 after a failure.
+Source: docs/execution.md#return-codes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Exit(IntEnum):
 
 
 class CommandError(Exception):
-    """The command cannot go on: str() for stderr, ``code`` for the shell."""
+    """The command cannot continue. The text goes to stderr, ``code`` is the exit code."""
 
     def __init__(self, message: str, code: int = Exit.GENERIC) -> None:
         super().__init__(message)
@@ -50,7 +51,7 @@ class CommandError(Exception):
 
 
 class RefusedOption(NamedTuple):
-    """An option of Salt's command that is not here: its names, whether a word follows, and what to do instead."""
+    """An option of Salt's command that Saltern does not have: its names, whether it takes a value, and the advice."""
 
     names: tuple[str, ...]
     takes_word: bool
@@ -74,7 +75,10 @@ PROFILING = (
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Options and words in any order, as Salt takes them; a wrong command line ends with 64 and the usage on stderr."""
+    """A parser that takes options and words in any order, as Salt does.
+
+    A wrong command line ends with 64 and the usage on stderr.
+    """
 
     def __init__(
         self,
@@ -108,23 +112,23 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument("words", nargs="*", help=argparse.SUPPRESS)
 
     def refuse(self, options: Iterable[RefusedOption]) -> None:
-        """Knows options of Salt's command that are not here: they end with 64 and say so, not "unrecognized arguments"."""
+        """Register options of Salt's command that Saltern does not have: using one ends with 64 and its advice."""
         for row in options:
             nargs = 1 if row.takes_word else 0
             self.add_argument(*row.names, action=_Refuses, nargs=nargs, const=row.instead, help=argparse.SUPPRESS)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """The options; ``words`` is what is left."""
+        """Return the options; ``words`` holds the remaining words."""
         return self.parse_intermixed_args(words_of_stdin(argv) if self._reads_stdin else argv)
 
     def read_stdin(self) -> None:
-        """Adds ``--args-stdin``."""
+        """Add ``--args-stdin``."""
         self._reads_stdin = True
         meaning = "read more options and arguments from standard input, one a line"
         self.add_argument("--args-stdin", action="store_true", help=meaning)
 
     def error(self, message: str) -> NoReturn:
-        """Usage and ``message`` on stderr, exit code 64."""
+        """Print the usage and ``message`` on stderr and exit with 64."""
         self.print_usage(sys.stderr)
         self.exit(Exit.USAGE, f"{self.prog}: error: {message}\n")
 
@@ -164,7 +168,7 @@ _STANDS_ON = ("cryptography", "Jinja2", "msgpack", "PyYAML", "pyzmq", "redis")
 
 
 def words_of_stdin(words: Sequence[str]) -> list[str]:
-    """The command line with what ``--args-stdin`` says to read: one option or argument a line of standard input."""
+    """Return the command line; where it holds ``--args-stdin``, each line of standard input is one more option or argument."""
     if "--args-stdin" not in words:
         return list(words)
     kept = [word for word in words if word != "--args-stdin"]
@@ -172,10 +176,10 @@ def words_of_stdin(words: Sequence[str]) -> list[str]:
 
 
 def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
-    """The exit code of ``body``; CommandError and ConfigError become a line on stderr and their code, Ctrl-C
-    one and ``interrupted``.
+    """Run ``body`` and return its exit code. CommandError and ConfigError become a line on stderr and their exit code; Ctrl-C
+    becomes a line and the exit code ``interrupted``.
 
-    Anything else that ``body`` raises is a defect and shows as one.
+    Any other exception is a defect and shows its traceback.
     """
     # A command is short and makes much that it keeps to the end: looking for garbage as often as a server takes a tenth of it.
     gc.set_threshold(500_000, 20, 50)
@@ -205,7 +209,7 @@ def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
 
 
 def _open_streams() -> None:
-    """Standard streams that the caller closed (``>&-``), which Python has as None, become the null device."""
+    """Open the null device in place of standard streams that the caller closed (``>&-``), which Python presents as None."""
     null = Path(os.devnull)
     sys.stdin = sys.stdin or null.open(encoding="utf-8")
     sys.stdout = sys.stdout or null.open("w", encoding="utf-8")
@@ -219,7 +223,7 @@ def _failed(message: str, code: int) -> int:
 
 
 def user_name(env: Mapping[str, str], uid: int) -> str:
-    """Who gives the command, as jobs record it: root by way of sudo is ``sudo_<name>``."""
+    """Return the user's name for the job's record; root by sudo is ``sudo_<name>``."""
     try:
         name = pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -231,7 +235,7 @@ def user_name(env: Mapping[str, str], uid: int) -> str:
 
 
 def add_executor_flags(parser: CommandParser) -> None:
-    """The two flags."""
+    """Add ``--module-executors`` and ``--executor-opts``."""
     parser.add_argument(
         "--module-executors", metavar="LIST", help="executors in place of the minion's, as in '[splay, direct_call]'"
     )
@@ -239,6 +243,6 @@ def add_executor_flags(parser: CommandParser) -> None:
 
 
 def executors(flags: argparse.Namespace) -> dict[str, Any]:
-    """What a job carries of them: ``module_executors`` and ``executor_opts``, where they were given."""
+    """Return ``module_executors`` and ``executor_opts`` for the job, where the flags were given."""
     given = {name: getattr(flags, name) for name in ("module_executors", "executor_opts")}
     return {name: value_of(text) for name, text in given.items() if text}

@@ -1,7 +1,6 @@
-"""Ctrl-C ends a command with a line and an exit code, also while its program is still loaded, and at its very end. So does a
-standard output that takes nothing.
+"""Starts a command so that Ctrl-C at any moment, and a standard output that cannot be written, end it with a line and an exit code.
 
-So next to nothing is imported before Ctrl-C is caught, and the program is named, not imported.
+Almost nothing is imported before Ctrl-C is caught; the program's module is named by the caller and imported here.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ INTERRUPTED = 130
 
 
 def run(module: str, interrupted: int = 0) -> NoReturn:
-    """Ends the process with the exit code of ``main()`` of this module; with ``interrupted``, and a line on stderr, at a Ctrl-C
-    that it does not see itself.
+    """Run ``main()`` of ``module`` and end the process with its exit code.
 
-    Who is started with SIGINT ignored (nohup, a job in the background of a script) goes on ignoring it.
+    Ctrl-C that ``main`` does not handle ends the process with the exit code ``interrupted`` and a line on stderr. A
+    process that was
+    started with SIGINT ignored (nohup, a background job of a script) goes on ignoring SIGINT.
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
@@ -67,7 +67,7 @@ def _main(module: str) -> Callable[[], int]:
 
 
 def _code_of(main: Callable[[], int]) -> int:
-    """What it ends with, once all that it wrote is written."""
+    """Return the exit code of ``main``, after all its output is written."""
     try:
         code = main()
     except SystemExit as end:
@@ -80,7 +80,7 @@ def _code_of(main: Callable[[], int]) -> int:
 
 
 def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]:
-    """A signal handler that ends the process, at once."""
+    """Return a signal handler that ends the process at once."""
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
         _say(text)
@@ -90,7 +90,7 @@ def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]
 
 
 def _leave(code: int) -> NoReturn:
-    """Ends the process as ``sys.exit`` does, but for what takes the memory apart that the system takes back anyway."""
+    """End the process as ``sys.exit`` does, without freeing memory that the kernel frees anyway."""
     import atexit
     import threading
 

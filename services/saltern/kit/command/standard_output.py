@@ -1,4 +1,4 @@
-"""Standard output that takes nothing: a full disk, a reader that has gone."""
+"""Handles a standard output that cannot be written: a full disk, a reader that has closed its end."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import sys
 
 
 def fault() -> str:
-    """Why it takes nothing, "" when it does; it takes, and loses, all from then on. It is tried, for it need not have a buffer
-    that would know."""
+    """Return the reason why standard output cannot be written, "" where it can; the test writes to it.
+
+    After an error, sys.stdout is replaced and further writes are discarded.
+    """
     if sys.stdout is None:
         return ""
     try:
@@ -21,5 +23,5 @@ def fault() -> str:
 
 
 def silence() -> None:
-    """What is still written goes nowhere: Python writes what is left, and would complain again, when it closes it."""
+    """Discard all further output, so that Python does not report the error again when it closes the stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,6 @@
-"""What the commands print: a return and its options in, text out. Looks are Salt 3008's, byte for byte.
+"""Outputters: a return and its output options in, text out. The text equals Salt 3008's byte for byte.
 
-Add an outputter by a row in OUTPUTTERS: a function of the data and OutputOptions that returns text.
+Add an outputter as a row in OUTPUTTERS: a function of the data and OutputOptions that returns text.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _MISFITS = (KeyError, IndexError, AttributeError, TypeError, ValueError, Arithme
 
 
 def auto(out_from_return: str | None, options: OutputOptions, *, fun: str = "", static: bool = False) -> OutputOptions:
-    """Options with the outputter decided, by Salt's rules.
+    """Return the options with the outputter chosen by Salt's rules.
 
-    ``--out`` wins, but for highstate: that fits state runs only, so it leaves returns that name another outputter to it.
-    A return that names none is shown nested; all returns together (``--static``) of a ``state`` function as highstate.
+    ``--out`` decides, except for highstate: it fits state runs only, so a return that names another outputter keeps
+    its own. A return
+    without an outputter is shown nested; all returns of a ``state`` function together (``--static``) are shown as highstate.
     """
     if options.out and options.out != "highstate":
         return options
@@ -57,10 +58,10 @@ def auto(out_from_return: str | None, options: OutputOptions, *, fun: str = "", 
 
 
 def render(data: Any, options: OutputOptions, *, warn: Callable[[str], None] | None = None) -> str:
-    """The text of ``data`` without white space at its end; empty: there is nothing to print.
+    """Return the text of ``data`` without trailing white space; "" where there is nothing to print.
 
-    An outputter that does not exist, or cannot show this data, gives way to ``nested``; ``warn`` gets a line that says so
-    (default: standard error).
+
+    An outputter that does not exist, or cannot show the data, is replaced by ``nested``; ``warn`` gets a line about it (default: stderr).
     """
     tell = warn or _to_stderr
     name = options.out or "nested"

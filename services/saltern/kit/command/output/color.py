@@ -1,4 +1,4 @@
-"""ANSI colours by Salt's names, and the guards against escape sequences in values that come from minions."""
+"""ANSI colours under Salt's names, and protection against escape sequences in values from minions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Palette(NamedTuple):
-    """Escape sequences as Salt writes them: each starts with a reset. All empty where colour is off."""
+    """Escape sequences as Salt writes them: each starts with a reset. All are "" where colour is off."""
 
     black: str = "\033[0;30m"
     dark_gray: str = "\033[0;1;30m"
@@ -35,7 +35,7 @@ OFF = Palette(*[""] * len(Palette._fields))
 
 
 def palette(color: bool | str, theme: Mapping[str, Any] | None = None) -> Palette:
-    """The colours. ``color`` may be the name of one that stands in for all of them; ``theme``: name -> code, such as ``0;35``."""
+    """Return the colours. ``color`` may name one colour to use for all; ``theme`` maps names to codes such as ``0;35``."""
     if not color:
         return OFF
     colors = Palette()
@@ -49,15 +49,15 @@ def palette(color: bool | str, theme: Mapping[str, Any] | None = None) -> Palett
 
 
 def without_escapes(text: Any) -> Any:
-    """``text`` with ESC as ``?``; what is no text comes back as it is."""
+    """Return ``text`` with each ESC as ``?``; other values unchanged."""
     return text.replace("\033", "?") if isinstance(text, str) else text
 
 
 def fit_for_terminal(text: str, colors: Palette) -> str:
-    """``text`` with every control character as ``?`` but line ends, tabs and the sequences of ``colors``.
+    """Return ``text`` with each control character as ``?``, except line ends, tabs and the sequences of ``colors``.
 
-    The outputters guard what they show as Salt does (ESC alone, and not everywhere); a terminal also obeys backspace,
-    carriage return and the C1 controls, so that a minion could overwrite what another one said.
+    The outputters replace ESC as Salt does. A terminal also obeys backspace, carriage return and the C1 controls, with which one
+    minion could overwrite the output of another.
     """
     return _unfit(colors).sub("?", text)
 

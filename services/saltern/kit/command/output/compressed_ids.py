@@ -1,4 +1,4 @@
-"""``state_compress_ids``: the names of one ID that ended alike (same function module, SLS, result) become one state."""
+"""``state_compress_ids``: joins the states of one ID that have the same function module, SLS and result."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ CHANGES = "compressed changes"
 
 
 def compressed(hosts: Mapping[str, Any]) -> dict[str, Any]:
-    """The running dicts of ``hosts`` with such states joined: the first start, all durations, changes by name.
+    """Return the running dictionaries of ``hosts`` with such states joined: first start, summed durations, changes by name.
 
-    Raises KeyError, TypeError, AttributeError or IndexError where a host's value is no running dict.
+    Raises KeyError, TypeError, AttributeError or IndexError where a host's value is no running dictionary.
     """
     return {host: _joined(running) for host, running in hosts.items()}
 
 
 def count_of(tag: str) -> int:
-    """For how many states the state with this tag stands."""
+    """Return the number of states that the state with this tag represents."""
     parts = tag.split("_|-")
     if len(parts) != 4 or not parts[2].startswith(MARK) or not parts[1].endswith(")"):
         return 1

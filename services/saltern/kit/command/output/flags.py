@@ -1,4 +1,4 @@
-"""The output options of every salt command, and the place that their output goes to."""
+"""The output options of all salt commands, and the printer that writes their output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRUTH: Mapping[str, bool] = {"true": True, "false": False}
 
 
 def add_output_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--out`` and its kind, under Salt's names."""
+    """Add ``--out`` and the other output options, under Salt's names."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--out", "--output", dest="out", default="", metavar="NAME", help="outputter: nested, json, yaml, table, ..."
@@ -68,7 +68,7 @@ def _truth(text: str) -> bool:
 
 
 def _synced(config: StateOptions) -> list[str]:
-    """Where ``salt-run saltutil.sync_output`` or ``saltutil.sync_output`` brought outputters to, where this machine has it."""
+    """Return the directories into which ``saltutil.sync_output`` copied outputters on this machine."""
     if isinstance(config, MinionOptions):
         directory = extension_directory(config) / "output"
     else:
@@ -77,11 +77,13 @@ def _synced(config: StateOptions) -> list[str]:
 
 
 class Printer:
-    """Where a command's output goes: the terminal, or ``--out-file``."""
+    """Writes a command's output to the terminal or to ``--out-file``."""
 
     def __init__(self, flags: argparse.Namespace, config: StateOptions, env: Mapping[str, str] | None = None) -> None:
-        """Reads the flags of ``add_output_flags``. Raises CommandError when ``--out-file`` cannot be written, ConfigError for
-        an option that says nothing an outputter understands."""
+        """Read the flags of ``add_output_flags``. Raises CommandError when ``--out-file`` cannot be written,
+        ConfigError for an option
+        with a value that no outputter understands.
+        """
         self._file = Path(flags.out_file or config.output_file) if flags.out_file or config.output_file else None
         self._file_option = "--out-file" if flags.out_file else "output_file"
         if self._file is not None:
@@ -122,9 +124,9 @@ class Printer:
         self._guarded = is_terminal and config.strip_colors
 
     def heed(self, arguments: Iterable[Any]) -> None:
-        """Takes ``exclude=`` and ``terse=`` of a state run as what ``state_output: filter`` is to leave out or to shorten.
+        """Use ``exclude=`` and ``terse=`` of a state run as the settings of ``state_output: filter``.
 
-        ``arguments`` is the ``arg`` of a publication: named ones are a mapping marked by ``__kwarg__``.
+        ``arguments`` is the ``arg`` of a publication; keyword arguments are a mapping with ``__kwarg__``.
         """
         for argument in arguments:
             if isinstance(argument, Mapping) and "__kwarg__" in argument:
@@ -134,15 +136,14 @@ class Printer:
                     self.options = self.options._replace(state_output_terse=_results(argument["terse"]))
 
     def show(self, data: Any, out: str | None = None, *, retcode: int = 0, fun: str = "", static: bool = False) -> None:
-        """Prints ``data`` with the outputter that ``--out`` or the return's own ``out`` names."""
+        """Print ``data`` with the outputter of ``--out``, or with the return's own ``out``."""
         chosen = auto(out, self.options, fun=fun, static=static)
         text = render(data, chosen._replace(retcode=retcode))
         if text:
             self.say(text)
 
     def say(self, text: str) -> None:
-        """Prints text as it is, at once: what is printed late looks like a slow minion. Raises CommandError when the file of
-        ``--out-file`` takes no more."""
+        """Print text unchanged and flush it. Raises CommandError when the file of ``--out-file`` cannot be written."""
         if self._file is None:
             shown = fit_for_terminal(text, self.options.colors) if self._guarded else text
             sys.stdout.write(f"{shown}\n")
@@ -159,7 +160,7 @@ class Printer:
 
 
 def _indent(configured: int | str | None) -> tuple[int | None, bool]:
-    """``output_indent`` as spaces (None: the outputter's own) and whether names are sorted."""
+    """Return ``output_indent`` as (spaces, sort names); None spaces mean the outputter's own."""
     if isinstance(configured, str) and configured not in _INDENTS:
         raise ConfigError(
             f"option 'output_indent' must be a number, {', '.join(filter(None, _INDENTS))} or null, not {configured!r}"
@@ -172,14 +173,14 @@ _INDENTS: Mapping[str, tuple[int | None, bool]] = {"": (None, False), "pretty": 
 
 
 def _results(given: Any) -> tuple[str, ...]:
-    """Results as ``filter`` compares them, from a list, one result, or text with commas."""
+    """Return the results that ``filter`` compares, from a list, one result, or a text with commas."""
     if isinstance(given, str):
         return tuple(part for word in given.split(",") if (part := word.strip()))
     return tuple(map(str, given)) if isinstance(given, list | tuple) else (str(given),)
 
 
 def read_theme(path: str) -> Mapping[str, Any]:
-    """Name -> code. Raises ConfigError for a file that cannot be read, or is no such mapping."""
+    """Map colour name to code. Raises ConfigError for a file that cannot be read or is no mapping."""
     try:
         with open(path, "rb") as file:
             theme = yaml.safe_load(file)

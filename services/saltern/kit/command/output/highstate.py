@@ -1,7 +1,7 @@
 """``highstate``: the report of a state run, host by host: each state, then the summary.
 
-A host's value is the running dict (tag -> result of a state), a list of compile errors, or a plain value where an
-orchestration ran a function. Colours: green as it should be, cyan changed, red failed, light yellow would change.
+A host's value is the running dictionary (tag: result of a state), a list of compile errors, or a plain value where an orchestration
+ran a function. Colours: green for success, cyan for changes, red for failure, light yellow for "would change".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ORCHESTRATIONS = frozenset({"state.orch", "state.orchestrate", "state.sls"})
 
 
 def render(data: Any, options: OutputOptions) -> str:
-    """The report of every host in ``data`` (host -> result). Raises TypeError, KeyError... for what is no such return."""
+    """Return the report of every host in ``data`` (host: result). Raises TypeError, KeyError and the like for another shape."""
     return _report(data, options, depth=1)
 
 
@@ -50,7 +50,7 @@ def _compressed(hosts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unwrapped(data: Any) -> Any:
-    """Without the envelopes of orchestrate (data, outputter, retcode) and of jobs.lookup_jid."""
+    """Return the data without the envelopes of orchestrate (data, outputter, retcode) and of jobs.lookup_jid."""
     for envelope in ("return", "data"):
         if isinstance(data, Mapping) and envelope in data:
             data = data[envelope]
@@ -62,7 +62,7 @@ def _unwrapped(data: Any) -> Any:
 
 
 def _host(host: Any, value: Any, options: OutputOptions, depth: int = 1) -> tuple[str, bool]:
-    """The report of one host, and whether anything changed there."""
+    """Return the report of one host, and whether anything changed there."""
     lines: list[str] = []
     color, changed = options.colors.green, False
     host = host.decode(errors="backslashreplace") if isinstance(host, bytes) else host
@@ -78,7 +78,7 @@ _Part = tuple[list[str], str, bool]
 
 
 def _plain(_host: Any, value: Any, options: OutputOptions, _depth: int) -> _Part:
-    """A function's result: always a change."""
+    """Return a function's result, which always counts as a change."""
     colors = options.colors
     return [f"{colors.green}    {line}{colors.endc}" for line in str(value).splitlines()], colors.cyan, True
 
@@ -132,7 +132,7 @@ def _unordered(tag: str, value: Any) -> Iterator[str]:
 
 
 def _changes(state: Mapping[str, Any], options: OutputOptions, depth: int) -> tuple[bool, str]:
-    """Whether the state changed anything, and the text after ``Changes:``."""
+    """Return whether the state changed anything, and the text behind ``Changes:``."""
     changes = state["changes"]
     if state.get("name") in _ORCHESTRATIONS:
         below = "\n" + _report(changes, options, depth=depth + 1)

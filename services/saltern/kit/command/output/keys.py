@@ -1,4 +1,4 @@
-"""``key`` (salt-key's lists) and ``no_return`` (minions that did not answer)."""
+"""The outputters ``key`` (lists of salt-key) and ``no_return`` (minions that did not answer)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ KEY_STATES: Mapping[str, tuple[str, Callable[[Palette], str], Callable[[Palette]
 
 
 def render_keys(data: Mapping[str, Any], options: OutputOptions) -> str:
-    """State -> ids, or state -> id -> fingerprint or key text.
+    """Return the text of {state: ids}, or {state: {id: fingerprint or key text}}.
 
-    Raises KeyError for another state, TypeError for what holds no keys.
+    Raises KeyError for an unknown state, TypeError for data without keys.
     """
     colors = options.colors
     lines: list[str] = []
@@ -39,7 +39,7 @@ def render_keys(data: Mapping[str, Any], options: OutputOptions) -> str:
 
 
 def render_no_return(data: Any, options: OutputOptions) -> str:
-    """Names in cyan, the reason in red."""
+    """Return the minions' names in cyan and the reasons in red."""
     return "\n".join(_no_return(data, 0, options.colors))
 
 

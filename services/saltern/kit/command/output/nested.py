@@ -1,6 +1,6 @@
-"""``nested``: Salt's default look. Names end in a colon, values stand four columns in, list items carry a dash.
+"""``nested``: Salt's default outputter. Names end in a colon, values are indented by four columns, list items have a dash.
 
-Numbers, booleans and None are light yellow, text green, names cyan; names and dashes of a failed job are red.
+Numbers, booleans and None are light yellow, texts green, names cyan; names and dashes of a failed job are red.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEEPEST = 100
 
 
 def render(data: Any, options: OutputOptions) -> str:
-    """The lines of ``data``, however deep and even where it contains itself."""
+    """Return the lines of ``data``, for any depth, and for data that contains itself."""
     # A list of lines would take four times the memory of the text, and then that of the text.
     lines = StringIO()
     nested = _Nested(options, lines)
@@ -35,7 +35,7 @@ _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 class _Nested:
-    """Writes to ``lines``: a generator for each level costs as much as the text itself."""
+    """Appends to ``lines``: a generator for each level would cost as much as the text itself."""
 
     def __init__(self, options: OutputOptions, lines: StringIO) -> None:
         colors = options.colors
@@ -49,7 +49,7 @@ class _Nested:
         self._strip = options.strip_colors
 
     def add(self, value: Any, indent: int, prefix: str) -> None:
-        """``prefix`` is the dash of a list item: it stands before the first line of a scalar."""
+        """Append a value. ``prefix`` is the dash of a list item, which precedes the first line of a scalar."""
         if isinstance(value, bytes):
             value = _decoded(value)
         if type(value) is dict:
@@ -119,7 +119,7 @@ def _ordered(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
 
 
 def _pruned(value: Any, depth: int, above: frozenset[int]) -> Any:
-    """A copy without what is too deep, or contained in itself."""
+    """Return a copy without parts that are too deep or contain themselves."""
     if not isinstance(value, list | tuple | Mapping):
         return value
     if id(value) in above:

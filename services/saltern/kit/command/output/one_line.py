@@ -1,4 +1,4 @@
-"""``summary``: one line for each minion, whatever it returned, so that many fit on a screen. Salt has no such outputter."""
+"""``summary``: one line for each minion, so that many minions fit on a screen. Salt has no such outputter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINE = OutputOptions(indent=-1)
 
 
 def render(data: Any, options: OutputOptions) -> str:
-    """``minion: what it returned``: of a state run the counts and the first failure, of text the first line."""
+    """Return ``minion: return`` lines: of a state run the counts and the first failure, of a text its first line."""
     if not isinstance(data, Mapping):
         return _plain(data)
     return "\n".join(_host(str(name), value, options) for name, value in data.items())
@@ -67,7 +67,7 @@ def _first_failure(states: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _joined(value: Any) -> Any:
-    """Errors of a compilation are a list of texts; the first says what matters."""
+    """Return a list of compile errors as one text; other values unchanged."""
     is_errors = isinstance(value, list) and value and all(isinstance(one, str) and " " in one for one in value)
     return "\n".join(value) if is_errors else value
 

@@ -1,4 +1,4 @@
-"""How a return is to be shown: one frozen value that the commands build from their options and the outputters read."""
+"""Output options: one frozen value that the commands build and the outputters read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from saltern.kit.command.output.color import Palette, palette
 
 
 class OutputOptions(NamedTuple):
-    """What an outputter may ask about. Names are Salt's options where there is one."""
+    """The options of an outputter. An option that Salt has keeps Salt's name."""
 
     #: Name of the outputter; empty: what the return itself names, else nested.
     out: str = ""
@@ -53,9 +53,10 @@ class OutputOptions(NamedTuple):
 def color_wanted(
     *, force: bool, never: bool, configured: bool | str | None, is_terminal: bool, env: Mapping[str, str]
 ) -> bool | str:
-    """``--force-color`` wins over ``--no-color``, that over the option ``color`` (a name: everything in that colour).
+    """Return whether to use colour, or the name of the one colour to use.
 
-    Else colour is for terminals, unless NO_COLOR (https://no-color.org) says no.
+    ``--force-color`` decides before ``--no-color``, and that before the option ``color``. Otherwise colour is for terminals, unless
+    NO_COLOR (https://no-color.org) is set.
     """
     if force or never:
         return force

@@ -18,7 +18,7 @@ _SafeDumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumpe
 
 
 class _Dumper(_SafeDumper):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
-    """Safe YAML; what YAML has no word for is NULL, as in Salt."""
+    """A dumper of safe YAML; a value that YAML cannot express becomes NULL, as in Salt."""
 
 
 _Dumper.add_representer(OrderedDict, lambda dumper, data: dumper.represent_dict(list(data.items())))
@@ -27,7 +27,7 @@ _Dumper.add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yam
 
 
 def to_json(data: Any, options: OutputOptions) -> str:
-    """Unicode as it is, four spaces; a negative indent is one line. Values unknown to JSON are shown as Python shows them."""
+    """Return JSON with four spaces and unescaped Unicode; a negative indent gives one line. Other values are shown by ``repr``."""
     indent = 4 if options.indent is None else options.indent
     try:
         return _json(data, indent, sort=options.sort_names)
@@ -37,7 +37,7 @@ def to_json(data: Any, options: OutputOptions) -> str:
 
 
 def to_ndjson(data: Any, options: OutputOptions) -> str:
-    """A line of JSON for each minion, ``{MINION: RETURN}``: for programs that read returns as they come in."""
+    """Return one line of JSON for each minion, ``{MINION: RETURN}``, for programs that read returns as they arrive."""
     if not isinstance(data, Mapping):
         return to_json(data, options._replace(indent=-1))
     return "\n".join(to_json({name: value}, options._replace(indent=-1)) for name, value in data.items())
@@ -63,7 +63,7 @@ def _as_name(name: Any) -> str:
 
 
 def to_yaml(data: Any, options: OutputOptions) -> str:
-    """Block style, names sorted; a negative indent is flow style."""
+    """Return YAML in block style with sorted names; a negative indent gives flow style."""
     flow = options.indent is not None and options.indent < 0
     indent = 0 if flow else options.indent
     text: str = yaml.dump(plain_copy(data), Dumper=_Dumper, allow_unicode=True, default_flow_style=flow, indent=indent)
@@ -71,31 +71,31 @@ def to_yaml(data: Any, options: OutputOptions) -> str:
 
 
 def to_txt(data: Any, options: OutputOptions) -> str:
-    """``minion: line`` for each line of text; other values on one line."""
+    """Return ``minion: line`` for each line of a text, and one line for any other value."""
     if isinstance(data, Mapping):
         return "\n".join(f"{name}: {line}" for name, value in data.items() for line in _lines(plain_copy(value)))
     return data if isinstance(data, str) else pformat(plain_copy(data))
 
 
 def to_raw(data: Any, options: OutputOptions) -> str:
-    """As Python shows the value, on one line."""
+    """Return the ``repr`` of the value on one line."""
     return str(plain_copy(data))
 
 
 def to_pprint(data: Any, options: OutputOptions) -> str:
-    """As Python shows the value, wrapped."""
+    """Return the value as ``pprint`` formats it."""
     if options.indent is not None and options.indent >= 0:
         return pformat(plain_copy(data), indent=options.indent)
     return pformat(plain_copy(data))
 
 
 def to_newline_values_only(data: Any, options: OutputOptions) -> str:
-    """Values without names, one a line: for shell loops."""
+    """Return the values without names, one on each line, for shell loops."""
     return "\n".join(_values(data))
 
 
 def to_nothing(data: Any, options: OutputOptions) -> str:
-    """``quiet``: the exit code tells."""
+    """Return "" (``quiet``): only the exit code says the result."""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What stands below the states of a run in ``highstate``: how many succeeded, failed, changed, and how long it took."""
+"""The summary below the states in ``highstate``: numbers of succeeded, failed and changed states, and the total time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LABEL_WIDTH = len("Succeeded")
 
 @dataclass(eq=False, repr=False)
 class Tally:
-    """What is counted while the states are shown."""
+    """Counts the states of a run."""
 
     #: Result -> states.
     results: Counter[Any] = field(default_factory=Counter)
@@ -26,7 +26,7 @@ class Tally:
     longest_parallel: float = 0.0
 
     def add(self, state: Mapping[str, Any], count: int) -> None:
-        """``count``: for how many states it stands. Raises TypeError for a duration that is neither number nor text."""
+        """Count a state that represents ``count`` states. Raises TypeError for a duration that is neither number nor text."""
         self.results[state["result"]] += count
         took = _milliseconds(state.get("duration", 0))
         if "__parallel__" in state:
@@ -44,7 +44,7 @@ def _milliseconds(duration: Any) -> float:
 
 
 def lines(host: Any, tally: Tally, options: OutputOptions) -> Iterator[str]:
-    """The summary of one host."""
+    """Yield the lines of one host's summary."""
     colors, end = options.colors, options.colors.endc
     failed, undecided = tally.results[False], tally.results[None]
     succeeded = tally.results[True] + undecided

@@ -1,4 +1,4 @@
-"""One state of a run in ``highstate``: the block of ``full``, or the line of ``terse``."""
+"""Formats one state of a run in ``highstate``: the block of ``full``, or the line of ``terse``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARGIN = " " * VALUE_COLUMN
 
 
 def is_terse(result: bool | None, changed: bool, options: OutputOptions) -> bool | None:
-    """Whether such a state gets one line; None: nothing of it is shown."""
+    """Return whether such a state gets one line; None where it is not shown."""
     mode = options.state_output.lower()
     if mode.startswith("filter"):
         if str(result) in options.state_output_terse:
@@ -36,10 +36,11 @@ _TERSE_WHEN: Mapping[str, Callable[[bool | None, bool], bool]] = {
 
 
 def terse(names: list[str], state: Mapping[str, Any], color: str, options: OutputOptions) -> str:
-    """One line, in the shape that ``state_tabular`` asks for.
+    """Return one line in the form of ``state_tabular``.
 
-    A format of the user's has these fields: {0} colour, {1} name, {2} state, {3} function, {4} outcome, {5} end of colour,
-    {6} all that the state returned. Raises what ``str.format`` raises.
+    A user's format has the fields {0} colour, {1} name, {2} state, {3} function, {4} outcome, {5} end of colour, {6}
+    the state's whole
+    return. Raises the errors of ``str.format``.
     """
     colors = options.colors
     result = state["result"]
@@ -63,7 +64,7 @@ def terse(names: list[str], state: Mapping[str, Any], color: str, options: Outpu
 
 
 def full(names: list[str], state: Mapping[str, Any], color: str, changes: str, options: OutputOptions) -> list[str]:
-    """The block of a state; ``changes`` is the text after ``Changes:``."""
+    """Return the lines of a state's block; ``changes`` is the text behind ``Changes:``."""
     colors = options.colors
     end = colors.endc
     lines = [

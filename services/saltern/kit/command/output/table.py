@@ -1,7 +1,7 @@
-"""``table``: each list of rows as a table below the names that lead to it.
+"""``table``: shows each list of rows as a table below the names that lead to it.
 
-A row is a list of texts, a mapping (its values in the order of its names, which are the labels) or one text. Options stand in
-``out.table.*`` of the configuration.
+A row is a list of texts, a mapping (its values in the order of the labels, which are its names) or one text. Its options are
+``out.table.*`` in the configuration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def render(data: Any, options: OutputOptions) -> str:
-    """The tables in ``data``. Raises AttributeError, TypeError for rows that are none, ValueError for an unknown option."""
+    """Return the tables in ``data``. Raises AttributeError or TypeError for malformed rows, ValueError for an unknown option."""
     unknown = sorted(map(str, options.table.keys() - DEFAULTS.keys()))
     if unknown:
         raise ValueError(f"out.table has no option {', '.join(unknown)}")
@@ -48,7 +48,7 @@ class _Table:
         self._justify = _JUSTIFY[settings["justify"].lower()]
 
     def lines(self, data: Any) -> Iterator[str]:
-        """The title, where there is one for a certain list of rows, and the tables."""
+        """Yield the title of a list of rows, where it has one, and the lines of the tables."""
         indent = self._has["nested_indent"]
         if self._has["title"] and self._has["rows_key"]:
             yield f"{' ' * indent}{self._has['title']}{self._colors.white}{self._colors.endc}\n"
@@ -118,11 +118,11 @@ class _Table:
                 has_header = False
 
     def _wrapped(self, row: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """The lines of one row: a cell that has fewer than another one ends in empty ones."""
+        """Yield the lines of one row; a cell with fewer lines than another is filled with empty lines."""
         return zip_longest(*(self._wrap(cell).split("\n") for cell in row), fillvalue="")
 
     def _wrap(self, text: str) -> str:
-        """Breaks at spaces, as late as the width allows; a word that is longer stays whole."""
+        """Return the text broken at spaces, as late as the width allows; a longer word stays whole."""
 
         def joined(line: str, word: str) -> str:
             length = len(line) - line.rfind("\n") - 1 + len(word.split("\n", 1)[0])

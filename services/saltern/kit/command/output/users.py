@@ -1,6 +1,6 @@
-"""Users' own outputters: files in ``outputter_dirs`` with a function ``output(data, **kwargs)``, as Salt's loader takes them.
+"""Users' own outputters: files in ``outputter_dirs`` with a function ``output(data, **kwargs)``, as for Salt.
 
-The name of a file, or what its ``__virtual__`` says, is the name of the outputter. It stands before ours of the same name.
+An outputter has the name of its file, or the name that ``__virtual__`` returns. It replaces a built-in outputter of that name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from statecore.loader.user_module import UserModule
 
 
 def find(name: str, options: OutputOptions) -> Callable[[Any, OutputOptions], str] | None:
-    """The user's outputter of this name, None where there is none. Raises ValueError where its file is broken.
+    """Return the user's outputter of this name, None where there is none. Raises ValueError where its file is broken.
 
-    What it raises itself comes out of the call as ValueError with the file's name.
+    An exception of the outputter leaves the call as ValueError with the file's name.
     """
     module = _module(name, options.outputter_dirs)
     if module is None:
@@ -53,7 +53,7 @@ def _module(name: str, directories: tuple[str, ...]) -> ModuleType | None:
 
 
 def _candidates(name: str, directories: tuple[str, ...]) -> Iterator[Path]:
-    """The file of that name first, then those whose text holds it: their ``__virtual__`` may claim it."""
+    """Yield the file of that name, then files whose text holds the name: their ``__virtual__`` may return it."""
     files = [path for directory in directories for path in sorted(Path(directory).glob("*.py"))]
     yield from (path for path in files if path.stem == name)
     for path in files:
