@@ -61,7 +61,8 @@ def render(data: Any, options: OutputOptions, *, warn: Callable[[str], None] | N
     """Return the text of ``data`` without trailing white space; "" where there is nothing to print.
 
 
-    An outputter that does not exist, or cannot show the data, is replaced by ``nested``; ``warn`` gets a line about it (default: stderr).
+    An outputter that does not exist, or cannot show the data, is replaced by ``nested``;
+    ``warn`` gets a line about it (default: stderr).
     """
     tell = warn or _to_stderr
     name = options.out or "nested"
