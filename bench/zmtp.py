@@ -1,8 +1,10 @@
-"""One ZeroMQ connection on a plain socket: ZMTP 3.0 without security, as Salt's ports speak it (protocol section 1).
+"""One ZeroMQ connection on a plain socket: the part of ZMTP 3.0 without encryption that a minion needs.
 
-libzmq asks each of a thousand sockets whether it is ready whenever one is, and has a thread of its own: more work than the
-master's. Here a poller of the kernel's says which connection has something, and this reads it. A minion needs no more of
-ZMTP than it has: https://rfc.zeromq.org/spec/23/.
+libzmq has a thread of its own and checks all of its sockets whenever one is ready. With a thousand connections in one
+process that costs more CPU time than the master uses. Here epoll names the connection that has data, and this class
+reads from that connection only. Specification of ZMTP: https://rfc.zeromq.org/spec/23/.
+
+Source: docs/protocol.md#request-framing and docs/protocol.md#publish-framing
 """
 
 from __future__ import annotations

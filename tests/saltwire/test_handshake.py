@@ -168,7 +168,7 @@ def test_optional_fields_of_another_kind_count_as_absent(
 
 
 def test_the_exact_welcome(minion_key: PrivateKey, master_key: PrivateKey) -> None:
-    """Section 4.4, field by field, with nothing of SignIn.feed."""
+    """docs/protocol.md#sign-in-reply, field by field, without code of SignIn.feed."""
     sign_in = SignIn("a", minion_key, master_key.public)
     request = parsed(sign_in)
     outer = unpackb(welcome(sign_in, master_key), raw=True)

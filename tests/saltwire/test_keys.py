@@ -218,7 +218,7 @@ def test_x931_wraps_every_length(minion_key: PrivateKey, length: int) -> None:
 
 
 def test_x931_blocks_are_those_of_the_protocol(minion_key: PrivateKey) -> None:
-    """The block is built here by hand, with the formula of section 4.6."""
+    """The block is built here by hand, with the formula of docs/protocol.md#x931."""
     n = int_modulus(minion_key)
     for message, block in (
         (b"salt", b"\x6b" + b"\xbb" * 249 + b"\xba" + b"salt" + b"\xcc"),

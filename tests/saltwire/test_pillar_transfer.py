@@ -76,7 +76,7 @@ def test_a_pillar_arrives(ends: Ends, enc_algo: str, sig_algo: str) -> None:
 
 
 def test_the_form_of_the_answer(ends: Ends) -> None:
-    """Section 7.2, with nothing of open_pillar."""
+    """docs/protocol.md#pillar-transfer, without code of open_pillar."""
     outer = unpackb(ends.seal(), raw=True)
     assert set(outer) == {"key", "pillar"}
     key_string = ends.minion.decrypt(outer["key"], OAEP).decode()

@@ -37,7 +37,7 @@ def test_a_job_arrives(master_key: PrivateKey, algo: str, verify: bool) -> None:
 
 
 def test_the_form_of_a_publication(master_key: PrivateKey) -> None:
-    """Section 6, with nothing of open_job."""
+    """docs/protocol.md#publications, without code of open_job."""
     outer = unpackb(seal_job(JOB, AES, master_key, SHA1, 7), raw=True)
     assert set(outer) == {"enc", "load", "sig_algo", "sig"}
     assert (outer["enc"], outer["sig_algo"]) == (b"aes", SHA1.encode())

@@ -2,8 +2,8 @@
 
 Two sources per kind: the package of native modules (``statecore/builtin/modules``) and the directories of users' modules: those
 of an option (``module_dirs``), and the one that was synced from ``salt://_modules`` (``<extension dir>/modules``). A user's
-file is looked at before a native one, so it replaces a built-in of the same name (seed 002). Start-up costs one directory
-listing for each kind asked for.
+file is looked at before a native one, so it replaces a built-in of the same name (docs/state-system.md#custom-modules).
+Start-up costs one directory listing for each kind asked for.
 """
 
 from __future__ import annotations

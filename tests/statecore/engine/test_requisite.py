@@ -1,4 +1,4 @@
-"""Every requisite against every kind of target, and the decision that comes of it (seed 003)."""
+"""Every requisite against every kind of target, and the decision that follows (docs/state-system.md#requisite-evaluation)."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class _Telling:
         alone = _by_order(graph)[position]
         if place[position] == alone:
             return
-        # The lowest order of those that wait for a state counts for the state too (seed 001).
+        # A state moves before the lowest order of the states that require it (docs/state-system.md#sort).
         waiting = [at for at in _below(graph, position) if graph.chunks[at]["order"] < low["order"]]
         later = [at for at in _above(graph, position) if graph.chunks[at]["order"] > low["order"]]
         would = f"(alone it would be {alone}.)"

@@ -21,8 +21,8 @@ class MasterKeys:
 
     private: PrivateKey
     secret: bytes
-    #: Algorithm -> the signature of the master's public key in base64, for minions that verify it so (protocol section 4.4);
-    #: empty: there is none.
+    #: Signature algorithm -> base64 signature of the master's public key, for minions with ``verify_master_pubkey_sign``
+    #: (docs/protocol.md#sign-in-reply). Empty without ``master_sign_pubkey``.
     signatures: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
