@@ -64,7 +64,7 @@ WRONG = [
     ({"match": "x", "match_type": "glob"}, "match_type is one of string, pcre, not 'glob'"),
     ({"status": 1, "status_type": "set"}, "status_type is one of string, pcre, list, not 'set'"),
     ({"status": 200, "status_type": "list"}, "status is a list where status_type is list, not 200"),
-    ({"match": "(", "match_type": "pcre"}, "match: '(' is no regular expression"),
+    ({"match": "(", "match_type": "pcre"}, "match: '(' is not a valid regular expression"),
 ]
 
 

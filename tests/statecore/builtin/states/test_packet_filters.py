@@ -222,6 +222,6 @@ def test_a_rule_that_is_not_known_again_is_taken_back(in_namespace):
         ("nftables.flush", {"name": "y", "table": "t"}),
     )
     assert told[2][1]["result"] is False
-    assert "Write it so." in told[2][1]["comment"]
+    assert "Use this spelling." in told[2][1]["comment"]
     # Nothing is left of it.
     assert told[3][1]["changes"] == {}

@@ -190,7 +190,7 @@ def test_what_is_refused(told: Told, asked: Mapping[str, Any], result: bool | No
 
 @pytest.mark.parametrize(("fun", "arguments"), [("state", {"tgt": "*", "sls": "x"}), ("runner", {}), ("wheel", {})])
 def test_without_a_master(plain: Any, fun: str, arguments: Mapping[str, Any]) -> None:
-    with pytest.raises(Exception, match=r"put it into an SLS for salt-run state\.orchestrate"):
+    with pytest.raises(Exception, match=r"put it into an SLS and run it with salt-run state\.orchestrate"):
         plain.state(f"salt.{fun}", name="x", **arguments)
 
 

@@ -118,8 +118,8 @@ def test_no_secret_is_told(status, test, web, plain, caplog):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"url": None}, "url is needed"),
-        ({"url": 5}, "url is needed"),
+        ({"url": None}, "url is required"),
+        ({"url": 5}, "url is required"),
         ({"url": "htp://x/s3cr3t"}, "url is not an http or https URL"),
         ({"url": "http://[s3cr3t"}, "url is not an http or https URL"),
         ({"method": "POST /"}, "method is POST, PUT, …, not 'POST /'"),
