@@ -31,8 +31,8 @@ from saltern.mworker.runners.runner import Runner, RunnerTools
 
 
 def _documentation(tools: RunnerTools, *names: str) -> dict[str, str]:
-    """Return {runner: its documentation}, of the named runners and of all runners of named modules; of all runners
-    without names.
+    """Return {runner: its documentation} of the named runners and of all runners in the named modules. Without names: of all
+    runners.
     """
     return doc.documented({**RUNNERS, **users.all_of(tools, RUNNERS)}, *names)
 

@@ -11,7 +11,7 @@ from saltern.mworker.runners.fileserver import unlocked
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR
 
-#: The bank of what minions told, as Salt had it before 3008.
+#: The bank of minions' data in Salt before 3008.
 _MINIONS = "minions"
 
 
@@ -71,10 +71,10 @@ def store(tools: RunnerTools, bank: str, key: str, data: Any, cachedir: str | No
 
 
 def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[str]:
-    """Keys of a bank, and banks in it: ``a/b`` lies in ``a``.
+    """Return the keys of a bank and the banks inside it. The bank ``a/b`` is inside the bank ``a``.
 
-    The banks ``grains``, ``pillar`` and ``mine`` have a key for each minion; ``minions``, as before Salt 3008, a bank
-    for each.
+    The banks ``grains``, ``pillar`` and ``mine`` have one key for each minion. ``minions`` contains one bank for each
+    minion, as in Salt before 3008.
     """
     words = _words(bank).split("/")
     if words[0] in _TOLD and len(words) == 1:
@@ -86,9 +86,10 @@ def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[st
 
 
 def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) -> Any:
-    """The data under a key of a bank, {} where there is none.
+    """Return the data stored under a key of a bank; {} if there is none.
 
-    Of ``grains``, ``pillar`` and ``mine`` the keys are minions; of ``minions/<id>`` they are data and mine.
+    In the banks ``grains``, ``pillar`` and ``mine`` the keys are minion ids. The bank ``minions/<id>`` has the keys
+    ``data`` and ``mine``.
 
     CLI Example:
 
@@ -110,7 +111,7 @@ def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) 
 
 
 def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str | None = None) -> bool:
-    """Delete a key of a bank; without a key delete the bank and the banks inside it. False if there was nothing."""
+    """Delete a key of a bank. Without a key: delete the bank and the banks inside it. False if there was nothing to delete."""
     _own(bank)
     return tools.store.banks.flush(_words(bank), None if key is None else str(key))
 
@@ -118,7 +119,7 @@ def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str |
 def clear_git_lock(
     tools: RunnerTools, role: str, remote: str | None = None, type: Any = None
 ) -> dict[str, list[str]] | str:
-    """Remove update locks of Git remotes. ``role``: gitfs or git_pillar; ``remote``: a glob of their URLs."""
+    """Remove update locks of Git remotes. ``role``: gitfs or git_pillar. ``remote``: a glob of remote URLs; default: all."""
     if role not in (GITFS, PILLAR):
         raise RunnerFault(f"Invalid role '{role}'; there are {GITFS} and {PILLAR}")
     return unlocked(tools.options, role, remote)
@@ -134,7 +135,7 @@ def _own(bank: str) -> None:
 
 
 def _told(tools: RunnerTools, bank: str, minion: str) -> dict[str, Any]:
-    """What a minion told of that bank's kind."""
+    """Return the data that a minion sent for a bank (``grains``, ``pillar`` or ``mine``)."""
     return _TOLD[bank](tools, minion, "list").get(minion, {})
 
 
@@ -146,5 +147,5 @@ def _each(tools: RunnerTools, tgt: Any, tgt_type: str, forget: Any) -> bool:
     return True
 
 
-#: Banks of what minions told, as Salt 3008 has them: (tools, target, its type) -> {minion: what it told}.
+#: Banks of minions' data in Salt 3008: name -> function (tools, target, target type) -> {minion: its data}.
 _TOLD: Mapping[str, Callable[..., dict[str, dict[str, Any]]]] = {"grains": grains, "pillar": pillar, "mine": mine}

@@ -12,8 +12,8 @@ from statecore.loader.arguments import Parameters, misfit, unknown
 def misuse(
     fun: str, function: Callable[..., Any], arg: Sequence[Any], kwarg: Mapping[str, Any], *, given: int = 0
 ) -> str | None:
-    """Return the error message if the arguments do not fit, else None. ``given``: number of leading parameters that the
-    caller does not give.
+    """Return an error message if the arguments do not fit the function's signature, else None. ``given``: number of leading
+    parameters that the caller does not pass.
     """
     signature = _signature(function, given)
     name = fun.rpartition(".")[2]

@@ -10,8 +10,8 @@ from saltern.mworker.runners.runner import Runner, RunnerTools
 
 
 def documented(runners: Mapping[str, Runner], *names: str) -> dict[str, str]:
-    """Return {runner: its documentation}, of the named runners and of all runners of named modules; of all runners
-    without names.
+    """Return {runner: its documentation} of the named runners and of all runners in the named modules. Without names: of all
+    runners.
     """
     wanted = {
         fun: function

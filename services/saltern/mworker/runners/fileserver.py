@@ -1,4 +1,4 @@
-"""The state tree as minions see it, and its backends: Salt's runner ``fileserver``."""
+"""Runner ``fileserver``: lists the state tree as minions see it, and updates its backends."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from statecore.sources.gitrepos.remotes import GITFS, PILLAR
 
 
 def envs(tools: RunnerTools, backend: Any = None, sources: bool = False) -> list[str] | dict[str, list[str]]:
-    """Environments; with ``sources`` {backend: environments}.
+    """Return the saltenvs; with ``sources`` {backend: saltenvs}.
 
-    ``backend``: only of these, by a list or with commas; those with a minus are left out.
+    ``backend``: only these backends, as a list or separated by commas; a name with a leading minus is left out.
     """
     server = _server(tools, backend)
     return {name: each.envs() for name, each in server.backends.items()} if sources else server.envs()
 
 
 def file_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
-    """Paths of all files."""
+    """Return the paths of all files in a saltenv."""
     return _server(tools, backend).paths(str(saltenv))
 
 
 def dir_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
-    """Paths of all directories."""
+    """Return the paths of all directories in a saltenv."""
     return _server(tools, backend).dirs(str(saltenv))
 
 
 def empty_dir_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
-    """Paths of the directories that hold nothing."""
+    """Return the paths of all empty directories in a saltenv."""
     return _server(tools, backend).empty_dirs(str(saltenv))
 
 
 def symlink_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> dict[str, str]:
-    """Path of a link -> where it leads."""
+    """Return {path of a symbolic link: its target} of a saltenv."""
     return _server(tools, backend).symlinks(str(saltenv))
 
 
 def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool:
-    """Brings backends up to date now: fetches Git remotes. Fails where one cannot be fetched.
+    """Update backends now: fetch the Git remotes. Fails if a remote cannot be fetched.
 
-    ``remotes``: only these, by name or URL, as a list or with commas.
+    ``remotes``: only these, by name or URL, as a list or separated by commas.
     """
     server = _server(tools, backend)
     names = server.backends
@@ -77,8 +77,8 @@ def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool
 
 
 def clear_cache(tools: RunnerTools, backend: Any = None) -> dict[str, list[str]] | str:
-    """Forgets what was fetched of Git remotes: they give nothing until they are fetched again. Users' backends clear
-    their own.
+    """Delete the mirrors of Git remotes; the remotes serve no files until they are fetched again. Users' backends clear their
+    own caches.
     """
     server = _server(tools, backend)
     told = _of_users(server.users, UserFiles.clear_cache, "cleared")
@@ -98,13 +98,13 @@ def _cleared(tools: RunnerTools) -> dict[str, list[str]]:
 
 
 def clear_file_list_cache(tools: RunnerTools, saltenv: Any = None, backend: Any = None) -> dict[str, list[str]]:
-    """{}: lists are compared with what there is, so there is nothing to clear."""
+    """Return {}: Saltern compares each file list with the directories, so there is no cache to clear."""
     _server(tools, backend)
     return {}
 
 
 def lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
-    """Holds up updates of Git remotes until ``clear_lock``; ``remote``: a glob of their URLs."""
+    """Stop updates of Git remotes until ``clear_lock`` is called. ``remote``: a glob of remote URLs; default: all."""
     server = _server(tools, backend)
     told = _of_users(server.users, lambda each: each.lock(remote), "locked")
     if "gitfs" in server.backends:
@@ -114,7 +114,7 @@ def lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> 
 
 
 def clear_lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
-    """Lets updates of Git remotes go on; ``remote``: a glob of their URLs."""
+    """Allow updates of Git remotes again. ``remote``: a glob of remote URLs; default: all."""
     server = _server(tools, backend)
     told = _of_users(server.users, lambda each: each.clear_lock(remote), "cleared")
     if "gitfs" in server.backends:
@@ -160,10 +160,10 @@ def _faults() -> Iterator[None]:
 
 
 def pillar_update(tools: RunnerTools, branch: str | None = None, repo: str | None = None) -> dict[str, bool | None]:
-    """Fetches the remotes of external Git pillars: {remote: True with news, None without, False where it failed}.
+    """Fetch the remotes of external Git pillars: {remote: True if it had changes, None if not, False if the fetch failed}.
 
     branch, repo
-        only those of this branch, and of this URL or name
+        only remotes of this branch, and of this URL or name
     """
     chosen = [
         each

@@ -1,4 +1,4 @@
-"""Questions about many jobs, and a job once more: what Salt's jobs runner does not have."""
+"""Runners that Salt does not have: statistics over many jobs, and repetition of a job."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from saltern.mworker.job_queries.statistics import Statistics, most_used
 from saltern.mworker.runners.jobs import every, known_job, start_time, wanted_jobs
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
-#: Newest jobs that statistics are made of when no limit is given, and rows of each table.
+#: Defaults of ``stats``: number of newest jobs to read, and rows of each table.
 _JOBS, _ROWS = 10_000, 100
 
-#: Jobs whose minions are read at once, and returns: each may be large.
+#: Jobs whose minions are read at once, and returns that are read at once; a return may be large.
 _TOGETHER, _RETURNS = 50, 100
 
-#: States that mean that a minion did not do the job, and will not.
+#: States of a job on a minion that did not return and will not.
 _LOST = frozenset({State.LOST, State.EXPIRED, State.OFFLINE})
 
-#: What of a load is published again, beside the call itself.
+#: Fields of a load that are published again, beside function and arguments.
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
 
-#: Key of a job's metadata that names the job that it repeats.
+#: Key in a job's metadata: JID of the job that this job repeats.
 REPEATS = "repeats"
 
 
 def stats(tools: RunnerTools, window: Any = None, rows: Any = _ROWS, **filters: Any) -> dict[str, Any]:
-    """How often functions and minions worked and failed, and how long it took, over the newest jobs that match.
+    """Return how often functions and minions ran jobs and failed, and the durations, over the newest jobs that match.
 
     {jobs, Since, Until, functions: {name: row}, minions: {id: row}}; a row is {jobs, returns, failures, missing,
-    p50_ms, p95_ms}. A duration lasts from the time when the minion said that it began (else from the publication) to
-    its return, is right to one part in a hundred, and None where nobody knows it.
+    p50_ms, p95_ms}. A duration begins when the minion reports that it started the job (without such a report: at the
+    publication) and ends with the return. Durations are accurate to one percent, and None if no return has one.
 
     window
-        only jobs of the last so long: ``2h``, ``7d``; the same as ``after``
+        only jobs of this last period: ``2h``, ``7d``; the same as ``after``
     limit
-        the newest so many jobs (10000)
+        number of newest jobs to read (10000)
     rows
-        at most so many functions and minions, those with the most jobs first (100)
+        number of functions and of minions to show, those with the most jobs first (100)
 
     Further filters are those of list_jobs.
 
@@ -80,19 +80,19 @@ def stats(tools: RunnerTools, window: Any = None, rows: Any = _ROWS, **filters: 
 
 
 def rerun(tools: RunnerTools, jid: Any, failed: bool = False, lost: bool = False, all: bool = False) -> dict[str, Any]:
-    """Publishes a job once more, with its function, arguments and options, to those of its minions that are named.
+    """Publish a job again, with its function, arguments and options, to the selected minions of the job.
 
-    {jid of the new job, repeats, minions, missing}; it is not waited for: ``salt-run jobs.watch`` does that. The new
-    job's metadata names the old one (``repeats``).
+    Returns {jid of the new job, repeats, minions, missing} without waiting for returns; ``salt-run jobs.watch`` shows
+    them. The new job's metadata contains the old JID (``repeats``).
 
     failed
-        to minions that returned a failure
+        minions that returned a failure
     lost
-        to minions that did not return and are not waited for: lost, offline, expired
+        minions that did not return and will not: lost, offline, expired
     all
-        to every minion of the job
+        every minion of the job
 
-    Raises RunnerFault for an unknown JID, a runner's job, or when nobody is left to do it again.
+    Raises RunnerFault for an unknown JID, for a runner's job, and if no minion is selected.
 
     CLI Example:
 
@@ -159,7 +159,7 @@ def _took(life: Life) -> float | None:
 
 
 def _failed(store: Store, jid: str, minions: Sequence[str]) -> set[str]:
-    """Those that returned a failure, of minions that returned."""
+    """Return those of the given minions whose return is a failure."""
     bad: set[str] = set()
     for at in range(0, len(minions), _RETURNS):
         returns = store.jobs.returns(jid, minions[at : at + _RETURNS])
@@ -186,13 +186,13 @@ def _counts(lives: Mapping[str, Life]) -> dict[str, int]:
 
 
 def _noted(metadata: Any, jid: str) -> dict[str, Any]:
-    """The metadata of the job with a note of whose repetition the new one is."""
+    """Return the metadata of a job with the field ``repeats``: the JID of the repeated job."""
     if metadata is None:
         return {REPEATS: jid}
     return {**metadata, REPEATS: jid} if isinstance(metadata, Mapping) else {"metadata": metadata, REPEATS: jid}
 
 
 def _own_returners(load: Mapping[str, Any], added: str) -> str:
-    """Returners of the job without the one that the master adds to every job."""
+    """Return the returners of the job, without the returner that the master adds to every job (``added``)."""
     names = str(load.get("ret") or "").split(",")
     return ",".join(name for name in names if name and name != added)

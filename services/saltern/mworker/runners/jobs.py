@@ -1,4 +1,4 @@
-"""Questions about jobs, answered from the job cache."""
+"""Runner ``jobs``: queries to the job cache."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
 from saltwire.jid import is_jid, jid_time
 
-#: Filters of list_jobs that it reads itself, as Salt calls them.
+#: Salt's names of filters, which list_jobs reads itself.
 _SALTS_FILTERS = ("search_function", "search_target", "search_metadata", "start_time", "end_time")
 
-#: Jobs that are read at once where most of them may not be meant.
+#: Jobs that are read at once while most of them may not match.
 _PAGE = 500
 
 
 def active(tools: RunnerTools, display_progress: bool = False) -> dict[str, Any]:
-    """Jobs that run on some minion now: {jid: {Function, ..., Running: [{minion: pid}], Returned: [minion]}}."""
+    """Return the jobs that run on some minion now: {jid: {Function, ..., Running: [{minion: pid}], Returned: [minion]}}."""
     answers = tools.ask("*", "glob", "saltutil.running")
     if display_progress:
         for minion in sorted(answers.returns):
@@ -47,7 +47,7 @@ def active(tools: RunnerTools, display_progress: bool = False) -> dict[str, Any]
 
 
 def master(tools: RunnerTools) -> list[dict[str, Any]]:
-    """Runners that work now: jid, fun, user, fun_args and where, this one too."""
+    """Return the runners that run now, including this one: [{jid, fun, user, fun_args, where}]."""
     return [
         {
             "jid": jid,
@@ -68,11 +68,13 @@ def lookup_jid(
     missing: bool = False,
     display_progress: bool = False,
 ) -> dict[str, Any]:
-    """What the minions returned: {minion: return}, or {"outputter": ..., "data": that} where returns name an outputter.
-    Of an orchestration its own report: {"outputter": "highstate", "data": {the master's id: its states}}.
+    """Return the returns of a job: {minion: return}, or {"outputter": ..., "data": {minion: return}} if the returns name an
+    outputter. For an orchestration: {"outputter": "highstate", "data": {master id: its states}}.
 
-    returned, missing
-        ``False``: without the returns; ``True``: who did not return, too
+    returned
+        ``False``: without the returns
+    missing
+        ``True``: with the minions that did not return
 
     Raises RunnerFault for an unknown JID.
     """
@@ -93,7 +95,7 @@ def lookup_jid(
 
 
 def _report(job: Job) -> dict[str, Any] | None:
-    """What a runner returned for an outputter that it names, as salt-run shows it when the runner ends."""
+    """Return the value of a runner that names an outputter, as salt-run shows it at the runner's end; else None."""
     if not str(job.load.get("fun", "")).startswith("runner.") or len(job.returns) != 1:
         return None
     (value,) = (ret.get("return") for ret in job.returns.values())
@@ -103,10 +105,10 @@ def _report(job: Job) -> dict[str, Any] | None:
 
 
 def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
-    """One job with its load, its minions, every return, and where the job is on each minion since when (States).
+    """Return a job with its load, its minions, all returns, and its state on each minion with the time of the state (States).
 
-    States are expected, delivered, started, returned, offline, lost, cancelled, expired; a returner (``ext_source``)
-    knows none. Raises RunnerFault for an unknown JID.
+    States are expected, delivered, started, returned, offline, lost, cancelled, expired. Jobs from a returner
+    (``ext_source``) have none. Raises RunnerFault for an unknown JID.
     """
     if display_progress:
         _progress(tools, f"Querying returner: {ext_source or 'redis'}")
@@ -120,7 +122,7 @@ def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progr
 
 
 def print_job(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, Any]:
-    """{jid: the job as list_job shows it}."""
+    """Return {jid: the job as list_job shows it}."""
     job = list_job(tools, jid, ext_source)
     return {job.pop("jid"): job}
 
@@ -137,35 +139,35 @@ def list_jobs(
     display_progress: bool = False,
     **filters: Any,
 ) -> dict[str, Any]:
-    """Newest jobs that match: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
+    """Return the newest jobs that match: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
 
-    All that is given must hold. Times are UTC: ``2026-11-21T14:00:00``, ``2026-11-21``, a JID, as StartTime is shown,
-    or how long ago: ``2h``, ``7d``.
+    A job must match all filters. Times are UTC: ``2026-11-21T14:00:00``, ``2026-11-21``, a JID, the form of StartTime, or
+    a time before now: ``2h``, ``7d``.
 
     after, before
-        only jobs made since then, and earlier than then
+        only jobs created at or after, and before this time
     limit
-        at most so many (200)
+        largest number of jobs (200)
     cursor
-        the oldest JID of the page before: goes on with the jobs behind it
+        the oldest JID of the previous page: continue with the jobs before it
     function
-        globs, as a list or with commas; one is enough
+        globs, as a list or separated by commas; one must match
     minion
-        ids or globs; the job was for one of them
+        ids or globs; one minion of the job must match
     user, target
-        names or globs: who published it, and for what target as it was written
+        names or globs: user who published the job, and its target as written
     success
         True: every minion returned success; False: some minion returned a failure
     state
-        running, late, offline, lost, cancelled, expired: some minion of the job is
+        running, late, offline, lost, cancelled, expired: the state of some minion of the job
     search_metadata
-        a map; one of its pairs in a job's metadata is enough
+        a map; one of its pairs must be in the job's metadata
     search_function, search_target
-        globs, as a list or with commas; one is enough. A list of targets is searched name by name
+        globs, as a list or separated by commas; one must match. In a list of targets each name is compared
     start_time, end_time
-        as after and before; end_time belongs to it
+        as after and before, but jobs created at end_time are included
     outputter
-        how the result is to be shown
+        outputter for the result
 
     CLI Example:
 
@@ -191,11 +193,11 @@ def list_jobs_filter(
     display_progress: bool = False,
     **filters: Any,
 ) -> list[dict[str, Any]] | dict[str, Any]:
-    """A list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of
+    """Return a list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of
     list_jobs.
 
     filter_find_job
-        without jobs by which the master asks what became of others
+        ``True``: leave out the jobs by which the master asks minions about other jobs (saltutil.find_job)
 
     CLI Example:
 
@@ -225,7 +227,7 @@ def last_run(
     display_progress: bool = False,
     **filters: Any,
 ) -> dict[str, Any] | bool:
-    """The newest job that matches, as print_job shows it; False when there is none. Filters are those of list_jobs."""
+    """Return the newest job that matches, as print_job shows it; False if there is none. Filters are those of list_jobs."""
     found = list_jobs(
         tools, ext_source, None, metadata, function, target, None, None, display_progress, **filters, limit=1
     )
@@ -233,7 +235,7 @@ def last_run(
 
 
 def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, bool]:
-    """{minion: whether it returned success}; minions that have not returned are False."""
+    """Return {minion: whether it returned success}; minions that have not returned are False."""
     job = _job(tools, jid, source_of(tools, ext_source))
     return {minion: _succeeded(job.returns.get(minion)) for minion in sorted({*job.expected, *job.returns})}
 
@@ -244,7 +246,7 @@ def wanted_jobs(
     others: Sequence[str] = (),
     said: Mapping[str, str] = MappingProxyType({}),
 ) -> JobFilter:
-    """The filter that the words mean, as ``filter_of`` reads them. Raises RunnerFault."""
+    """Return the JobFilter of a runner's named arguments, as ``filter_of`` reads them. Raises RunnerFault."""
     try:
         return filter_of(words, int(time.time() * 1000), partial(minions_like, tools.store), others, said)
     except FilterFault as error:
@@ -252,13 +254,13 @@ def wanted_jobs(
 
 
 def every(tools: RunnerTools, wanted: JobFilter, *, meta: bool = False) -> Iterator[Job]:
-    """All that a filter means, newest first, read in pages; ``meta``: with the jobs' counters."""
+    """Yield all jobs that match a filter, newest first, read in pages. ``meta``: with the counters of the jobs."""
     for page in tools.store.found_jobs.pages(replace(wanted, limit=_PAGE), meta=meta):
         yield from page.jobs
 
 
 def _every(tools: RunnerTools, source: ReturnerJobs | None, wanted: JobFilter) -> Iterator[Job]:
-    """The same, of the job cache or of a returner."""
+    """Yield all jobs that match a filter from the job cache or from a returner, newest first."""
     return iter(source.jobs(wanted)) if source else every(tools, wanted)
 
 
@@ -272,7 +274,7 @@ def _found(
     start: Any,
     end: Any,
 ) -> Iterator[Job]:
-    """The jobs that list_jobs is asked for, newest first."""
+    """Yield the jobs that match the arguments of list_jobs, newest first."""
     if metadata is not None and not isinstance(metadata, Mapping):
         raise RunnerFault(f"search_metadata is a map, not {type(metadata).__name__}")
     twice = [(new, old) for new, old, value in (("function", "search_function", function), ("after", "start_time", start),
@@ -287,7 +289,7 @@ def _found(
     wanted = wanted_jobs(tools, words, _SALTS_FILTERS, said)
     if end is not None:
         try:
-            # Up to the end of its millisecond: what began then belongs to it.
+            # A JID has microseconds, the index milliseconds: jobs of the last millisecond are included.
             wanted = replace(wanted, before_ms=moment(end, int(time.time() * 1000), "end_time") + 1)
         except FilterFault as error:
             raise RunnerFault(str(error)) from error
@@ -304,7 +306,7 @@ def _progress(tools: RunnerTools, message: str) -> None:
 
 
 def known_job(tools: RunnerTools, jid: Any) -> Job:
-    """Load and meta of a job. Raises RunnerFault for what is no JID, and for one that is unknown."""
+    """Return a job with its load and counters. Raises RunnerFault for an invalid or unknown JID."""
     found = tools.store.jobs.described([_jid(jid)], meta=True)
     if not found:
         raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
@@ -312,7 +314,7 @@ def known_job(tools: RunnerTools, jid: Any) -> Job:
 
 
 def _job(tools: RunnerTools, jid: Any, source: ReturnerJobs | None) -> Job:
-    """A job with its returns."""
+    """Return a job with its returns."""
     job = source.job(_jid(jid)) if source else tools.store.jobs.job(_jid(jid))
     if job is None:
         raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
@@ -320,7 +322,7 @@ def _job(tools: RunnerTools, jid: Any, source: ReturnerJobs | None) -> Job:
 
 
 def _states(tools: RunnerTools, job: Job, source: ReturnerJobs | None) -> dict[str, State]:
-    """Where the job is; a returner knows of expected minions no more than that."""
+    """Return {minion: state of the job}. A returner only knows the state ``expected``."""
     if source:
         return dict.fromkeys(job.expected, State.EXPECTED)
     return {minion: life.state for minion, life in _lives(tools, job).items()}
@@ -381,7 +383,7 @@ def _any_match(value: Any, patterns: list[str]) -> bool:
 
 
 def _metadata(load: Mapping[str, Any]) -> Any:
-    """What a job was given as metadata, as an option of ``salt`` or as an argument."""
+    """Return the metadata of a job, from the option of ``salt`` or from an argument."""
     if load.get("metadata"):
         return load["metadata"]
     named = [each for each in load.get("arg") or [] if isinstance(each, Mapping) and each.get("__kwarg__") is True]

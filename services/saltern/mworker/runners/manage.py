@@ -24,7 +24,7 @@ def status(
         seconds; default: the master's options of these names
     """
     asked = tools.ask(tgt, tgt_type, "test.ping", timeout=timeout, gather_timeout=gather_job_timeout)
-    # A master without minions is none that was asked for somebody who is not there.
+    # A master without minions is no error for the target `*`; other targets must match.
     returns = asked.returns if tgt == "*" else asked.answers()
     return {"up": sorted(returns), "down": sorted(set(asked.expected) - returns.keys())}
 
@@ -52,11 +52,11 @@ def down(
 
 
 def present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> list[str]:
-    """Return the accepted minions that the master heard of within ``presence_window`` seconds. Nothing is sent to
-    minions.
+    """Return the accepted minions that sent a request to the master in the last ``presence_window`` seconds. Nothing is
+    sent to minions.
 
     subset
-        minions, as a list or with commas: only of these
+        minions, as a list or separated by commas: only these are checked
     """
     if show_ip:
         raise RunnerFault("not supported: show_ip. The master does not keep the addresses of its minions")
@@ -65,17 +65,17 @@ def present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> li
 
 
 def not_present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> list[str]:
-    """Accepted minions that the master has not heard of within ``presence_window`` seconds."""
+    """Return the accepted minions that sent no request to the master in the last ``presence_window`` seconds."""
     here = set(present(tools, show_ip=show_ip))
     return _of(subset, set(tools.store.minion_keys.ids("accepted")) - here)
 
 
 def versions(tools: RunnerTools) -> dict[str, Any]:
-    """Minions by their version beside the master's: {"Master": version, "Up to date": {minion: version}, ...}.
+    """Compare the versions of minions with the master's: {"Master": version, "Up to date": {minion: version}, ...}.
 
-    A stock Salt counts as newer than this master, whose versions are numbers of its own.
+    A stock Salt minion is listed as newer than the master, because Saltern has its own version numbers.
     """
-    # Only here: it reads packages, for which it loads what reads archives and mail.
+    # Imported here only: it loads modules for archives and mail, which other runners do not need.
     import importlib.metadata
 
     own = importlib.metadata.version("saltern-services")
@@ -103,8 +103,8 @@ def _numbers(version: str) -> list[int]:
 
 
 def key_regen(tools: RunnerTools) -> str:
-    """Let all minions make new keys, and delete their present keys: each minion signs in again and waits for
-    acceptance.
+    """Let all minions create new keys, and delete their present keys on the master. Each minion then signs in again and waits
+    until its new key is accepted.
     """
     asked = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
     tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": "*"})

@@ -1,4 +1,4 @@
-"""Who is meant by a target, for minions that must know (signing policies of ``x509``)."""
+"""Runner ``match``: targeting on behalf of minions, needed for the signing policies of ``x509``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from saltern.mworker.runners.runner import RunnerTools
 
 
 def compound_matches(tools: RunnerTools, expr: str, minion_id: str) -> dict[str, str | bool]:
-    """``{"res": MINION}`` where a compound target means an accepted minion, else ``{"res": False}``.
+    """Return ``{"res": MINION}`` if a compound target matches an accepted minion, else ``{"res": False}``.
 
-    Minions are let to ask this by the option ``peer_run``: so words about pillar name values exactly, and what cannot
-    be understood means nobody.
+    The option ``peer_run`` can allow minions to call this runner. Therefore terms about pillar match exact values only, and
+    an invalid target matches no minion.
     """
     try:
         meant = minion_id in tools.minions(expr, "compound_pillar_exact")

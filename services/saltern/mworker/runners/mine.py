@@ -1,4 +1,4 @@
-"""What minions offer to each other."""
+"""Runner ``mine``: data that minions publish to each other (mine functions)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from saltern.mworker.runners.runner import RunnerTools
 
 
 def get(tools: RunnerTools, tgt: Any, fun: str | Sequence[str], tgt_type: str = "glob") -> dict[str, Any]:
-    """{minion: value} of a function; of several, with commas or as a list, {function: {minion: value}}, where any."""
+    """Return the mine data of the targeted minions.
+
+    fun
+        a mine function: the result is {minion: value}; several functions, as a list or separated by commas: the result is
+        {function: {minion: value}}, without functions that no minion publishes
+
+    CLI Example:
+
+        salt-run mine.get '*' network.ip_addrs
+    """
     minions = tools.minions(tgt, tgt_type)
     names = list(dict.fromkeys(str(name) for name in (fun.split(",") if isinstance(fun, str) else fun)))
     found = {
@@ -23,7 +32,7 @@ def get(tools: RunnerTools, tgt: Any, fun: str | Sequence[str], tgt_type: str = 
 def update(
     tools: RunnerTools, tgt: Any, tgt_type: str = "glob", clear: bool = False, mine_functions: Any = None
 ) -> dict[str, Any]:
-    """Has minions tell what they offer anew: {minion: what mine.update returned}."""
+    """Let minions send their mine data to the master now: {minion: return of mine.update}."""
     kwarg = {"clear": clear} | ({} if mine_functions is None else {"mine_functions": mine_functions})
     asked = tools.ask(tgt, tgt_type, "mine.update", kwarg=kwarg)
     return {minion: load.get("return") for minion, load in asked.answers().items()}

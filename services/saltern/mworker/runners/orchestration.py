@@ -26,7 +26,7 @@ from statecore.model.ports import MasterCall, MinionJob
 
 _LOG = logging.getLogger("saltern.runner")
 
-#: Seconds that the bus has to confirm a subscription; without it the job cache is asked.
+#: Seconds to wait until the event bus confirms a subscription; after that the job cache is polled instead.
 _BUS_PATIENCE = 2.0
 
 
@@ -134,7 +134,7 @@ class OrchestrationMaster:
         tools = self._here()
         deadline = time.monotonic() + seconds
         while not self._hears(tools, prefix) and time.monotonic() < deadline:
-            # The event publisher restarts: what it says meanwhile is lost to everybody.
+            # The event publisher restarts: events fired meanwhile are lost.
             self._heard.pop(prefix, None)
         while (left := deadline - time.monotonic()) > 0:
             event = tools.events.next(left)
@@ -193,12 +193,12 @@ class _MinionReturns:
         self._expected = expected
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
-        """A minion's return."""
+        """Add a minion's return."""
         answer = {"ret": load["return"], "retcode": retcode_of(load), "jid": load.get("jid", "")}
         self.found[minion] = answer | ({"out": load["out"]} if load.get("out") else {})
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """A minion that did not return."""
+        """Add a minion that did not return."""
         if self._expected:
             self.found[minion] = {"failed": True, "out": "no_return", "jid": jid}
 

@@ -1,4 +1,4 @@
-"""Pillar as the master compiles it, and as it keeps it."""
+"""Runner ``pillar``: compiles the pillar of a minion, and shows or clears the pillar cache."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from statecore.runtime.runtime import Runtime, local_runtime
 
 
 def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping[str, Any]:
-    """The pillar of a minion, compiled now with the grains that it told last; what cannot be compiled is under
-    ``_errors``.
+    """Compile and return the pillar of a minion, with the grains that the minion last sent. Errors of the compilation are in
+    the key ``_errors``.
 
+    minion
+        a minion id; without it: the pillar that every minion has
     saltenv, pillarenv
-        environments
+        environments of the compilation
     any other name
-        a grain of that name
-
-    Without a minion the pillar that all have.
+        overrides the grain of that name
     """
     own: dict[str, Any] = {name: kwargs.pop(name) for name in ("saltenv", "pillarenv") if name in kwargs}
     return dict(_runtime(tools, minion, kwargs, own).pillar)
 
 
 def show_top(tools: RunnerTools, minion: str | None = None, saltenv: str = "base") -> dict[str, dict[str, list[Any]]]:
-    """The top files of the pillar, joined: {environment: {target: list}}, rendered with the grains of a minion.
+    """Return the merged top files of the pillar: {saltenv: {target: list of SLS names}}.
 
-    Without one, with those of the first minion that told some.
+    minion
+        the top files are rendered with the grains of this minion; without it: with those of the first minion that sent
+        grains
     """
     chosen = minion or next(iter(sorted(tools.store.cache.all_grains())), "*")
     runtime = _runtime(tools, chosen, {}, {"saltenv": saltenv})
@@ -44,10 +46,10 @@ def show_top(tools: RunnerTools, minion: str | None = None, saltenv: str = "base
 
 
 def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> dict[str, Any] | bool:
-    """{minion: pillar} of what is handed out without compiling it (option pillar_cache); False where the option is off.
+    """Return {minion: cached pillar}; False if the option pillar_cache is off.
 
     saltenv, pillarenv
-        environments that it was asked for with; without them those of any
+        show the pillar cached for these environments; without them: for any environment
     """
     if not tools.options.pillar_cache:
         return False
@@ -63,7 +65,9 @@ def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> d
 
 
 def clear_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> bool:
-    """Has pillar of these minions compiled anew when they ask next; False where the option pillar_cache is off."""
+    """Delete the cached pillar of minions, so that their next request compiles the pillar again. False if the option
+    pillar_cache is off.
+    """
     if not tools.options.pillar_cache:
         return False
     for each in tools.minions(minion, "glob"):

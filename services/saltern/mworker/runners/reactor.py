@@ -17,21 +17,21 @@ from saltern.kit.links.event_bus import unpack
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
 
-#: The reactors' group on the stream of events.
+#: Name of the reactors' group of event readers.
 _GROUP = "reactor"
 
-#: More events than a list of dead ones holds.
+#: Above the number of dead events that are kept, so that a query reads all of them.
 _MOST = 2 * DEAD_KEPT
 
-#: Seconds that the reactor has to answer; it may be rendering.
+#: Seconds to wait for the reactor's answer; the reactor may be rendering a file.
 _PATIENCE = 15.0
 
-#: Seconds that the bus has to confirm the subscription to the answer.
+#: Seconds to wait until the event bus confirms the subscription to the answer.
 _BUS_PATIENCE = 5.0
 
 
 def list_(tools: RunnerTools, saltenv: str = "base", test: Any = None) -> list[dict[str, Any]]:
-    """The reactions that are configured: [{tag glob: files}].
+    """Return the reactions in use: [{tag glob: reactor SLS files}].
 
     CLI Example:
 
@@ -44,8 +44,8 @@ def list_(tools: RunnerTools, saltenv: str = "base", test: Any = None) -> list[d
 def add(
     tools: RunnerTools, event: str, reactors: str | Sequence[str], saltenv: str = "base", test: Any = None
 ) -> dict[str, Any]:
-    """Adds reactor SLS for a tag glob: {"status": whether it was added, "comment": ...}. A glob that has some is left
-    alone.
+    """Add reactor SLS files for a tag glob: {"status": whether they were added, "comment": ...}. A glob that already has
+    reactions is not changed.
 
     CLI Example:
 
@@ -53,13 +53,13 @@ def add(
     """
     files = [reactors] if isinstance(reactors, str) else list(reactors)
     result: dict[str, Any] = _ask(tools, "add", {"event": event, "reactors": files}, "add-complete")["result"]
-    # Workers ask once so often which events are wanted: once this has returned, none of them is missed.
+    # Workers reread the wanted tags only this often. After this wait no event of the new glob is missed.
     time.sleep(WANTED_BELIEVED)
     return result
 
 
 def delete(tools: RunnerTools, event: str, saltenv: str = "base", test: Any = None) -> dict[str, Any]:
-    """Takes the reactions of a tag glob away: {"status": whether there were any, "comment": ...}.
+    """Remove the reactions of a tag glob: {"status": whether there were any, "comment": ...}.
 
     CLI Example:
 
@@ -82,8 +82,8 @@ def set_leader(tools: RunnerTools, value: bool = True) -> bool:
 
 
 def backlog(tools: RunnerTools) -> dict[str, int]:
-    """Events that wait for a reactor, that one has in hand, that left the stream before one had them, that were given
-    up.
+    """Return the numbers of events that wait for a reactor, that a reactor is handling, that left the stream before
+    a reactor read them, and whose reactions were given up.
 
     CLI Example:
 
@@ -94,7 +94,7 @@ def backlog(tools: RunnerTools) -> dict[str, int]:
 
 
 def dead(tools: RunnerTools, limit: int = 100) -> dict[str, dict[str, Any]]:
-    """Events whose reactions failed ``reactor_tries`` times, newest first: id -> tag, data, why, tries, when.
+    """Return the events whose reactions failed ``reactor_tries`` times, newest first: {id: {tag, data, why, tries, when}}.
 
     CLI Example:
 
@@ -106,7 +106,7 @@ def dead(tools: RunnerTools, limit: int = 100) -> dict[str, dict[str, Any]]:
 
 
 def retry(tools: RunnerTools, id: str) -> list[str]:
-    """Gives an event that was given up back to the reactors, with all of its reactions; ``all``: every one. The ids.
+    """Let the reactors handle a dead event again, with all of its reactions; return the ids. ``id`` may be ``all``.
 
     CLI Example:
 
@@ -116,7 +116,7 @@ def retry(tools: RunnerTools, id: str) -> list[str]:
 
 
 def drop(tools: RunnerTools, id: str) -> list[str]:
-    """Forgets an event that was given up; ``all``: every one. The ids.
+    """Delete a dead event; return the ids. ``id`` may be ``all``.
 
     CLI Example:
 
@@ -126,7 +126,9 @@ def drop(tools: RunnerTools, id: str) -> list[str]:
 
 
 def _each(tools: RunnerTools, wanted: str, work: Callable[[str], bool]) -> list[str]:
-    """Does it to the dead of this id, or to all. Raises RunnerFault where there is none."""
+    """Call ``work`` for the dead event of this id, or for all dead events; return the ids. Raises RunnerFault if there is
+    none.
+    """
     given = str(wanted)
     if given != "all" and re.fullmatch(r"\d+-\d+", given) is None:
         raise RunnerFault(

@@ -19,7 +19,7 @@ from saltwire.jid import is_jid, jid_time
 from statecore.model.errors import NotAvailable
 from statecore.runtime.runtime import Runtime
 
-#: How a listing shows a job -> the field of its load.
+#: Name in a listing of jobs -> field of the load.
 _SHOWN: Mapping[str, str] = {
     "Function": "fun",
     "Arguments": "arg",
@@ -29,7 +29,7 @@ _SHOWN: Mapping[str, str] = {
     "Metadata": "metadata",
 }
 
-#: Fields of a filter that a returner's listing cannot answer -> the word that asks for them.
+#: Fields of JobFilter that a returner does not support -> name of the runner's argument.
 _UNKNOWN: Mapping[str, str] = {"minions": "minion", "success": "success", "states": "state"}
 
 

@@ -1,6 +1,4 @@
-"""One runner's life: in a process of its own, with connections of its own; its result goes onto the bus and into the
-job cache.
-"""
+"""Runs one runner in a process with its own connections, fires its result as an event and stores it in the job cache."""
 
 from __future__ import annotations
 
@@ -36,16 +34,16 @@ from saltwire import tags
 
 _LOG = logging.getLogger("saltern.runner")
 
-#: Seconds that a runner waits until the event publisher hears it; without the bus it still has the job cache.
+#: Seconds to wait for the event publisher; without the bus the result is still in the job cache.
 _BUS_PATIENCE = 2.0
 
-#: Seconds for which a result is kept for a job cache that is away, and between two tries.
+#: Seconds for which storing a result is retried while Redis does not answer, and between two tries.
 _STORE_PATIENCE, _STORE_PAUSE = 300.0, 0.5
 
-#: Exit code where no minion matched, as of ``salt``.
+#: Exit code if no minion matched, as of ``salt``.
 _NOBODY = 2
 
-#: A runner: (tools, arguments...) -> what it returns.
+#: A runner: (tools, arguments...) -> its return value.
 Runner: TypeAlias = Callable[..., Any]
 
 
@@ -73,7 +71,7 @@ class RunnerFault(Exception):
 class Asked:
     """A job that a runner published, and the returns that came in time."""
 
-    #: Empty when no minion matched.
+    #: Empty if no minion matched.
     jid: str
     expected: tuple[str, ...]
     returns: dict[str, dict[str, Any]]
@@ -95,13 +93,13 @@ class RunnerTools:
     events: EventSubscriber
     sender: EventSender
     user: str
-    #: The runner's own job.
+    #: JID of the runner itself.
     jid: str
-    #: The same with connections of its own: a forked child may not use its parent's. They end with the child.
+    #: Return RunnerTools with new connections, for a forked child: it may not use its parent's. They end with the child.
     reopened: Callable[[], RunnerTools]
-    #: The worker's keys.
+    #: Directory of the worker's keys.
     key_dir: Path
-    #: What a user's runner leaves in its ``__context__``: of its ``retcode`` is told.
+    #: ``__context__`` of a user's runner; its ``retcode`` becomes the runner's return code.
     scratch: dict[str, Any] = field(default_factory=dict)
 
     def ask(
@@ -131,7 +129,7 @@ class RunnerTools:
         heard = self.events.ready(_BUS_PATIENCE)
         job = self.control.call(
             "publish",
-            # With an id of its own, so that a request that is sent again is not a second job.
+            # The request id lets the master recognize a repeated request, so it does not publish a second job.
             request_id=os.urandom(16).hex(),
             tgt=tgt,
             tgt_type=tgt_type,
@@ -181,11 +179,11 @@ class _Found:
         self._found = found
 
     def add(self, minion: str, load: Mapping[str, Any]) -> None:
-        """A minion's return."""
+        """Add a minion's return to the map."""
         self._found[minion] = dict(load)
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """A minion that did not return is not in the map."""
+        """Ignore a minion that did not return."""
 
 
 def seconds(value: Any, name: str) -> float:

@@ -26,24 +26,24 @@ from statecore.model.lazy import lazy_module
 if TYPE_CHECKING:
     from concurrent import futures
 else:
-    # Few workers ever ask machines over SSH.
+    # Most workers never use SSH.
     futures = lazy_module("concurrent.futures")
 
-#: Machines that are asked at once.
+#: Machines that are queried at the same time.
 _AT_ONCE = 16
 
-#: Bytes of an answer that are read, and characters of it that are told: a fingerprint is a line. Machines belong to their minions.
+#: Bytes of output that are read, and characters of it in an error. Limited, because the machine is not trusted.
 _MOST, _TOLD = 65536, 500
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2})+")
 
-#: What may stand for a machine or a user: nothing that ssh would take for an option.
+#: Valid host and user names: nothing that ssh would parse as an option.
 _WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%\]-]*")
 
-#: What is asked on the machine: of any minion that is installed there, by the user's own PATH.
+#: Command run on the machine, with any minion found by the user's PATH.
 _QUESTION = "salt-call --local --out=txt key.finger"
 
-#: Keys of a roster's entry that are understood.
+#: Supported keys of a roster entry.
 _KEYS = frozenset({"host", "user", "port", "priv", "sudo", "timeout"})
 
 _MATCHERS: Mapping[str, Callable[[Any, str], bool]] = {
@@ -54,12 +54,12 @@ _MATCHERS: Mapping[str, Callable[[Any, str], bool]] = {
 
 
 def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list[dict[str, str]]:
-    """Accepts the pending keys of minions of the roster whose machines, asked over SSH, say the same fingerprint.
+    """Accept the pending keys of minions in the roster whose machines report the same fingerprint over SSH.
 
     target, tgt_type
-        ids of the roster: glob, pcre or list
+        minion ids in the roster: glob, pcre or list
 
-    Returns [{minion: fingerprint} of keys that are accepted now, {minion: why not}].
+    Returns a list of two maps: {minion: fingerprint} of the keys accepted now, and {minion: reason} of all other minions.
     """
     machines = {minion: row for minion, row in _roster(tools.options).items() if _meant(target, tgt_type, minion)}
     if not machines:
@@ -78,7 +78,7 @@ def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list
 
 
 def _fault(minion: str, said: str, pending: Mapping[str, str]) -> str:
-    """Why a key is not accepted, "" where it is."""
+    """Return the reason why a key is not accepted, or "" if it is."""
     if not _FINGERPRINT.fullmatch(said):
         return said
     if minion not in pending:
@@ -89,7 +89,7 @@ def _fault(minion: str, said: str, pending: Mapping[str, str]) -> str:
 
 
 def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
-    """The fingerprint that a machine tells, or what went wrong."""
+    """Return the fingerprint that a machine reports, or an error message."""
     seconds = int(row.get("timeout") or options.ssh_timeout)
     words = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={seconds}"]
     words += ["-p", str(int(row.get("port") or options.ssh_port))]
@@ -114,8 +114,8 @@ def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
 
 
 def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:
-    """(exit code, or None of what was ended after so many seconds; what it wrote, of which no more is read than is of
-    use).
+    """Run a command for at most ``seconds`` seconds; return (exit code, stdout, stderr). The exit code is None if the command
+    was killed at the end of that time. Output is limited to the bytes that are needed.
     """
     late = threading.Event()
     with (
@@ -130,7 +130,7 @@ def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, byt
         timer = threading.Timer(seconds, end)
         timer.start()
         reading.callback(timer.cancel)
-        # Both at once: who writes into a full pipe waits.
+        # Read both pipes at once: a process that writes into a full pipe blocks.
         errors = threading.Thread(target=_read, args=(process.stderr, process, written := bytearray()))
         errors.start()
         _read(process.stdout, process, answer := bytearray())
@@ -140,7 +140,7 @@ def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, byt
 
 
 def _read(pipe: IO[bytes] | None, process: subprocess.Popen[bytes], into: bytearray) -> None:
-    """To its end; a process that writes more than is of use is ended."""
+    """Read a pipe to its end into ``into``. Kill the process if it writes more bytes than are needed."""
     assert pipe is not None, "it was opened with one"
     into += pipe.read(_MOST + 1)
     if len(into) > _MOST:
@@ -148,7 +148,7 @@ def _read(pipe: IO[bytes] | None, process: subprocess.Popen[bytes], into: bytear
 
 
 def _roster(options: MasterOptions) -> dict[str, dict[str, Any]]:
-    """Minion -> where it is. Raises RunnerFault."""
+    """Return {minion id: address and login} from the roster file. Raises RunnerFault."""
     place = _place(options)
     try:
         found = yaml.safe_load(place.read_text("utf-8")) or {}

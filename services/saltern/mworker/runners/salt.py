@@ -1,4 +1,4 @@
-"""Execution functions from the master: here, or on minions."""
+"""Runner ``salt``: execution functions that run on the master itself or on minions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from statecore.runtime.runtime import local_runtime
 
 
 def cmd(tools: RunnerTools, fun: str, *args: Any, **kwargs: Any) -> Any:
-    """Runs an execution function on the master itself, in the worker's own container; what it returned.
+    """Run an execution function on the master itself, in the worker's container, and return its result.
 
     with_pillar
-        ``True``: with the pillar of the master's id with ``_master`` behind it
+        ``True``: the function sees the pillar of the minion id ``<master id>_master``
     """
     with_pillar = bool(kwargs.pop("with_pillar", False))
     own = {"cachedir": "", "mirrors_dir": tools.options.cachedir}
@@ -30,12 +30,12 @@ def cmd(tools: RunnerTools, fun: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def wol(tools: RunnerTools, mac: str, bcast: str = "255.255.255.255", destport: int = 9) -> bool:
-    """Wakes a machine up by its hardware address (``network.wol``), from the network of the worker."""
+    """Wake up a machine by its hardware address (``network.wol``). The packet is sent from the worker's network."""
     return bool(cmd(tools, "network.wol", mac, bcast, destport))
 
 
 def wollist(tools: RunnerTools, maclist: str, bcast: str = "255.255.255.255", destport: int = 9) -> list[str]:
-    """The same for the addresses in a file of the worker, one a line; these."""
+    """Wake up the machines whose hardware addresses are in a file of the worker, one a line; return the addresses."""
     try:
         macs = [line.strip() for line in Path(maclist).read_text("utf-8").splitlines() if line.strip()]
     except (OSError, ValueError) as error:
@@ -46,7 +46,7 @@ def wollist(tools: RunnerTools, maclist: str, bcast: str = "255.255.255.255", de
 def wolmatch(
     tools: RunnerTools, tgt: Any, tgt_type: str = "glob", bcast: str = "255.255.255.255", destport: int = 9
 ) -> list[str]:
-    """The same for minions, by their kept grains (``hwaddr_interfaces``); the addresses."""
+    """Wake up minions by the addresses in their stored grains (``hwaddr_interfaces``); return the addresses."""
     kept = tools.store.cache.all_grains()
     found = [
         str(mac).strip()
@@ -58,7 +58,7 @@ def wolmatch(
 
 
 def query(tools: RunnerTools, url: str, **kwargs: Any) -> Any:
-    """Asks a web server (``http.query``), from the network of the worker."""
+    """Send a request to a web server (``http.query``) from the worker's network, and return the result."""
     return cmd(tools, "http.query", url, **kwargs)
 
 
@@ -74,10 +74,12 @@ def execute(
     kwarg: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Runs an execution function on minions: {minion: what it returned}.
+    """Run an execution function on minions and return {minion: return}.
 
     jid
-        the id of the job, where it must be known before; other named arguments are the function's, as those of ``kwarg``
+        the JID of the job, for callers that must know it beforehand
+    kwarg
+        named arguments of the function; all further named arguments are passed to the function, too
     """
     named = {**kwargs, **(kwarg or {})}
     asked = tools.ask(tgt, tgt_type, fun, arg, named, timeout=timeout, ret=ret, jid=str(jid))

@@ -1,7 +1,7 @@
-"""Users' modules of the master, from the master's own tree: ``salt-run saltutil.sync_all``.
+"""Runner ``saltutil``: fetches users' modules of the master from the master's own state tree.
 
-They lie in ``extension_modules`` of the worker that ran it; workers on several machines share that directory, or are
-told each.
+The modules are stored in ``extension_modules`` of the worker that ran the runner. Workers on several machines need
+a shared directory, or one call on each machine.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from saltern.mworker.runners.runner import Runner, RunnerFault, RunnerTools
 from statecore.model.errors import CommandError
 from statecore.sources.extension_modules import sync
 
-#: What is fetched, in Salt's order; ``salt://_<kind>`` each.
+#: Kinds of modules, each in ``salt://_<kind>``, in Salt's order.
 KINDS = (
     *("clouds", "modules", "states", "grains", "renderers", "returners", "output", "proxymodules", "runners", "wheel"),
     *("engines", "thorium", "queues", "pillar", "utils", "sdb", "cache", "fileserver", "tops", "tokens", "serializers"),
     *("executors", "roster"),
 )
 
-#: Salt's name of a function, where it is not that of its kind.
+#: Kind -> suffix of its ``sync_`` function, if the name differs from the kind.
 _FUNCTIONS = {"tokens": "eauth_tokens"}
 
 
 def sync_all(
     tools: RunnerTools, saltenv: str = "base", extmod_whitelist: Any = None, extmod_blacklist: Any = None
 ) -> dict[str, list[str]]:
-    """Kind -> users' modules that were new or changed."""
+    """Fetch users' modules of every kind from the state tree: {kind: modules that are new or changed}."""
     return {kind: _sync(tools, kind, saltenv, extmod_whitelist, extmod_blacklist) for kind in KINDS}
 
 
@@ -53,7 +53,7 @@ def _sync(tools: RunnerTools, kind: str, saltenv: Any, whitelist: Any, blacklist
         raise RunnerFault(str(error)) from error
 
 
-#: Name of a runner -> it.
+#: Runner name -> function.
 SYNCS: Mapping[str, Runner] = {
     "saltutil.sync_all": sync_all,
     **{f"saltutil.sync_{_FUNCTIONS.get(kind, kind)}": _of(kind) for kind in (*KINDS, "wrapper")},

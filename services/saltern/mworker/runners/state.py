@@ -17,7 +17,7 @@ from statecore.runtime.calls import Returned
 from statecore.runtime.runtime import Runtime, local_runtime
 from statecore.runtime.state_runs.pauses import ANY
 
-#: Runners that wait for orders before each of their states.
+#: Runners that read operators' orders (pause, kill) before each state.
 _ORCHESTRATIONS = frozenset(
     f"runner.state.{name}" for name in ("orchestrate", "orch", "sls", "orchestrate_single", "orchestrate_high")
 )
@@ -34,15 +34,15 @@ def orchestrate(
     pillar_enc: str | None = None,
     orchestration_jid: str | None = None,
 ) -> dict[str, Any]:
-    """Applies SLS of the master's state tree on the master: ``salt.state``, ``salt.function``, ``salt.runner`` and
-    their kin.
+    """Apply SLS files of the master's state tree on the master: ``salt.state``, ``salt.function``, ``salt.runner`` and the
+    other ``salt.*`` states.
 
     mods
         SLS names, separated by commas or as a list
     pillar
-        a map whose values go over the pillar that the master has for its own id with ``_master`` behind it
+        a map whose values override the pillar of the minion id ``<master id>_master``
     test
-        ``True`` shows what would be done: minions are asked with ``test=True``
+        ``True`` shows the changes without making them: minions get their jobs with ``test=True``
 
     Returns ``{"data": {id: running}, "outputter": "highstate", "retcode": 0 or 1}``.
     """
@@ -69,7 +69,7 @@ def orchestrate_single(
     pillar: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Runs one state of an orchestration: ``fun=salt.wheel name=key.list_all``."""
+    """Run a single state of an orchestration, for example ``fun=salt.wheel name=key.list_all``."""
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}
     return _shown(tools, "state.single", [fun, name], {**kwargs, **named, "concurrent": True})
@@ -83,7 +83,7 @@ def orchestrate_high(
     pillar: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Runs an orchestration that is given as high data."""
+    """Run an orchestration that is passed as high data."""
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}
     return _shown(tools, "state.high", [data], {**kwargs, **named, "concurrent": True})
@@ -99,7 +99,7 @@ def orchestrate_show_sls(
     pillarenv: str | None = None,
     pillar_enc: str | None = None,
 ) -> dict[str, Any]:
-    """High data of SLS of an orchestration: {id: high data}, or the errors of its compilation."""
+    """Return the high data of an orchestration's SLS files: {id: high data}, or a list of compile errors."""
     given = {"saltenv": saltenv, "test": test, "pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
     runtime = runtime_of(tools)
     returned = runtime.call("state.show_sls", [mods], {key: value for key, value in given.items() if value is not None})
@@ -107,8 +107,8 @@ def orchestrate_show_sls(
 
 
 def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: float | None = None) -> None:
-    """Lets an orchestration wait before a state, or before the next one without an ID, until it is resumed or for some
-    seconds.
+    """Pause an orchestration before a state. Without an ID: before its next state. The orchestration waits until it is
+    resumed, or for ``duration`` seconds.
 
     CLI Example:
 
@@ -120,14 +120,12 @@ def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: f
 
 
 def soft_kill(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
-    """Ends an orchestration before a state, or before the next one without an ID. The state that runs is left to
-    finish.
-    """
+    """End an orchestration before a state. Without an ID: before its next state. A state that is already running finishes."""
     _tell(tools, jid, state_id, {"kill": True})
 
 
 def resume(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
-    """Takes back what an orchestration was told about a state, or everything without an ID."""
+    """Cancel the pause or kill order for a state of an orchestration. Without an ID: cancel all orders."""
     tools.store.runner_jobs.take_back(str(jid), state_id)
 
 
@@ -153,7 +151,7 @@ def graph(
     pillar_enc: str | None = None,
     timeout: float | None = None,
 ) -> Any:
-    """The graph of SLS in the DOT language: of an orchestration, or by minion where ``tgt`` names some.
+    """Return the graph of SLS files in the DOT language: of an orchestration, or with ``tgt`` a map {minion: graph}.
 
     CLI Example:
 
@@ -172,7 +170,7 @@ def graph_highstate(
     pillar_enc: str | None = None,
     timeout: float | None = None,
 ) -> Any:
-    """The graph of a highstate in the DOT language: of the master's own, or by minion where ``tgt`` names some."""
+    """Return the graph of a highstate in the DOT language: of the master's own, or with ``tgt`` a map {minion: graph}."""
     given = {"pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
     return _graph(tools, "state.graph_highstate", [], given, tgt, tgt_type, timeout)
 
@@ -228,9 +226,9 @@ class _OneJob:
         self._job = {"jid": jid, "fun": "runner.state.orchestrate", "pid": os.getpid()}
 
     def running(self) -> list[dict[str, Any]]:
-        """The orchestration."""
+        """Return a list of one job: the orchestration."""
         return [self._job]
 
     def signal(self, jid: str, number: int) -> str:
-        """Nothing here takes signals."""
+        """Return an error message: an orchestration takes no signals."""
         return ""

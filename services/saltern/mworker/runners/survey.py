@@ -1,4 +1,4 @@
-"""One question to many minions, and who gave the same answer."""
+"""Runner ``survey``: runs a function on many minions and groups the minions by their returns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 
 def hash(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
-    """Minions in pools of equal returns: [{"pool": minions, "result": what they returned, as text}].
+    """Group minions by equal returns: [{"pool": minions, "result": their common return as text}].
 
     args
         target, function and its arguments
@@ -26,7 +26,9 @@ def hash(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
 
 
 def diff(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
-    """As ``survey.hash``; each pool but the first also with ``diff``, from the first pool's result to its own."""
+    """As ``survey.hash``; each pool except the first also has ``diff``: the difference from the first pool's result to
+    its own.
+    """
     pools = _pools(tools, args, kwargs)
     for pool in pools[1:]:
         lines = difflib.unified_diff(

@@ -1,4 +1,4 @@
-"""Runners for those who try out runners."""
+"""Runner ``test``: functions for trying out runners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from saltern.kit.config.master import shown
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools, seconds
 from saltwire import tags
 
-#: Seconds between the events of ``stream``, and how many there are.
+#: Seconds between the events of ``stream``, and their number.
 _BEAT, _BEATS = 0.1, 99
 
 _NAMES: Mapping[str, str] = {
@@ -20,23 +20,23 @@ _NAMES: Mapping[str, str] = {
 
 
 def arg(tools: RunnerTools, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """What it was called with: {"args": [...], "kwargs": {...}}, without names that begin with two underscores."""
+    """Return the arguments: {"args": [...], "kwargs": {...}}, without names that begin with two underscores."""
     return {"args": list(args), "kwargs": {name: value for name, value in kwargs.items() if not name.startswith("__")}}
 
 
 def raw_arg(tools: RunnerTools, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """What it was called with, all of it."""
+    """Return all arguments: {"args": [...], "kwargs": {...}}, including names that begin with two underscores."""
     return {"args": list(args), "kwargs": kwargs}
 
 
 def sleep(tools: RunnerTools, s_time: float = 10) -> bool:
-    """True after so many seconds."""
+    """Wait ``s_time`` seconds and return True."""
     time.sleep(seconds(s_time, "s_time"))
     return True
 
 
 def stream(tools: RunnerTools) -> bool:
-    """True after ten seconds with an event ``salt/run/<jid>/progress`` each tenth of one."""
+    """Fire an event ``salt/run/<jid>/progress`` each tenth of a second for ten seconds, and return True."""
     for number in range(1, _BEATS + 1):
         tools.sender.fire(f"salt/run/{tools.jid}/progress", {"message": f"Runner is {number}% done"})
         time.sleep(_BEAT)
@@ -44,30 +44,30 @@ def stream(tools: RunnerTools) -> bool:
 
 
 def metasyntactic(tools: RunnerTools, locality: str = "us") -> list[str] | None:
-    """Names that stand for nothing, as they are used in ``us`` or ``uk``; None for other places."""
+    """Return placeholder names (foo, bar, ...) as used in ``us`` or ``uk``; None for another locality."""
     return _NAMES[locality].split() if locality in _NAMES else None
 
 
 def stdout_print(tools: RunnerTools) -> str:
-    """Tells "foo" as its progress, where Salt's prints it, and returns "bar"."""
+    """Report "foo" as progress, where Salt's function prints it, and return "bar"."""
     tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": "foo"})
     return "bar"
 
 
 def get_opts(tools: RunnerTools) -> dict[str, Any]:
-    """The master's options; the password of the store is left out."""
+    """Return the master's options, without the password of Redis."""
     return _options(tools)
 
 
 def error(tools: RunnerTools, name: str | None = None, message: str = "") -> dict[str, Any]:
-    """Fails with this message; {} without a name (Salt's ``error.error``)."""
+    """Fail with this message; without a name return {} (Salt's ``error.error``)."""
     if name is not None:
         raise RunnerFault(f"{name}: {message}" if message else str(name))
     return {}
 
 
 def config_get(tools: RunnerTools, key: str, default: Any = "", delimiter: str = ":") -> Any:
-    """An option of the master, and what is below it: ``file_roots:base`` (Salt's ``config.get``)."""
+    """Return an option of the master; colons lead into maps: ``file_roots:base`` (Salt's ``config.get``)."""
     found: Any = _options(tools)
     for part in str(key).split(delimiter):
         if not isinstance(found, dict) or part not in found:
@@ -77,5 +77,5 @@ def config_get(tools: RunnerTools, key: str, default: Any = "", delimiter: str =
 
 
 def _options(tools: RunnerTools) -> dict[str, Any]:
-    # What a runner returns is kept in the job cache, and shown to whoever may ask for jobs.
+    # A runner's return is stored in the job cache and shown to every operator who may read jobs.
     return shown(tools.options)

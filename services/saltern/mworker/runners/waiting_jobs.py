@@ -1,4 +1,4 @@
-"""Jobs that wait for minions to come back (``salt --when-back``), and calling jobs off."""
+"""Runners about jobs that wait for minions to reconnect (``salt --when-back``), and cancellation of jobs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from masterstore.life import UNDELIVERED, Life, State
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire.jid import is_jid
 
-#: Jobs that are listed: those whose wait ends first.
+#: Number of listed jobs: those that expire first.
 _MOST = 1000
 
 
 def list_waiting(tools: RunnerTools) -> dict[str, Any]:
-    """Jobs that wait for minions: {jid: {Function, Arguments, Target, Target-type, User, Until, Waits for: [minion]}}.
+    """Return the jobs that wait for minions to reconnect:
+    {jid: {Function, Arguments, Target, Target-type, User, Until, Waits for: [minion]}}.
 
-    ``Until`` is when they are given up, UTC; at most 1000 jobs, those that are given up first.
+    ``Until`` is the UTC time at which the job expires. At most 1000 jobs are listed, those that expire first.
 
     CLI Example:
 
@@ -42,15 +43,15 @@ def list_waiting(tools: RunnerTools) -> dict[str, Any]:
 
 
 def cancel(tools: RunnerTools, jid: str, *minions: str) -> dict[str, Any]:
-    """Calls a job off: {Cancelled: [minion], Too late for: {minion: its state}}.
+    """Cancel a job on minions that have not started it: {Cancelled: [minion], Too late for: {minion: its state}}.
 
-    Minions that have not begun it will not be sent it any more. What runs is not ended by it: for that there is
-    ``salt MINION saltutil.term_job JID``.
+    The job is not sent to these minions any more. Jobs that already run are not ended; use
+    ``salt MINION saltutil.term_job JID`` for those.
 
     jid
         the job
     minions
-        only on these; on all without one
+        cancel the job on these minions only; default: on all
 
     CLI Example:
 
