@@ -212,7 +212,7 @@ def test_grants_that_make_way(server):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"grant": None}, "grant is needed"),
+        ({"grant": None}, "grant is required"),
         ({"grant": "SELECT; DROP"}, "grant: 'SELECT; DROP' is not a list of privileges"),
         ({"database": "shop"}, "database is 'database.table'"),
         ({"database": "a b.*; DROP", "escape": False}, "database: 'a b.*; DROP' can only be written with quotes"),
