@@ -176,7 +176,7 @@ class ClientSession:
         }
         return packb(outer), nonce
 
-    def open(self, reply: bytes, nonce: str, *, raw: bool = False) -> Any:
+    def open(self, reply: bytes, nonce: str, *, raw: bool = False) -> object:
         """Return the value of a reply.
 
         Raises AuthenticationError if the reply is not encrypted under this session's key (for example ``bad load``: the
@@ -201,7 +201,7 @@ def _version(value: Any) -> int:
         return 0
 
 
-def _decrypt(envelope: Envelope, keys: Sequence[Crypticle]) -> tuple[Crypticle, Any]:
+def _decrypt(envelope: Envelope, keys: Sequence[Crypticle]) -> tuple[Crypticle, object]:
     sealed = octets(envelope.load)
     if envelope.enc != "aes" or sealed is None:
         raise PeerFault("not an encrypted request", BAD_LOAD)
@@ -226,7 +226,7 @@ def _check_id(value: object) -> None:
         raise PeerFault(f"{value!r} is no minion id", BAD_LOAD)
 
 
-def _check_modern(envelope: Envelope, load: dict[str, Any], now: float, ttl: int) -> None:
+def _check_modern(envelope: Envelope, load: dict[str, object], now: float, ttl: int) -> None:
     sent = load.pop("ts", None)
     if ttl > 0 and (not isinstance(sent, int) or now - sent > ttl):
         raise PeerFault("the request is too old", BAD_LOAD)
@@ -235,7 +235,7 @@ def _check_modern(envelope: Envelope, load: dict[str, Any], now: float, ttl: int
 
 
 def _check_token(
-    load: dict[str, Any],
+    load: dict[str, object],
     public_key_of: Callable[[str], PublicKey | None],
     cache: MutableMapping[str, tuple[str, bytes]] | None,
     *,

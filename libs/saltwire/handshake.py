@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import DEFAULT_ENC_ALGO, DEFAULT_SIG_ALGO, clear_request
@@ -121,7 +121,7 @@ class SignInRequest:
     enc_algo: str
     sig_algo: str
     version: int
-    autosign_grains: Mapping[str, Any]
+    autosign_grains: Mapping[str, object]
 
 
 def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:

@@ -22,7 +22,7 @@ class SignInLoad(TypedDict):
     pub: str
     #: A key string encrypted to the master's public key, which the master must decrypt and send back.
     token: NotRequired[bytes]
-    autosign_grains: NotRequired[dict[str, Any]]
+    autosign_grains: NotRequired[dict[str, object]]
 
 
 class SignInRefusal(TypedDict):
@@ -64,12 +64,12 @@ class PillarRequest(TypedDict):
     saltenv: str | None
     pillarenv: str | None
     #: Values that the minion merges over its pillar for this one request.
-    pillar_override: NotRequired[dict[str, Any]]
+    pillar_override: NotRequired[dict[str, object]]
     #: On-demand external pillars.
-    ext: NotRequired[dict[str, Any]]
+    ext: NotRequired[dict[str, object]]
     #: True: the master compiles the pillar anew instead of taking it from ``pillar_cache``.
     clean_cache: NotRequired[bool]
-    extra_minion_data: NotRequired[dict[str, Any]]
+    extra_minion_data: NotRequired[dict[str, object]]
     #: Version of the pillar reply that the minion understands: "2".
     ver: NotRequired[str]
 

@@ -43,7 +43,7 @@ def packb(value: object) -> bytes:
     return _packed(value, use_bin_type=False)
 
 
-def unpackb(data: bytes, *, raw: bool = False) -> Any:
+def unpackb(data: bytes, *, raw: bool = False) -> object:
     """Return the value of wire bytes. Bytes that are valid UTF-8 become text, others stay bytes; ``raw`` decodes only
     the keys of maps.
 
@@ -65,7 +65,7 @@ def pack_event(tag: str, data: Mapping[str, object]) -> bytes:
     return tag.encode() + _SEPARATOR + _packed(dict(data), use_bin_type=True)
 
 
-def unpack_event(frame: bytes) -> tuple[str, dict[str, Any]]:
+def unpack_event(frame: bytes) -> tuple[str, dict[str, object]]:
     """Return (tag, data) of an event's bytes. Raises PeerFault if they are malformed."""
     tag, separator, body = frame.partition(_SEPARATOR)
     try:
@@ -152,7 +152,7 @@ def _encodable(value: str) -> str:
     return value
 
 
-def _from_ext(code: int, data: bytes) -> Any:
+def _from_ext(code: int, data: bytes) -> object:
     if code == _EXT_DATETIME:
         return datetime.strptime(data.decode(), _DATETIME_FORMAT)
     if code == _EXT_CONSTANT:
@@ -188,7 +188,7 @@ def _text(value: bytes) -> str | bytes:
         return value
 
 
-def _keys_decoded(value: Any, levels: int = _DEEPEST) -> Any:
+def _keys_decoded(value: object, levels: int = _DEEPEST) -> object:
     if not isinstance(value, dict | list):
         return value
     if not levels:

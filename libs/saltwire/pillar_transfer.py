@@ -6,7 +6,6 @@ Source: docs/protocol.md#pillar-transfer
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from saltwire.crypticle import Crypticle
 from saltwire.errors import NonceError, OwnFault, PeerFault, SignatureError
@@ -33,7 +32,7 @@ def seal_pillar(
 
 def open_pillar(
     reply: bytes, *, private_key: PrivateKey, master_pub: PublicKey, nonce: str, enc_algo: str, sig_algo: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the pillar in a master's reply.
 
     Raises PeerFault if the reply is malformed (the caller signs in again), SignatureError if the master did not sign

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.compile import (
     conflicts,
@@ -89,7 +89,7 @@ def compile_sls(
     opts: Mapping[str, object],
     *,
     reacts: Callable[[str], bool] = assume_mod_watch,
-    excludes: Sequence[Any] = (),
+    excludes: Sequence[object] = (),
 ) -> Compiled:
     """Render and compile SLS references. Errors of rendering are among the result's faults.
 
@@ -106,7 +106,7 @@ def compile_high(
     tree: SlsTree | None = None,
     *,
     reacts: Callable[[str], bool] = assume_mod_watch,
-    excludes: Sequence[Any] = (),
+    excludes: Sequence[object] = (),
 ) -> Compiled:
     """Compile literal high data, as given to ``state.high`` or made by a reaction.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
 
 from statecore.compile.draft import Draft, Extension, Part
 from statecore.compile.exclude import well_formed
@@ -27,7 +26,7 @@ def join(draft: Draft) -> Draft:
     """
     high: High = {}
     extends: list[Extension] = []
-    excludes: list[Any] = []
+    excludes: list[object] = []
     faults: list[SlsFault] = []
     for part in sorted(draft.parts, key=attrgetter("begun")):
         origin = {"__sls__": part.rendered.sls, "__env__": part.rendered.saltenv}
@@ -41,7 +40,7 @@ def join(draft: Draft) -> Draft:
     return replace(draft, high=high, extends=tuple(extends), excludes=tuple(excludes), faults=(*draft.faults, *faults))
 
 
-def _with_origin(body: Any, origin: Mapping[str, str], part: Part) -> Any:
+def _with_origin(body: object, origin: Mapping[str, str], part: Part) -> object:
     if isinstance(body, str) and "." in body:
         body = {body: []}
     if not isinstance(body, dict):
@@ -69,7 +68,7 @@ def _extensions(draft: Draft, part: Part, origin: Mapping[str, str], faults: lis
     return found
 
 
-def _excluded(draft: Draft, part: Part, origin: Mapping[str, str], faults: list[SlsFault]) -> list[Any]:
+def _excluded(draft: Draft, part: Part, origin: Mapping[str, str], faults: list[SlsFault]) -> list[object]:
     if not isinstance(part.rendered.exclude, list | tuple):
         text = f"Exclude Declaration in SLS {part.rendered.sls} is not formed as a list"
         faults.append(draft.fault(text, origin, "exclude"))
@@ -84,7 +83,7 @@ def _excluded(draft: Draft, part: Part, origin: Mapping[str, str], faults: list[
     return sound
 
 
-def _conflict(draft: Draft, name: str, known: Mapping[str, Any], origin: Mapping[str, str]) -> SlsFault:
+def _conflict(draft: Draft, name: str, known: Mapping[str, object], origin: Mapping[str, str]) -> SlsFault:
     text = (
         "Detected conflicting IDs, SLS IDs need to be globally unique.\n"
         f"    The conflicting ID is '{name}' and is found in SLS '{known['__env__']}:{known['__sls__']}'"

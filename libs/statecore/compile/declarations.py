@@ -36,14 +36,16 @@ def expand(draft: Draft) -> Draft:
     return replace(draft, high=high, extends=extends, faults=(*draft.faults, *faults))
 
 
-def _expanded(draft: Draft, place: tuple[str, ...], body: Mapping[str, Any], faults: list[SlsFault]) -> dict[str, Any]:
+def _expanded(
+    draft: Draft, place: tuple[str, ...], body: Mapping[str, object], faults: list[SlsFault]
+) -> dict[str, object]:
     """Return the map of one ID with its short declarations expanded.
 
     ``place`` is (ID,), or ("extend", ID). In an extend the same state module may occur twice.
     """
     name, extending = place[-1], len(place) > 1
     plain: dict[str, Any] = {}
-    dotted: dict[str, Any] = {}
+    dotted: dict[str, object] = {}
     for key, run in body.items():
         if not isinstance(key, str):
             text = f"State '{key}' of ID '{name}' in SLS '{body.get('__sls__')}' is not formed as a string, but is type"
@@ -69,7 +71,7 @@ def _expanded(draft: Draft, place: tuple[str, ...], body: Mapping[str, Any], fau
     return whole
 
 
-def _malformed(draft: Draft, name: str, body: Any) -> SlsFault:
+def _malformed(draft: Draft, name: str, body: object) -> SlsFault:
     origin = body if isinstance(body, dict) else {}
     return draft.fault(
         f"ID {name} in SLS {origin.get('__sls__')} is not a dictionary",

@@ -82,14 +82,14 @@ class Draft:
     parts: tuple[Part, ...] = ()
     high: High = field(default_factory=dict)
     extends: tuple[Extension, ...] = ()
-    excludes: tuple[Any, ...] = ()
+    excludes: tuple[object, ...] = ()
     chunks: tuple[Low, ...] = ()
     graph: Graph = field(default_factory=Graph)
     #: Returns True if the named state module has a mod_watch function.
     reacts: Callable[[str], bool] = assume_mod_watch
     faults: tuple[SlsFault, ...] = ()
 
-    def fault(self, message: str, origin: Mapping[str, Any], *keys: object, hint: str = "") -> SlsFault:
+    def fault(self, message: str, origin: Mapping[str, object], *keys: object, hint: str = "") -> SlsFault:
         """Return a fault with the position of ``keys`` (ID, state module, argument) in the SLS file.
 
         ``origin`` names the SLS by its ``__sls__`` and ``__env__``.
@@ -111,12 +111,12 @@ def disabled(opts: Mapping[str, Any]) -> frozenset[str]:
     return frozenset({named} if isinstance(named, str) else map(str, named))
 
 
-def states(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def states(body: Mapping[str, object]) -> list[tuple[str, Any]]:
     """List of (state module, argument list) of one ID, without the keys that begin with ``__``."""
     return [(key, value) for key, value in body.items() if not key.startswith("__")]
 
 
-def arguments(run: Any) -> list[tuple[str, Any]]:
+def arguments(run: object) -> list[tuple[str, Any]]:
     """List of (argument, value) of a state's argument list, without the function names."""
     if not isinstance(run, list):
         return []

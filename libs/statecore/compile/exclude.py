@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from statecore.compile.draft import Draft
 from statecore.compile.extend import excluded_slses
 
 
-def well_formed(entry: Any) -> bool:
+def well_formed(entry: object) -> bool:
     """Return True if an entry of an exclude list is an SLS reference, ``sls: SLS`` or ``id: ID``."""
     if isinstance(entry, Mapping) and len(entry) == 1:
         key, value = next(iter(entry.items()))

@@ -55,7 +55,7 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
     return replace(draft, high=high, faults=(*draft.faults, *faults))
 
 
-def _named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> str | None:
+def _named(high: Mapping[str, object], name: str, state: str, *, strict: bool) -> str | None:
     """Return the ID that an extension's name refers to: the ID itself, or the only ID whose ``name`` argument it is.
 
     None if no ID or several IDs match.
@@ -66,13 +66,13 @@ def _named(high: Mapping[str, Any], name: str, state: str, *, strict: bool) -> s
     return found[0] if len(found) == 1 else None
 
 
-def excluded_slses(excludes: Iterable[Any]) -> frozenset[str]:
+def excluded_slses(excludes: Iterable[object]) -> frozenset[str]:
     """Set of the SLS references and globs in an exclude list."""
     found = (entry.get("sls") if isinstance(entry, Mapping) else entry for entry in excludes)
     return frozenset(entry for entry in found if isinstance(entry, str) and entry)
 
 
-def _laid(run: Any, over: list[Any], own: dict[int, list[Any]]) -> list[Any]:
+def _laid(run: object, over: list[object], own: dict[int, list[object]]) -> list[object]:
     """Merge an extend's arguments into a state's argument list: requisites are appended, other arguments replaced."""
     if not isinstance(run, list):
         return over
@@ -86,7 +86,7 @@ def _laid(run: Any, over: list[Any], own: dict[int, list[Any]]) -> list[Any]:
     return laid
 
 
-def _owned(values: list[Any], own: dict[int, list[Any]]) -> list[Any]:
+def _owned(values: list[object], own: dict[int, list[object]]) -> list[object]:
     """Return the list itself if it was copied earlier in this call, else a copy that may be changed."""
     if id(values) not in own:
         values = list(values)
@@ -94,7 +94,7 @@ def _owned(values: list[Any], own: dict[int, list[Any]]) -> list[Any]:
     return values
 
 
-def _same(each: Any, item: Any) -> bool:
+def _same(each: object, item: object) -> bool:
     if isinstance(each, str) and isinstance(item, str):
         return True
     if isinstance(each, dict) and isinstance(item, dict) and each and item:
@@ -104,7 +104,7 @@ def _same(each: Any, item: Any) -> bool:
     return False
 
 
-def _merged(each: Any, item: Any, own: dict[int, list[Any]]) -> Any:
+def _merged(each: Any, item: Any, own: dict[int, list[Any]]) -> object:
     if isinstance(item, dict):
         key = next(iter(item))
         if key in REQUISITES and isinstance(each[key], list) and isinstance(item[key], list):
@@ -114,7 +114,7 @@ def _merged(each: Any, item: Any, own: dict[int, list[Any]]) -> Any:
     return item
 
 
-def _unknown(draft: Draft, name: str, body: Mapping[str, Any], high: Mapping[str, Any]) -> SlsFault:
+def _unknown(draft: Draft, name: str, body: Mapping[str, object], high: Mapping[str, object]) -> SlsFault:
     saltenv, sls = body.get("__env__", "base"), body.get("__sls__", "base")
     text = (
         f"Cannot extend ID '{name}' in '{saltenv}:{sls}'. It is not part of the high state.\n"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.model.nearest import close_matches
 from statecore.model.types import Low, tag
@@ -189,7 +189,7 @@ def _dangling(low: Low, kind: str, key: str, value: str, names: _Names) -> Fault
     return Fault(text, low, kind, f"include '{value}' where it is required" if key == "sls" else "")
 
 
-def _references(value: Any) -> list[dict[str, Any]]:
+def _references(value: object) -> list[dict[str, object]]:
     if value is None:
         return []
     listed = value if isinstance(value, list) else [value]

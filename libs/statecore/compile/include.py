@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from statecore.compile.draft import Draft, Part
 from statecore.model.errors import SlsError, SlsFault
@@ -74,7 +73,7 @@ class _Gathering:
                 self._follow(entry, rendered, (sls, *included_from))
         self.parts.append(Part(rendered, included_from, begun))
 
-    def _follow(self, entry: Any, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
+    def _follow(self, entry: object, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
         # ``place``: the text of the entry in the file, for the fault's line.
         saltenv, wanted, place = rendered.saltenv, entry, str(entry)
         if isinstance(entry, Mapping) and len(entry) == 1:

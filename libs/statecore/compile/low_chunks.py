@@ -39,7 +39,7 @@ def make_chunks(draft: Draft) -> Draft:
     return replace(draft, chunks=tuple(found))
 
 
-def _chunk(name: str, state: str, run: list[Any], origin: Mapping[str, Any], function: str) -> Low:
+def _chunk(name: str, state: str, run: list[object], origin: Mapping[str, object], function: str) -> Low:
     low: Low = {"state": state, "name": name, **origin, "__id__": name}
     for key, value in arguments(run):
         if key == "names":
@@ -95,7 +95,7 @@ def number_states(draft: Draft) -> Draft:
     high: High = dict(draft.high)
     # The parts are in order of evaluation, the IDs of ``high`` are not.
     for name in (name for part in draft.parts for name in part.rendered.high if name in high):
-        numbered: dict[str, Any] = {}
+        numbered: dict[str, object] = {}
         for state, run in draft.high[name].items():
             if (
                 not state.startswith("_")

@@ -86,7 +86,7 @@ def _loans(draft: Draft, faults: list[SlsFault]) -> Iterator[Extension]:
 
 def _loan(draft: Draft, lender: tuple[str, str], borrower: tuple[str, str]) -> Iterator[Extension]:
     own = {key for key, _ in arguments(draft.high[borrower[0]][borrower[1]])}
-    lent: list[Any] = [
+    lent: list[object] = [
         {key: value} for key, value in arguments(draft.high[lender[0]][lender[1]]) if key not in own | _OWN
     ]
     if lent:

@@ -33,7 +33,7 @@ def check(draft: Draft) -> Draft:
     return draft.with_faults([fault for name, body in doubtful for fault in _of_id(draft, name, body)])
 
 
-def _sound(name: Any, body: Mapping[str, Any]) -> bool:
+def _sound(name: object, body: Mapping[str, object]) -> bool:
     """Return True if an ID's states are certainly well formed. Nearly all are, and then skip the detailed check."""
     if not isinstance(name, str):
         return False
@@ -76,7 +76,9 @@ def _of_id(draft: Draft, name: Any, body: Mapping[str, Any]) -> Iterator[SlsFaul
                     yield from _of_argument(draft, name, body, state, item)
 
 
-def _of_functions(draft: Draft, name: str, body: Mapping[str, Any], state: str, run: list[Any]) -> Iterator[SlsFault]:
+def _of_functions(
+    draft: Draft, name: str, body: Mapping[str, object], state: str, run: list[object]
+) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
     functions = [item for item in run if isinstance(item, str)]
     for function in functions:
@@ -102,7 +104,7 @@ def _of_functions(draft: Draft, name: str, body: Mapping[str, Any], state: str, 
         )
 
 
-def _plain(item: Mapping[Any, Any]) -> bool:
+def _plain(item: Mapping[object, object]) -> bool:
     """Return True if the item is one argument whose value may have any form."""
     if len(item) != 1:
         return False
@@ -110,7 +112,7 @@ def _plain(item: Mapping[Any, Any]) -> bool:
     return isinstance(key, str) and key not in _FORMED
 
 
-def _refers_plainly(item: Mapping[Any, Any]) -> bool:
+def _refers_plainly(item: Mapping[object, object]) -> bool:
     """Return True if the item is one requisite with a list of references, each one state module and one ID."""
     if len(item) != 1:
         return False
@@ -127,7 +129,7 @@ def _refers_plainly(item: Mapping[Any, Any]) -> bool:
 
 
 def _of_argument(
-    draft: Draft, name: str, body: Mapping[str, Any], state: str, item: Mapping[Any, Any]
+    draft: Draft, name: str, body: Mapping[str, object], state: str, item: Mapping[Any, Any]
 ) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
     key = next(iter(item), None)
@@ -154,11 +156,11 @@ def _of_argument(
         yield from _of_reference(draft, name, body, state, key, reference)
 
 
-def _several(name: str, sls: Any) -> str:
+def _several(name: str, sls: object) -> str:
     return f"Multiple dictionaries defined in argument of state '{name}' in SLS '{sls}'"
 
 
-def _of_names(draft: Draft, name: str, body: Mapping[str, Any], state: str, names: Any) -> Iterator[SlsFault]:
+def _of_names(draft: Draft, name: str, body: Mapping[str, object], state: str, names: object) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
     if not isinstance(names, list):
         text = f"The 'names' argument in state '{name}' in SLS '{sls}' needs to be formed as a list"
@@ -179,7 +181,7 @@ def _of_names(draft: Draft, name: str, body: Mapping[str, Any], state: str, name
 
 
 def _of_reference(
-    draft: Draft, name: str, body: Mapping[str, Any], state: str, key: str, reference: Any
+    draft: Draft, name: str, body: Mapping[str, object], state: str, key: str, reference: object
 ) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
     if isinstance(reference, str):

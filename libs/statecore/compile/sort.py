@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 from statecore.compile.draft import Draft
 from statecore.compile.graph import Graph, Node, cycle
@@ -100,7 +99,7 @@ class _Waits:
     member_of: dict[Node, list[int]] = field(default_factory=dict)
     #: Group -> (position of the chunk that declares the requisite, of the chunk that waits, weight of the requisite).
     reasons: list[list[tuple[int, int, int]]] = field(default_factory=list)
-    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def add(self, node: Node, kind: str, targets: tuple[int, ...], declared: int) -> None:
         """Record that ``node`` waits for ``targets`` because the chunk at position ``declared`` has a requisite of this

@@ -12,7 +12,7 @@ from statecore.compile.draft import Draft, arguments, states
 from statecore.model.errors import SlsFault
 
 
-def targets(references: Any, high: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def targets(references: object, high: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield (state module, ID or name) for every reference.
 
     A reference ``sls: SLS`` yields all states of that SLS. A bare ID or name yields its first state. A bare text that

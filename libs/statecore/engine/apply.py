@@ -12,7 +12,7 @@ from statecore.model.types import Outcome, Plan, Step
 log = logging.getLogger(__name__)
 
 
-def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
+def settle(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
     """Return a plan's state return: ``name``, ``changes``, ``result`` and ``comment``.
 
     The keys ``warnings``, ``skip_req`` and ``data`` are added if the plan has them. In test mode no step runs, and the
@@ -24,7 +24,7 @@ def settle(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
     return _settled(plan, name, test=test) | more
 
 
-def _settled(plan: Plan, name: Any, *, test: bool) -> dict[str, Any]:
+def _settled(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
     if not plan.steps:
         return _entry(name, plan.changes, plan.result, [*plan.notes, plan.comment])
     if test:
@@ -62,7 +62,7 @@ def _run(step: Step) -> Outcome:
         return Outcome(comment=f"Failed to {step.what}: {type(error).__name__}: {error}", ok=False)
 
 
-def _entry(name: Any, changes: Mapping[str, Any], result: bool | None, comments: list[str]) -> dict[str, Any]:
+def _entry(name: object, changes: Mapping[str, object], result: bool | None, comments: list[str]) -> dict[str, object]:
     return {
         "name": name,
         "changes": dict(changes),

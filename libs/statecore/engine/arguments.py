@@ -52,7 +52,7 @@ class Arguments(NamedTuple):
     wrong: Mapping[str, str] | None = None
 
 
-def bind(low: Mapping[str, Any], parameters: Parameters) -> Arguments:
+def bind(low: Mapping[str, object], parameters: Parameters) -> Arguments:
     """Return a low chunk's arguments for a function with these parameters, with all faults of the chunk. Never raises."""
     named, plain = parameters.named, parameters.plain
     others = low.keys() - INTERNAL
@@ -77,7 +77,7 @@ def bind(low: Mapping[str, Any], parameters: Parameters) -> Arguments:
 _TEXTS = (frozenset({"str"}), frozenset({"str", "None"}))
 
 
-def _text(value: Any, kinds: frozenset[str]) -> Any:
+def _text(value: object, kinds: frozenset[str]) -> object:
     """Convert a number to text if the parameter takes only text: users write ``version: 7`` without quotes."""
     return str(value) if kinds in _TEXTS and isinstance(value, int | float) and not isinstance(value, bool) else value
 
@@ -95,7 +95,7 @@ _WANTED = (
 )
 
 
-def _wrong(values: Mapping[str, Any], plain: Mapping[str, frozenset[str]]) -> Mapping[str, str] | None:
+def _wrong(values: Mapping[str, object], plain: Mapping[str, frozenset[str]]) -> Mapping[str, str] | None:
     """Map of argument name to its fault, such as "a list, not 'x'"; None without faults.
 
     A fault is a value that no conversion makes fit: a map or list in place of a single value, a single value in place of a
@@ -109,7 +109,7 @@ def _wrong(values: Mapping[str, Any], plain: Mapping[str, frozenset[str]]) -> Ma
     return found or None
 
 
-def _unfit(value: Any, kinds: frozenset[str]) -> str:
+def _unfit(value: object, kinds: frozenset[str]) -> str:
     """Describe a value that fits none of the kinds ("a map", "a list", or the quoted value); "" if the value fits."""
     lists, maps = kinds & {"list", "Sequence"}, kinds & {"Mapping", "dict"}
     if isinstance(value, Mapping):

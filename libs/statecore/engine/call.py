@@ -36,7 +36,7 @@ Locate = Callable[[Low, str], Mark | None]
 _REQUIRED = ("name", "result", "changes", "comment")
 
 
-def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[str, Any]:
+def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[str, object]:
     """Call the state function of one low chunk and return its state return (``name``, ``changes``, ``result``, ``comment``,
     ...).
 
@@ -74,14 +74,16 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
     return outcome
 
 
-def finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]) -> Any:
+def finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, object]) -> object:
     """Finish the call of a state function that another state called: a returned Plan is applied, or described in test mode."""
     if isinstance(returned, Plan):
         return settle(returned, arguments.get("name"), test=ctx.test)
     return returned
 
 
-def _guarded(low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _guarded(
+    low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, object]
+) -> dict[str, object]:
     verdict = guard.guards(low, ctx) if "mod_run_check" not in served.functions else None
     if verdict is not None and verdict.skip:
         outcome: dict[str, Any] = {
@@ -102,7 +104,7 @@ def _guarded(low: Low, ctx: Context, served: Served, function: str, arguments: M
     return outcome
 
 
-def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, object]) -> dict[str, Any]:
     if ctx.opts.get("mocked"):
         return {"name": low["name"], "changes": {}, "result": True, "comment": "Not called, mocked"}
     _, values = resolve([], arguments, ctx)
@@ -117,7 +119,7 @@ def _checks_itself(served: Served, function: str) -> bool:
     return "check_cmd" in served.parameters(function).named
 
 
-def _regular(low: Low, returned: Any) -> dict[str, Any]:
+def _regular(low: Low, returned: object) -> dict[str, object]:
     """Return the state return with its comment as text and its result as True, False or None; a failed one if it is malformed."""
     if not isinstance(returned, dict):
         wrong = "Malformed state return. Data must be a dictionary type."
@@ -135,7 +137,7 @@ def _regular(low: Low, returned: Any) -> dict[str, Any]:
     return _failed(low, f"An exception occurred in this state: {wrong}\n    in {low['state']}.{low['fun']}")
 
 
-def _failed(low: Low, comment: str) -> dict[str, Any]:
+def _failed(low: Low, comment: str) -> dict[str, object]:
     return {"name": low["name"], "changes": {}, "result": False, "comment": comment}
 
 
@@ -156,7 +158,7 @@ _KEPT = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _umask(value: Any) -> Iterator[None]:
+def _umask(value: object) -> Iterator[None]:
     """Set the chunk's ``umask`` while the block runs.
 
     It is octal, as text or as YAML's number. Raises StateFailure if malformed.

@@ -303,7 +303,7 @@ class _Driver:
         allowed = low.get("aggregate", self.options.aggregate)
         return allowed is True or (isinstance(allowed, list | tuple) and low["state"] in allowed)
 
-    def _reload(self, low: Low, outcome: Mapping[str, Any]) -> None:
+    def _reload(self, low: Low, outcome: Mapping[str, object]) -> None:
         """Reload grains, pillar or modules if the chunk asks for it.
 
         Retry unavailable modules after a state that may have installed them.
@@ -371,7 +371,7 @@ class Retry(NamedTuple):
 _TYPES: Mapping[str, type] = {"until": bool, "attempts": int, "interval": int, "splay": int}
 
 
-def parse_retry(value: Any) -> Retry:
+def parse_retry(value: object) -> Retry:
     """Return the Retry of a chunk's argument ``retry`` (True, False or a dict).
 
     A value of a wrong type is logged, and its default is used.
@@ -394,6 +394,6 @@ def parse_retry(value: Any) -> Retry:
     return Retry(**given)
 
 
-def attempt_comment(attempt: int, result: Any, comment: str) -> str:
+def attempt_comment(attempt: int, result: object, comment: str) -> str:
     """Return the comment line for a failed attempt of a state with ``retry``."""
     return f'Attempt {attempt}: Returned a result of "{result}", with the following comment: "{comment}"'

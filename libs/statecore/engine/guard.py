@@ -111,7 +111,7 @@ def _creates(low: Low, ctx: Context) -> _Answer:
 GUARDS: Mapping[str, Callable[[Low, Context], _Answer]] = {"onlyif": _onlyif, "unless": _unless, "creates": _creates}
 
 
-def _holds(item: str | dict[str, Any], low: Low, ctx: Context, *, unreachable: int) -> bool:
+def _holds(item: str | dict[str, object], low: Low, ctx: Context, *, unreachable: int) -> bool:
     if isinstance(item, str):
         return _retcode(item, ctx, _command_options(low, ctx), unreachable=unreachable) == 0
     return _function_holds(item, ctx)
@@ -138,7 +138,7 @@ def _function_holds(item: dict[str, Any], ctx: Context) -> bool:
     return bool(result)
 
 
-def _retcode(command: str, ctx: Context, options: Mapping[str, Any], *, unreachable: int) -> int:
+def _retcode(command: str, ctx: Context, options: Mapping[str, object], *, unreachable: int) -> int:
     before = ctx.scratch.get("retcode")
     try:
         code = ctx.asked("cmd.retcode", command, ignore_retcode=True, python_shell=True, **options)
@@ -153,7 +153,7 @@ def _retcode(command: str, ctx: Context, options: Mapping[str, Any], *, unreacha
     return int(code)
 
 
-def _command_options(low: Low, ctx: Context) -> dict[str, Any]:
+def _command_options(low: Low, ctx: Context) -> dict[str, object]:
     excluded = _listed(low.get("cmd_opts_exclude", []))
     options = {key: low[key] for key in _COMMAND_OPTIONS if low.get(key) is not None and key not in excluded}
     if "shell" not in options and ctx.grains.get("shell"):
@@ -165,5 +165,5 @@ def _exists(path: str, ctx: Context) -> bool:
     return ctx.host.path(path).exists()
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]

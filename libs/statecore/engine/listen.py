@@ -60,7 +60,7 @@ def _pairs(
             yield reference, (low["state"], str(low["__id__"]))
 
 
-def _references(value: Any, names: Mapping[tuple[str, str], list[Low]]) -> Iterator[tuple[str, str]]:
+def _references(value: object, names: Mapping[tuple[str, str], list[Low]]) -> Iterator[tuple[str, str]]:
     for item in value if isinstance(value, list) else [value] if value else []:
         if isinstance(item, dict):
             yield from ((str(key).partition(".")[0], str(target)) for key, target in item.items())
@@ -82,7 +82,7 @@ def _mod_watch(low: Low) -> Low:
     return {**kept, "sfun": low["fun"], "fun": "mod_watch", "__id__": f"listener_{low['__id__']}"}
 
 
-def _dangling(key: str, value: str) -> dict[str, dict[str, Any]]:
+def _dangling(key: str, value: str) -> dict[str, dict[str, object]]:
     low = {"state": "Listen_Error", "__id__": f"listen_{value}", "name": f"listen_{key}", "fun": "Listen_Error"}
     return {
         tag(low): {

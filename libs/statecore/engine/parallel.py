@@ -120,7 +120,7 @@ def _packed(entry: RunningEntry) -> bytes:
         return pickle.dumps(_plain(entry))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

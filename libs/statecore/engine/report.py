@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from statecore.model.types import RunningEntry
 
 
 def ran(
-    low: Mapping[str, Any], outcome: Mapping[str, Any], number: int, started: datetime, took: timedelta
+    low: Mapping[str, object], outcome: Mapping[str, object], number: int, started: datetime, took: timedelta
 ) -> RunningEntry:
     """Return the entry of a state that was called.
 
@@ -29,7 +28,7 @@ def ran(
     }
 
 
-def left_out(low: Mapping[str, Any], result: bool, comment: str, number: int, now: datetime) -> RunningEntry:
+def left_out(low: Mapping[str, object], result: bool, comment: str, number: int, now: datetime) -> RunningEntry:
     """Return the entry of a state that was not called because of its requisites."""
     return {
         "changes": {},
@@ -50,12 +49,12 @@ def milliseconds(delta: timedelta) -> float:
     return ((delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds) / 1000.0
 
 
-def requisite_name(low: Mapping[str, Any]) -> str:
+def requisite_name(low: Mapping[str, object]) -> str:
     """Return "SLS.ID" of a chunk, for comments about failed requisites."""
     return f"{low.get('__sls__')}.{low['__id__']}"
 
 
-def text(comment: Any) -> str:
+def text(comment: object) -> str:
     """Return a comment as one text: items of a list become lines, None becomes ""."""
     if isinstance(comment, list | tuple):
         return "\n".join(str(line) for line in comment)

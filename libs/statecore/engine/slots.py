@@ -26,12 +26,12 @@ _CALL = re.compile(
 _ARGUMENT = re.compile(r"""((?:[^,"'\[\](){}]|"[^"]*"|'[^']*'|[\[({][^\])}]*[\])}])+)""")
 
 
-def resolve(args: list[Any], kwargs: Mapping[str, Any], ctx: Context) -> tuple[list[Any], dict[str, Any]]:
+def resolve(args: list[object], kwargs: Mapping[str, object], ctx: Context) -> tuple[list[object], dict[str, object]]:
     """Return the arguments with each slot replaced by the result of its function. Raises what the function raises."""
     return [_value(item, ctx) for item in args], {key: _value(item, ctx) for key, item in kwargs.items()}
 
 
-def _value(value: Any, ctx: Context, depth: int = 0) -> Any:
+def _value(value: object, ctx: Context, depth: int = 0) -> object:
     if isinstance(value, str):
         return _slot(value, ctx) if value.startswith(_PREFIX) else value
     if isinstance(value, list) and depth < 2:
@@ -57,7 +57,7 @@ def _slot(text: str, ctx: Context) -> Any:
     return result
 
 
-def _arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(text: str) -> tuple[list[object], dict[str, object]]:
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for part in (found.strip() for found in _ARGUMENT.findall(text)):

@@ -146,7 +146,7 @@ class RootedPath(PosixPath):
             os.rename(name, other, src_dir_fd=way, dst_dir_fd=there)
         return target
 
-    def symlink_to(self, target: Any, target_is_directory: bool = False) -> None:
+    def symlink_to(self, target: object, target_is_directory: bool = False) -> None:
         with self.located(follow=False) as (name, way):
             os.symlink(str(target), name, dir_fd=way)
 

@@ -59,11 +59,11 @@ class Context:
     #: The low chunk that a state function runs for; {} for other functions.
     low: Mapping[str, Any] = field(default_factory=dict)
     running: Mapping[str, Any] = field(default_factory=dict)
-    lowstate: tuple[Mapping[str, Any], ...] = ()
+    lowstate: tuple[Mapping[str, object], ...] = ()
     #: The master that runs this orchestration; None on a minion.
     master: Master | None = None
 
-    def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    def call(self, name: str, /, *args: object, **kwargs: object) -> Any:
         """Call an execution module function. Raises NotAvailable, and every error that the function raises."""
         try:
             function = self.functions[name]
@@ -78,7 +78,7 @@ class Context:
         named = self.opts.get("whitelist_modules")
         return not named or name.partition(".")[0] in named
 
-    def asked(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    def asked(self, name: str, /, *args: object, **kwargs: object) -> Any:
         """Call a function that an SLS file names. Raises NotAvailable when it does not exist, or
         ``whitelist_modules`` excludes it.
         """
@@ -86,7 +86,7 @@ class Context:
             raise NotAvailable(name)
         return self.call(name, *args, **kwargs)
 
-    def for_chunk(self, low: Mapping[str, Any], *, test: bool, running: Mapping[str, Any]) -> Context:
+    def for_chunk(self, low: Mapping[str, object], *, test: bool, running: Mapping[str, object]) -> Context:
         """Return a copy of this Context for one low chunk: with its ``low``, ``test``, ``running`` and ``saltenv``."""
         # Runs once for every state. Copying the fields in one step is faster than dataclasses.replace.
         own = object.__new__(Context)

@@ -90,7 +90,7 @@ class CommandError(StatecoreError):
     does.
     """
 
-    def __init__(self, message: object = "", info: Any = None) -> None:
+    def __init__(self, message: object = "", info: object = None) -> None:
         super().__init__(str(message))
         self.error = str(message)
         self.info = info
@@ -107,7 +107,7 @@ class CommandError(StatecoreError):
             return str(self)
         return self._with({key: value for key, value in self.info.items() if key != "changes"})
 
-    def _with(self, info: Any) -> str:
+    def _with(self, info: object) -> str:
         if not info:
             return self.error
         sentence = self.error if self.error[-1:] in ("", ".", "?", "!") else f"{self.error}."
@@ -153,7 +153,7 @@ class StateFailure(StatecoreError):
         return self.comment
 
 
-def _lines(data: Any, indent: int, prefix: str) -> Iterator[str]:
+def _lines(data: object, indent: int, prefix: str) -> Iterator[str]:
     """Yield lines of the data in the layout of the outputter ``nested``, without colours."""
     margin = " " * indent
     if isinstance(data, Mapping):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 _T = TypeVar("_T")
 
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 class _LazyModule(ModuleType):
     """Stand-in for a module that is not imported yet."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(importlib.import_module(self.__name__), name)
 
 
@@ -45,11 +45,11 @@ def deferred(make: Callable[[], _T]) -> _T:
 class _Deferred:
     """Stand-in for an object that is not made yet."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    def __init__(self, make: Callable[[], object]) -> None:
         self._make = make
-        self._made: Any = None
+        self._made: object = None
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if self._made is None:
             self._made = self._make()
         return getattr(self._made, name)

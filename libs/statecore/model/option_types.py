@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Kind(NamedTuple):
     """A type of option values: its name in words, and a function that returns whether a value has the type."""
 
     words: str
-    fits: Callable[[Any], bool]
+    fits: Callable[[object], bool]
 
 
-def _texts(value: Any) -> bool:
+def _texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
@@ -64,7 +64,7 @@ OPTIONS: Mapping[str, Kind] = {
 }
 
 
-def type_errors(options: Mapping[str, Any]) -> list[str]:
+def type_errors(options: Mapping[str, object]) -> list[str]:
     """Return one sentence for each option whose value has the wrong type."""
     found = {name: (kind, options[name]) for name, kind in OPTIONS.items() if options.get(name) is not None}
     return [

@@ -77,13 +77,13 @@ class Files(Protocol):
 class Templates(Protocol):
     """Template engines for the content of files (``template: jinja``)."""
 
-    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+    def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
         """Rendered text. ``source`` is the salt:// URL or local path, for messages and relative imports. Raises
         SlsError with a place.
         """
         ...
 
-    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
+    def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> Any:
         """Data that the renderers make of a text: those of its ``#!`` line, else those of ``pipe`` ("jinja|yaml").
         Raises SlsError.
         """
@@ -93,7 +93,7 @@ class Templates(Protocol):
 class Events(Protocol):
     """Receiver of events: the master's event bus, or nothing."""
 
-    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+    def fire(self, tag: str, data: Mapping[str, object]) -> bool:
         """Send an event. Return True when it was accepted."""
         ...
 
@@ -129,8 +129,8 @@ class MinionControl(Protocol):
         self,
         saltenv: str | None,
         pillarenv: str | None,
-        override: Mapping[str, Any] | None,
-        on_demand: Mapping[str, Any] | None = None,
+        override: Mapping[str, object] | None,
+        on_demand: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """Return pillar as the master (or the local pillar roots) compiles it now. Errors are a list under the key
         ``_errors``.
@@ -144,7 +144,9 @@ class MinionControl(Protocol):
         """Map of saltenv to SLS references, from the master's option ``master_tops``; {} without the option."""
         ...
 
-    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+    def ask_master(
+        self, cmd: str, fields: Mapping[str, object], *, once: bool = False, master: str | None = None
+    ) -> object:
         """Send a command of a minion to the master and return the reply. Raises CommandError.
 
         ``once``: the request is not repeated when no reply arrives. ``master``: the address of one master of several.
@@ -153,7 +155,7 @@ class MinionControl(Protocol):
         """
         ...
 
-    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
         """Change or show a service of the running minion (``area``: "schedule", "beacons"). The reply's keys depend
         on the area.
 
@@ -202,7 +204,7 @@ class Master(Protocol):
         """JID of the orchestration."""
         ...
 
-    def ask(self, job: MinionJob, told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def ask(self, job: MinionJob, told: Mapping[str, object]) -> dict[str, dict[str, object]]:
         """Publish a job and wait. Return a map of minion id to ``ret``, ``retcode``, ``jid`` and ``out`` of its
         return.
 
@@ -211,7 +213,7 @@ class Master(Protocol):
         """
         ...
 
-    def publish(self, job: MinionJob) -> dict[str, Any]:
+    def publish(self, job: MinionJob) -> dict[str, object]:
         """Publish a job without waiting. Return its ``jid`` and ``minions``; {} when no minion matches. Raises
         CommandError as ``ask``.
         """
@@ -231,7 +233,7 @@ class Master(Protocol):
         """Yield (tag, data) of events whose tag starts with ``prefix``, as they arrive, for so many seconds."""
         ...
 
-    def orders(self) -> dict[str, dict[str, Any]]:
+    def orders(self) -> dict[str, dict[str, object]]:
         """Map of state id to the order given to this orchestration, in the format of ``state_runs.pauses``. Raises
         CommandError.
         """
@@ -269,46 +271,46 @@ class Catalog(Protocol):
 class StateSystem(Protocol):
     """The operations behind the execution module ``state``: render, compile and run states."""
 
-    def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def highstate(self, options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run the states of the top file. Return the running dictionary, or the list of errors."""
         ...
 
-    def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def sls(self, mods: Sequence[str], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run the given SLS references. Return the running dictionary, or the list of errors."""
         ...
 
-    def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def template(self, path: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
         """Run one SLS file of the minion's own disk. Return the running dictionary, or the list of errors."""
         ...
 
-    def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def template_str(self, text: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
         """Run SLS content that is given as text. Return the running dictionary, or the list of errors."""
         ...
 
-    def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def high(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run the given high data. Return the running dictionary, or the list of errors."""
         ...
 
-    def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def low(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run one low chunk. Return its entry of the running dictionary, or the list of errors."""
         ...
 
-    def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
+    def show_top(self, options: Mapping[str, object]) -> dict[str, list[str]] | list[str]:
         """Map of saltenv to the SLS references that the top file assigns to this minion, or the list of errors."""
         ...
 
-    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> dict[str, object] | list[str]:
         """High data of the top file (``mods`` is None) or of SLS references, or the list of errors.
 
         With the option ``verify``, faults in the structure of the high data are returned instead.
         """
         ...
 
-    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
+    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> list[object]:
         """List of low chunks in the order of their run, or the list of errors (texts)."""
         ...
 
-    def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def show_usage(self, options: Mapping[str, object]) -> dict[str, object] | list[str]:
         """Map of saltenv to the SLS references that the top file uses for this minion, and to the unused ones; or
         the list of errors.
         """
@@ -318,7 +320,7 @@ class StateSystem(Protocol):
         """Delete cached data of earlier runs. Return the names of the deleted files."""
         ...
 
-    def bench(self, options: Mapping[str, Any]) -> Any:
+    def bench(self, options: Mapping[str, object]) -> Any:
         """Parts of a run that has not started (``statecore.runtime.state_runs``), for commands that analyse the run."""
         ...
 

@@ -42,7 +42,7 @@ class ChunkId(NamedTuple):
         return cls(low["state"], low["__id__"], str(low["name"]), low["fun"])
 
 
-def tag(low: Mapping[str, Any]) -> str:
+def tag(low: Mapping[str, object]) -> str:
     """Return the key of a low chunk in the running dictionary. No other code builds such keys.
 
     Source: docs/state-system.md#tags
@@ -117,13 +117,13 @@ class Plan(NamedTuple):
         return cls(result=True, comment=comment, notes=tuple(notes))
 
     @classmethod
-    def failed(cls, comment: str, changes: Mapping[str, Any] | None = None) -> Plan:
+    def failed(cls, comment: str, changes: Mapping[str, object] | None = None) -> Plan:
         """Return a plan without steps: the desired state cannot be reached, and nothing was changed."""
         return cls(result=False, comment=comment, changes=changes or {})
 
     @classmethod
     def change(
-        cls, would: str, steps: Sequence[Step], changes: Mapping[str, Any] | None = None, notes: Sequence[str] = ()
+        cls, would: str, steps: Sequence[Step], changes: Mapping[str, object] | None = None, notes: Sequence[str] = ()
     ) -> Plan:
         """Return a plan with steps. ``would`` is the comment in test mode; ``changes`` is the prediction."""
         return cls(result=True, comment=would, changes=changes or {}, steps=tuple(steps), notes=tuple(notes))

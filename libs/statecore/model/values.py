@@ -20,7 +20,7 @@ DELIMITER = ":"
 _MISSING = object()
 
 
-def traverse(data: Any, path: str | int, default: Any = None, delimiter: str = DELIMITER) -> Any:
+def traverse(data: object, path: str | int, default: object = None, delimiter: str = DELIMITER) -> object:
     """Return the value at ``path``; ``default`` when there is none.
 
     In a list, a number is an index, or a key of the first dict in the list that has it. Other keys are searched in the
@@ -34,7 +34,7 @@ def traverse(data: Any, path: str | int, default: Any = None, delimiter: str = D
     return value
 
 
-def _in_mapping(value: Any, key: Any) -> Any:
+def _in_mapping(value: object, key: object) -> object:
     # isinstance(value, Mapping) is slower than the lookup itself.
     if type(value) is not dict and not isinstance(value, Mapping):
         return _MISSING
@@ -49,7 +49,7 @@ def _in_mapping(value: Any, key: Any) -> Any:
 
 
 @lru_cache(maxsize=1000)
-def _as_yaml(key: str) -> Any:
+def _as_yaml(key: str) -> object:
     """Return a key as YAML reads it. Cached, because a target is compared with thousands of minions."""
     try:
         return yaml.safe_load(key)
@@ -57,7 +57,7 @@ def _as_yaml(key: str) -> Any:
         return _MISSING
 
 
-def _in_list(value: list[Any], key: Any) -> Any:
+def _in_list(value: list[object], key: Any) -> object:
     try:
         wanted: Any = int(key)
     except ValueError:
@@ -73,7 +73,9 @@ def _in_list(value: list[Any], key: Any) -> Any:
     return _MISSING
 
 
-def update(base: MutableMapping[str, Any], new: Mapping[str, Any], *, lists: bool = False) -> MutableMapping[str, Any]:
+def update(
+    base: MutableMapping[str, object], new: Mapping[str, object], *, lists: bool = False
+) -> MutableMapping[str, Any]:
     """Merge ``new`` into ``base`` and return ``base``. Dicts merge recursively; lists are extended if ``lists``,
     else replaced.
     """
@@ -101,7 +103,7 @@ def _list(first: Any, second: Any, lists: bool) -> Any:
 
 
 #: Strategy (option pillar_source_merging_strategy, slsutil.merge) -> function that merges two dicts into a new one.
-STRATEGIES: Mapping[str, Callable[[Any, Any, bool], Any]] = {
+STRATEGIES: Mapping[str, Callable[[object, object, bool], object]] = {
     "smart": _recurse,
     "recurse": _recurse,
     "none": _recurse,
@@ -112,7 +114,7 @@ STRATEGIES: Mapping[str, Callable[[Any, Any, bool], Any]] = {
 }
 
 
-def merge(first: Any, second: Any, strategy: str = "smart", *, lists: bool = False) -> Any:
+def merge(first: object, second: object, strategy: str = "smart", *, lists: bool = False) -> Any:
     """Return two dicts merged by a strategy of ``STRATEGIES``. Raises InvocationError for an unknown strategy."""
     if strategy not in STRATEGIES:
         raise InvocationError(f"Unknown merging strategy '{strategy}'; there are {', '.join(STRATEGIES)}")
@@ -120,13 +122,13 @@ def merge(first: Any, second: Any, strategy: str = "smart", *, lists: bool = Fal
 
 
 def filter_by(
-    table: Mapping[Any, Any],
+    table: Mapping[object, object],
     path: str,
-    data: Mapping[str, Any],
+    data: Mapping[str, object],
     override: Mapping[str, Any] | None = None,
     default: str = "default",
     base: str | None = None,
-) -> Any:
+) -> object:
     """Return the table's entry whose key, a glob, matches the value at ``path`` in ``data``.
 
     Without a match, the entry ``default`` is returned. The entry is merged over the table's entry ``base``, and
@@ -158,7 +160,7 @@ def filter_by(
 MASK = "**********"
 
 
-def redacted(value: Any) -> Any:
+def redacted(value: object) -> object:
     """Return the value with every scalar masked. None, zero, False and empty values reveal nothing and stay."""
     if isinstance(value, Mapping):
         return {key: redacted(item) for key, item in value.items()}

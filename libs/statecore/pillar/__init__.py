@@ -37,16 +37,16 @@ def compile_pillar(
     files: Files,
     *,
     minion_id: str,
-    grains: Mapping[str, Any],
-    opts: Mapping[str, Any],
+    grains: Mapping[str, object],
+    opts: Mapping[str, object],
     functions: Mapping[str, Function],
     saltenv: str | None = None,
     pillarenv: str | None = None,
-    override: Mapping[str, Any] | None = None,
+    override: Mapping[str, object] | None = None,
     renderers: Mapping[str, Function] | None = None,
     external: ExternalPillars | None = None,
-    on_demand: Mapping[str, Any] | None = None,
-    live: MutableMapping[str, Any] | None = None,
+    on_demand: Mapping[str, object] | None = None,
+    live: MutableMapping[str, object] | None = None,
     decrypt: Decrypt | None = None,
     memory: RenderMemory | None = None,
 ) -> PillarResult:
@@ -103,11 +103,11 @@ def pillar_top(
     files: Files,
     *,
     minion_id: str,
-    grains: Mapping[str, Any],
-    opts: Mapping[str, Any],
+    grains: Mapping[str, object],
+    opts: Mapping[str, object],
     functions: Mapping[str, Function],
     renderers: Mapping[str, Function] | None = None,
-) -> dict[str, dict[str, list[Any]]]:
+) -> dict[str, dict[str, list[object]]]:
     """Return the merged pillar top files, rendered for a minion: {pillarenv: {target: list}}. Raises SlsError."""
     own = {**opts, "id": minion_id, "env_order": files.envs()}
     tree = SlsTree(files, opts=own, grains=grains, pillar={}, functions=functions, renderers=renderers)
@@ -115,7 +115,7 @@ def pillar_top(
     return {env: {str(target): _shown(rows) for target, rows in targets.items()} for env, targets in found.items()}
 
 
-def _shown(rows: Sequence[Any]) -> list[Any]:
+def _shown(rows: Sequence[object]) -> list[Any]:
     """Return the rows of a target as Salt shows them: its ``match`` option first, then each SLS reference once."""
     match_rows = [row for row in rows if isinstance(row, Mapping) and "match" in row]
     return [*match_rows, *dict.fromkeys(row for row in rows if isinstance(row, str))]
@@ -127,8 +127,8 @@ def _by_sls(
     merging: Merging,
     errors: Errors,
     asked: str | None,
-    override: Mapping[str, Any],
-) -> dict[str, Any]:
+    override: Mapping[str, object],
+) -> dict[str, object]:
     """Return the pillar of the SLS files, merged over the override. This order matters where lists are joined."""
     try:
         chosen = tree.chosen("replace", asked or "")
@@ -151,6 +151,6 @@ def _by_sls(
     return data
 
 
-def _ordered(envs: Mapping[str, Any], order: Sequence[Any]) -> list[str]:
+def _ordered(envs: Mapping[str, object], order: Sequence[object]) -> list[str]:
     """List of the pillarenvs in the order of ``env_order``, followed by the others."""
     return [*(str(env) for env in order if env in envs), *(env for env in envs if env not in order)]

@@ -44,7 +44,7 @@ def decrypted(data: dict[str, Any], opts: Mapping[str, Any], decrypt: Decrypt, e
     return data
 
 
-def _paths(wanted: Any, errors: Errors) -> Iterator[tuple[str, str]]:
+def _paths(wanted: object, errors: Errors) -> Iterator[tuple[str, str]]:
     """Yield (path, renderer or "") for each entry. A malformed entry is an error."""
     entries = [wanted] if isinstance(wanted, Mapping) else wanted
     for entry in entries if isinstance(entries, list) else [entries]:
@@ -56,7 +56,7 @@ def _paths(wanted: Any, errors: Errors) -> Iterator[tuple[str, str]]:
             errors.add(f"decrypt_pillar config option is malformed: {entry!r} is neither a path nor `path: renderer`")
 
 
-def _plain(value: Any, renderer: str, decrypt: Decrypt) -> Any:
+def _plain(value: object, renderer: str, decrypt: Decrypt) -> Any:
     if isinstance(value, str):
         # The renderer returns {} for an empty text, as for an empty SLS.
         return decrypt(value, renderer) or ""

@@ -14,7 +14,7 @@ class ExternalPillars(Protocol):
     """Interface that runs external pillar plugins."""
 
     def call(
-        self, name: str, minion_id: str, pillar: dict[str, Any], args: list[Any], kwargs: Mapping[str, Any]
+        self, name: str, minion_id: str, pillar: dict[str, object], args: list[object], kwargs: Mapping[str, object]
     ) -> Any:
         """Return the plugin's data. ``pillar`` is the pillar so far. Raises NotAvailable, PluginError."""
         ...
@@ -34,7 +34,7 @@ class External:
     def __init__(
         self,
         plugins: ExternalPillars | None,
-        opts: Mapping[str, Any],
+        opts: Mapping[str, object],
         merging: Merging,
         errors: Errors,
         minion_id: str,
@@ -46,7 +46,7 @@ class External:
         self._minion_id = minion_id
 
     def over(
-        self, data: dict[str, Any], override: Mapping[str, Any] | None, on_demand: Mapping[str, Any] | None
+        self, data: dict[str, object], override: Mapping[str, object] | None, on_demand: Mapping[str, object] | None
     ) -> dict[str, Any]:
         """Return the data with the data of the plugins merged over it.
 
@@ -71,7 +71,7 @@ class External:
         return data
 
     def _asked(
-        self, plugins: ExternalPillars, name: str, arguments: Any, data: dict[str, Any]
+        self, plugins: ExternalPillars, name: str, arguments: object, data: dict[str, object]
     ) -> dict[str, Any] | None:
         kwargs = {str(key): value for key, value in arguments.items()} if isinstance(arguments, Mapping) else {}
         args = arguments if isinstance(arguments, list) else [] if isinstance(arguments, Mapping) else [arguments]
@@ -95,7 +95,7 @@ class External:
             return None
         return dict(given) if given else None
 
-    def _allowed(self, on_demand: Mapping[str, Any]) -> bool:
+    def _allowed(self, on_demand: Mapping[str, object]) -> bool:
         """Return True if the option ``on_demand_ext_pillar`` lists all plugins that the minion requests.
 
         Log those it does not list.

@@ -36,8 +36,8 @@ class _Source(NamedTuple):
 
 
 def git_pillar(
-    entries: Sequence[Any], opts: Mapping[str, Any], compiled: Compile, memory: PillarMemory
-) -> dict[str, Any]:
+    entries: Sequence[object], opts: Mapping[str, object], compiled: Compile, memory: PillarMemory
+) -> dict[str, object]:
     """Return the merged pillar of all repositories of one entry, later over earlier. Errors of files are under
     ``_errors``.
 
@@ -63,7 +63,9 @@ def git_pillar(
     return data | ({"_errors": messages} if messages else {})
 
 
-def _sources(entries: Sequence[Any], opts: Mapping[str, Any], asked: str | None, memory: PillarMemory) -> list[_Source]:
+def _sources(
+    entries: Sequence[object], opts: Mapping[str, object], asked: str | None, memory: PillarMemory
+) -> list[_Source]:
     found = []
     for remote in pillar_remotes(entries, opts):
         mirror = memory.mirror(mirrors_directory(opts, PILLAR), remote)

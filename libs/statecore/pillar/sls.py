@@ -40,11 +40,11 @@ class PillarSls:
     optional: frozenset[str] = frozenset()
     overrides: bool = False
     #: SLS -> its defaults -> its own data, without its includes.
-    _own: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    _own: dict[str, dict[str, dict[str, object]]] = field(default_factory=dict)
     #: SLS references whose includes are being rendered.
     _open: set[str] = field(default_factory=set)
 
-    def render(self, sls: str, defaults: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+    def render(self, sls: str, defaults: Mapping[str, object] | None = None) -> dict[str, Any] | None:
         """Return the data of an SLS merged over its includes. None if it does not exist or cannot be rendered.
 
         ``defaults`` are variables for its template and for the templates of its includes.
@@ -69,7 +69,7 @@ class PillarSls:
         both = (data, under) if self.overrides else (under, data)
         return self.merging.merged(*both) if both[0] else both[1]
 
-    def _under(self, include: list[Any], includer: str, given: dict[str, Any]) -> dict[str, Any]:
+    def _under(self, include: list[object], includer: str, given: dict[str, object]) -> dict[str, object]:
         """Return the merged data of all includes of an SLS, later over earlier."""
         under: dict[str, Any] = {}
         for entry in include:
@@ -85,7 +85,7 @@ class PillarSls:
                 under = self.merging.merged(under, _below(keys, data))
         return under
 
-    def _known(self, sls: str, own: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _known(self, sls: str, own: Mapping[str, object]) -> dict[str, object] | None:
         """Return the own data of an SLS if it need not be rendered again for these defaults, else None."""
         rendered = self._own.get(sls)
         if not rendered:
@@ -95,7 +95,7 @@ class PillarSls:
             return next(iter(rendered.values()))
         return rendered.get(_key(own))
 
-    def _data(self, sls: str, defaults: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _data(self, sls: str, defaults: Mapping[str, Any]) -> dict[str, object] | None:
         if not self.tree.find(sls, self.saltenv):
             if sls not in self.optional:
                 text = f"Specified SLS '{sls}' in environment '{self.saltenv}' is not available on the salt master"
@@ -110,7 +110,7 @@ class PillarSls:
             self.errors.of_sls(sls, error)
             return None
 
-    def _read(self, entry: Any, includer: str) -> tuple[str, list[str], dict[str, Any]] | None:
+    def _read(self, entry: object, includer: str) -> tuple[str, list[str], dict[str, Any]] | None:
         """Return one include (``name`` or ``name: {defaults: {...}, key: a:b}``) as (name, keys, defaults).
 
         None (and an error) for any other form.
@@ -158,13 +158,13 @@ class PillarSls:
         return ".".join([*levels[: -len(dots)], rest])
 
 
-def _below(keys: list[str], data: dict[str, Any]) -> dict[str, Any]:
+def _below(keys: list[str], data: dict[str, object]) -> dict[str, object]:
     for key in reversed(keys if data else []):
         data = {key: data}
     return data
 
 
-def _key(defaults: Mapping[str, Any]) -> str:
+def _key(defaults: Mapping[str, object]) -> str:
     return repr(sorted(defaults.items(), key=lambda item: item[0]))
 
 
@@ -175,7 +175,7 @@ _ANY_ENV = "__env__"
 BASE = "base"
 
 
-def environment_asked(opts: Mapping[str, Any], saltenv: str | None, pillarenv: str | None) -> str | None:
+def environment_asked(opts: Mapping[str, object], saltenv: str | None, pillarenv: str | None) -> str | None:
     """Return the pillarenv that the pillar is limited to, or None for all."""
     if pillarenv:
         return pillarenv

@@ -36,7 +36,7 @@ class RenderContext(NamedTuple):
     opts: Mapping[str, Any]
     jinja: Jinja
     #: Jinja's options for this file.
-    jinja_options: Mapping[str, Any]
+    jinja_options: Mapping[str, object]
     kept: YamlCache
     #: The text after the renderer's name in the file's first line.
     arguments: str = ""

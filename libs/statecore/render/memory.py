@@ -47,13 +47,13 @@ class RenderMemory:
 
     def __init__(self) -> None:
         self._codes: _Texts[CodeType] = _Texts()
-        self._documents: _Texts[Any] = _Texts()
+        self._documents: _Texts[object] = _Texts()
 
     def code(self, key: Hashable, text: str, make: Callable[[], CodeType]) -> CodeType:
         """Return the compiled code of a template. ``key`` must hold everything that the code depends on."""
         return self._codes.get(key, text, make)
 
-    def document(self, text: str, make: Callable[[str], Any]) -> Any:
+    def document(self, text: str, make: Callable[[str], object]) -> object:
         """Return the data of a YAML text, as a copy that the caller may change."""
         return copied(self._documents.get(text, text, lambda: make(text)))
 

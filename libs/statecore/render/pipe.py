@@ -61,8 +61,8 @@ class Pipes:
         self,
         files: Files,
         opts: Mapping[str, Any],
-        names: Mapping[str, Any],
-        users: Mapping[str, Callable[..., Any]] | None = None,
+        names: Mapping[str, object],
+        users: Mapping[str, Callable[..., object]] | None = None,
         memory: RenderMemory | None = None,
         kept: YamlCache | None = None,
     ) -> None:
@@ -94,9 +94,9 @@ class Pipes:
     def data(
         self,
         source: SlsSource,
-        names: Mapping[str, Any],
+        names: Mapping[str, object],
         default: str | None = None,
-        jinja_options: Mapping[str, Any] | None = None,
+        jinja_options: Mapping[str, object] | None = None,
     ) -> Any:
         """Return the data that the file renders to; {} if it renders to nothing.
 
@@ -153,7 +153,7 @@ class Pipes:
             return None
         users = self._users
 
-        def renderer(data: Any, context: RenderContext) -> Any:
+        def renderer(data: object, context: RenderContext) -> Any:
             source = context.source
             given = {"renderers": users, "tmplpath": source.file}
             given |= {"argline": context.arguments} if context.arguments else {}
@@ -183,7 +183,7 @@ class Pipes:
         text = f"there is no renderer '{name}'{reason}; there are {', '.join(RENDERERS)}"
         return self._failed(text, Mark(source.shown, 1), excerpt(source.text, 1), source)
 
-    def _unreadable(self, fault: DataFault, source: SlsSource, names: Mapping[str, Any]) -> SlsError:
+    def _unreadable(self, fault: DataFault, source: SlsSource, names: Mapping[str, object]) -> SlsError:
         text = str(fault)
         if fault.earlier:
             text += f"; the first one is in line {self.origin(source, names, fault.earlier)}"
@@ -199,7 +199,7 @@ class Pipes:
 
     # ----------------------------------------------------------------------------------------------------------- lines
 
-    def key_places(self, source: SlsSource, names: Mapping[str, Any]) -> dict[tuple[str, ...], tuple[int, int]]:
+    def key_places(self, source: SlsSource, names: Mapping[str, object]) -> dict[tuple[str, ...], tuple[int, int]]:
         """Map of the path of keys to (line, column) in the file. {} if the file's pipe does not end in YAML or JSON."""
         names_of_pipe = [step.name for step in steps(source.text, self._default)]
         if names_of_pipe[-1] not in ("yaml", "json", "gpg") or "py" in names_of_pipe:
@@ -221,7 +221,7 @@ class Pipes:
             places[path] = origin, _column(written, after[line - 1], column, path[-1])
         return places
 
-    def origin(self, source: SlsSource, names: Mapping[str, Any], line: int) -> int:
+    def origin(self, source: SlsSource, names: Mapping[str, object], line: int) -> int:
         """Return the template's line for a line of the rendered text. 0 if it cannot be determined."""
         templates = [step.name for step in steps(source.text, self._default) if step.name in TEMPLATES]
         if not templates or not line:
@@ -230,7 +230,7 @@ class Pipes:
             return 0
         return _behind(self._map(source, names), line)
 
-    def _map(self, source: SlsSource, names: Mapping[str, Any]) -> list[int]:
+    def _map(self, source: SlsSource, names: Mapping[str, object]) -> list[int]:
         key = (source.sls, source.saltenv)
         origins = self._origins.get(key)
         if origins is None:

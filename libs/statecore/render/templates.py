@@ -19,7 +19,7 @@ from statecore.render.renderers import mako_template, python
 class TreeTemplates:
     """The template engines for the files of one tree."""
 
-    def __init__(self, files: Files, context: Mapping[str, Any], opts: Mapping[str, Any], pipes: Pipes) -> None:
+    def __init__(self, files: Files, context: Mapping[str, object], opts: Mapping[str, Any], pipes: Pipes) -> None:
         self._files = files
         self._context = context
         self._pipes = pipes
@@ -27,13 +27,13 @@ class TreeTemplates:
         #: Jinja's options for files that are not SLS files.
         self.jinja_options = {**whitespace(opts), **(opts.get("jinja_env") or {})}
         #: Engine name, as in ``template: jinja`` -> function that renders.
-        self._engines: Mapping[str, Callable[[str, str, str, str, Mapping[str, Any]], str]] = {
+        self._engines: Mapping[str, Callable[[str, str, str, str, Mapping[str, object]], str]] = {
             "jinja": self._jinja,
             "mako": self._mako,
             "py": self._py,
         }
 
-    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+    def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
         """Return the rendered text. Raises SlsError with file and line, or if the engine is unknown."""
         render = self._engines.get(engine)
         if render is None:
@@ -53,7 +53,7 @@ class TreeTemplates:
         }
         return render(text, path, source, saltenv, names)
 
-    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
+    def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> Any:
         """Return the data of a text that goes through the renderers its first line names, else through ``pipe``.
 
         Raises SlsError.
@@ -70,12 +70,12 @@ class TreeTemplates:
         options = None if sls else self.jinja_options
         return self._pipes.data(SlsSource(sls, saltenv, path, file, text, shown), seen, pipe, options)
 
-    def _jinja(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
+    def _jinja(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, object]) -> str:
         return self._pipes.jinja.render(text, path, saltenv, names, self.jinja_options)
 
-    def _mako(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
+    def _mako(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, object]) -> str:
         return mako_template.run(text, path or source, saltenv, self._files, names, self._seconds)
 
-    def _py(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, Any]) -> str:
+    def _py(self, text: str, path: str, source: str, saltenv: str, names: Mapping[str, object]) -> str:
         made = python.run(text, source or "<string>", {**names, "context": dict(names)}, self._seconds)
         return made.decode() if isinstance(made, bytes) else str(made)

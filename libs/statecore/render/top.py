@@ -114,7 +114,7 @@ def verify(sections: Sections) -> list[Malformed]:
     return [fault for env, targets in sections.items() for fault in _of_section(env, targets)]
 
 
-def _of_section(env: Any, targets: Mapping[Any, Any]) -> Iterator[Malformed]:
+def _of_section(env: Any, targets: Mapping[object, object]) -> Iterator[Malformed]:
     if not isinstance(env, str):
         yield Malformed(f"Environment {env} in top file is not formed as a string", (str(env),))
     elif not env:
@@ -136,7 +136,7 @@ def _of_section(env: Any, targets: Mapping[Any, Any]) -> Iterator[Malformed]:
                 yield Malformed(wrong, (str(env), str(target)))
 
 
-def _of_row(env: str, row: Any) -> str:
+def _of_row(env: str, row: object) -> str:
     if isinstance(row, Mapping):
         empty = any(value in (None, "", [], {}) for value in row.values())
         return f"Improperly formatted top file matcher in saltenv {env}: {dict(row)}" if empty else ""
@@ -163,7 +163,7 @@ def choose(sections: Sections, matcher: TargetMatcher, envs: Sequence[str], *, o
 
 
 def _choose(
-    chosen: Chosen, env: str, target: Any, rows: list[Any], matcher: TargetMatcher, envs: Sequence[str]
+    chosen: Chosen, env: str, target: object, rows: list[object], matcher: TargetMatcher, envs: Sequence[str]
 ) -> None:
     options = {key: value for row in rows if isinstance(row, Mapping) for key, value in row.items()}
     if not matcher(str(target), str(options.get("match", "compound")), str(options.get("delimiter", ":"))):
@@ -192,11 +192,11 @@ def _order(rows: Any) -> int:
 _NOT_A_MAP = object()
 
 
-def _sections(top: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+def _sections(top: Mapping[object, object]) -> Iterator[tuple[Any, Any]]:
     return ((env, targets) for env, targets in top.items() if env != INCLUDE)
 
 
-def _targets(targets: Any) -> list[tuple[Any, Any]]:
+def _targets(targets: object) -> list[tuple[object, object]]:
     return list(targets.items()) if isinstance(targets, Mapping) else [(_NOT_A_MAP, targets)]
 
 
@@ -204,7 +204,7 @@ def _add(found: Sections, env: Any, targets: Any) -> None:
     found.setdefault(env, {}).update(_targets(targets))
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _joined(first: object, second: object) -> object:
     if not isinstance(first, list) or not isinstance(second, list):
         return second
     options = [row for row in second if isinstance(row, Mapping)] or [row for row in first if isinstance(row, Mapping)]

@@ -60,7 +60,7 @@ class YamlCache:
             self._keep(place, data)
         return data
 
-    def _keep(self, place: Path, data: Any) -> None:
+    def _keep(self, place: Path, data: object) -> None:
         try:
             packed = msgpack.packb(data, strict_types=True)
         except (TypeError, ValueError, OverflowError, RecursionError):

@@ -27,14 +27,14 @@ class NotPlain(Exception):
     """The document holds something that this module does not build, or an error."""
 
 
-def build(loader: Any, scalar: Mapping[str, Callable[[str], Any]], resolvers: Resolvers) -> Any:
+def build(loader: Any, scalar: Mapping[str, Callable[[str], object]], resolvers: Resolvers) -> object:
     """Return the document of a fresh loader.
 
     ``scalar`` maps a tag to the function from text to value. Raises NotPlain or yaml.YAMLError.
     """
     following: Callable[[], Any] = loader.get_event
 
-    def scalar_of(event: Any) -> Any:
+    def scalar_of(event: Any) -> object:
         if event.tag is not None or event.anchor is not None:
             raise NotPlain
         text: str = event.value

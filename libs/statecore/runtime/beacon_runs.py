@@ -28,7 +28,7 @@ _TAG = "salt/beacon/{id}/{name}/"
 _WHEN = ("enabled", "interval", "disable_during_state_run")
 
 
-def problem(loader: Loader, ctx: Context, name: str, config: Any) -> str:
+def problem(loader: Loader, ctx: Context, name: str, config: object) -> str:
     """Return the reason why a beacon cannot run with this configuration; "" if it can.
 
     A beacon module without the function ``validate`` takes any list.
@@ -88,7 +88,9 @@ class BeaconRuns:
                     done.append(str(name))
         return events, done
 
-    def _look(self, name: str, config: Any, now: float, states_run: Callable[[], bool]) -> list[dict[str, Any]] | None:
+    def _look(
+        self, name: str, config: object, now: float, states_run: Callable[[], bool]
+    ) -> list[dict[str, Any]] | None:
         """Call one beacon and return its events; None if the beacon was not called."""
         known = self._known.get(name) or self._first(name, config, now)
         options = merged(config) if isinstance(config, list) else {}
@@ -107,7 +109,7 @@ class BeaconRuns:
             return [{"tag": self._tag(name), "error": str(error), "data": data, "beacon_name": module}]
         return [self._event(name, module, data) for data in raw or ()]
 
-    def _first(self, name: str, config: Any, now: float) -> _Known:
+    def _first(self, name: str, config: object, now: float) -> _Known:
         why = problem(self.loader, self.ctx, name, config)
         if why:
             _LOG.error("the beacon %s is left out: %s", name, why)
@@ -117,7 +119,7 @@ class BeaconRuns:
         self._known[name] = known
         return known
 
-    def _event(self, name: str, module: str, data: Any) -> dict[str, Any]:
+    def _event(self, name: str, module: str, data: Any) -> dict[str, object]:
         body = dict(data)
         tag = self._tag(name) + str(body.pop("tag", ""))
         return {"tag": tag, "data": {"id": self.ctx.opts["id"], **body}, "beacon_name": module}
@@ -125,7 +127,7 @@ class BeaconRuns:
     def _tag(self, name: str) -> str:
         return _TAG.format(id=self.ctx.opts["id"], name=name)
 
-    def _close(self, name: str, config: Any) -> None:
+    def _close(self, name: str, config: object) -> None:
         module = _module(name, config)
         if self.loader.has("beacons", f"{module}.close", self.ctx):
             try:
@@ -133,16 +135,16 @@ class BeaconRuns:
             except Exception as error:  # noqa: BLE001 - as above
                 _LOG.error("the beacon %s cannot be closed: %s", name, error)
 
-    def _call(self, module: str, function: str, config: list[Any]) -> Any:
+    def _call(self, module: str, function: str, config: list[object]) -> Any:
         served, name = self.loader.function("beacons", f"{module}.{function}", self.ctx)
         return served.bound(name, self.ctx)(config)
 
 
-def _module(name: str, config: Any) -> str:
+def _module(name: str, config: object) -> str:
     return str(merged(config).get("beacon_module") or name) if isinstance(config, list) else name
 
 
-def _shown(config: Any) -> list[Any]:
+def _shown(config: object) -> list[Any]:
     """Return a copy of the configuration for the beacon, without the options that say when to call it."""
     if not isinstance(config, list):
         return []
@@ -152,6 +154,6 @@ def _shown(config: Any) -> list[Any]:
     return [copy.deepcopy(entry) for entry in entries if entry]
 
 
-def _interval(options: Mapping[str, Any]) -> float:
+def _interval(options: Mapping[str, object]) -> float:
     interval = options.get("interval") or 0
     return float(interval) if isinstance(interval, int | float) and not isinstance(interval, bool) else 0.0

@@ -54,7 +54,7 @@ def returned(
     ctx: Context,
     loader: Loader,
     catalog: LoaderCatalog,
-    restraints: Iterable[Mapping[str, Any]],
+    restraints: Iterable[Mapping[str, object]],
     *,
     trusted: bool = False,
 ) -> Returned:
@@ -112,7 +112,7 @@ def _called(call: FunctionCall, served: Served, function: str, ctx: Context, loa
     return Returned(value, retcode, retcode == 0, served.outputters.get(function))
 
 
-def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog) -> Any:
+def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog) -> object:
     """Return the error text for an unknown function.
 
     If other functions' names begin with ``fun``, return a map of their names to their documentation, with the error under
@@ -134,7 +134,7 @@ def _refuse_in_blackout(fun: str, restraints: Iterable[Mapping[str, Any]]) -> No
             )
 
 
-def _failed(value: Any) -> Returned:
+def _failed(value: object) -> Returned:
     return Returned(value, _GENERIC_FAILURE, success=False, out="nested")
 
 
@@ -142,7 +142,7 @@ def _failed(value: Any) -> Returned:
 DIRECT = ("direct_call",)
 
 
-def executors_of(job: Mapping[str, Any], opts: Mapping[str, Any], *, own: bool) -> tuple[str, ...]:
+def executors_of(job: Mapping[str, object], opts: Mapping[str, object], *, own: bool) -> tuple[str, ...]:
     """Return the names of a job's executors in order: those of the job, else those of the option ``module_executors``.
 
     ``own``: the minion runs a publication, so the option ``sudo_user`` appends the executor sudo. (sudo starts salt-call,
@@ -161,10 +161,10 @@ def executors_of(job: Mapping[str, Any], opts: Mapping[str, Any], *, own: bool) 
 
 def executed(
     names: Sequence[str],
-    job: Mapping[str, Any],
-    function: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    job: Mapping[str, object],
+    function: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     ctx: Context,
     loader: Loader,
 ) -> Any:
@@ -191,7 +191,7 @@ def executed(
     return None
 
 
-def in_whole(value: Any, ctx: Context, jid: str | None) -> Any:
+def in_whole(value: object, ctx: Context, jid: str | None) -> object:
     """Return the value; of a generator all its parts, joined into one map if all are maps, else as a list.
 
     In a job (``jid`` is not None) each part is fired as the event ``salt/job/<jid>/prog/<minion>/<number>``. Salt:

@@ -53,7 +53,7 @@ else:
 log = logging.getLogger(__name__)
 
 #: Defaults of options that several modules read; every other option has its default where it is read.
-DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, object] = {
     "id": "local",
     "file_roots": {"base": ["/srv/salt"]},
     "pillar_roots": {"base": ["/srv/pillar"]},
@@ -80,13 +80,13 @@ class Contexts:
 
     def __init__(
         self,
-        opts: Mapping[str, Any],
+        opts: Mapping[str, object],
         make_state_system: Callable[[Contexts], StateSystem],
         *,
         files: Files,
         host: ManagedHost | None = None,
-        grains: Mapping[str, Any] | None = None,
-        pillar: Mapping[str, Any] | None = None,
+        grains: Mapping[str, object] | None = None,
+        pillar: Mapping[str, object] | None = None,
         minion: MinionControl | None = None,
         events: Events | None = None,
         jobs: Jobs | None = None,
@@ -116,7 +116,7 @@ class Contexts:
         self._master = master
         self._grains: Mapping[str, Any] | None = dict(grains) if grains is not None else None
         self._pillar: Mapping[str, Any] | None = pillar
-        self._scratch: dict[str, Any] = {}
+        self._scratch: dict[str, object] = {}
         self._base: Context | None = None
 
     @property
@@ -134,7 +134,7 @@ class Contexts:
         return self._pillar
 
     @property
-    def known_pillar(self) -> Mapping[str, Any]:
+    def known_pillar(self) -> Mapping[str, object]:
         """Pillar in memory; empty while none has been compiled."""
         return self._pillar or {}
 
@@ -145,7 +145,7 @@ class Contexts:
             self._base = self._with_tree(self.opts, LazyPillar(self), test=bool(self.opts.get("test")))[0]
         return self._base
 
-    def run_context(self, options: Mapping[str, Any]) -> RunContext:
+    def run_context(self, options: Mapping[str, object]) -> RunContext:
         """Return the context of a new state run with the options of its call (saltenv, pillar, test, localconfig, ...).
 
         Raises CommandError when the master does not answer, InvocationError for a ``localconfig`` file that cannot be used.
@@ -169,7 +169,7 @@ class Contexts:
         ctx, tree = self._with_tree(opts, pillar, test=test, scratch=RunScratch(self._scratch))
         return RunContext(ctx, tree, opts)
 
-    def reloaded(self, ctx: Context, wanted: frozenset[str], options: Mapping[str, Any]) -> Context:
+    def reloaded(self, ctx: Context, wanted: frozenset[str], options: Mapping[str, object]) -> Context:
         """Return ``ctx`` with grains, pillar and modules read anew, as a state's arguments ``wanted`` demand.
 
         ``wanted`` holds "reload_grains", "reload_pillar" or "reload_modules". ``options`` are those of the run: pillar given
@@ -201,13 +201,13 @@ class Contexts:
             self.loader.refresh()
         self._base = None
 
-    def with_pillar(self, pillar: Mapping[str, Any]) -> Contexts:
+    def with_pillar(self, pillar: Mapping[str, object]) -> Contexts:
         """Return contexts with the same options, files, host and grains, but another pillar and no master."""
         return Contexts(
             self.opts, self._make_state_system, files=self.files, host=self.host, grains=self.grains, pillar=pillar
         )
 
-    def _with_options(self, opts: Mapping[str, Any]) -> Contexts:
+    def _with_options(self, opts: Mapping[str, object]) -> Contexts:
         """Return contexts of the same minion with ``opts`` over its options, for one run."""
         grains = None if "grains" in opts else dict(self.grains)
         whole = {**self.opts, **opts}
@@ -221,7 +221,7 @@ class Contexts:
         other._master = self._master
         return other
 
-    def _opts_of_run(self) -> Mapping[str, Any]:
+    def _opts_of_run(self) -> Mapping[str, object]:
         """Options of a state run: the minion's, with those that its master decides. Raises CommandError without an answer."""
         if isinstance(self._minion, LocalMinion):
             return self.opts
@@ -234,7 +234,7 @@ class Contexts:
             return self.opts
         return heeded(self.opts, answer)
 
-    def _pillar_of_run(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _pillar_of_run(self, options: Mapping[str, object]) -> Mapping[str, object]:
         """Pillar of a new run: compiled anew, except where the process runs one function only (salt-call)."""
         asked = "pillarenv" in options or any(options.get(key) is not None for key in ("pillar", "saltenv"))
         if not asked and (self.opts.get("__cli") == "salt-call" or isinstance(self._minion, LocalMinion)):
@@ -249,7 +249,12 @@ class Contexts:
         return self._minion.compile_pillar(saltenv, pillarenv, options.get("pillar"))
 
     def _with_tree(
-        self, opts: Mapping[str, Any], pillar: Mapping[str, Any], *, test: bool, scratch: dict[str, Any] | None = None
+        self,
+        opts: Mapping[str, Any],
+        pillar: Mapping[str, object],
+        *,
+        test: bool,
+        scratch: dict[str, object] | None = None,
     ) -> tuple[Context, render.SlsTree]:
         """Return a context and the state tree that renders with its functions. ``scratch`` is that of a state run."""
         # whitelist_modules limits templates; modules may call every other module.
@@ -280,7 +285,7 @@ class Contexts:
         matchers.attach(whole)
         return whole, tree
 
-    def _bare(self, grains: Mapping[str, Any]) -> Context:
+    def _bare(self, grains: Mapping[str, object]) -> Context:
         """Return a context without pillar and templates: enough to load modules and gather grains."""
         ctx = Context(
             host=self.host,
@@ -303,11 +308,11 @@ class Contexts:
 
 
 def local_contexts(
-    opts: Mapping[str, Any],
+    opts: Mapping[str, object],
     make_state_system: Callable[[Contexts], StateSystem],
     *,
-    grains: Mapping[str, Any] | None = None,
-    pillar: Mapping[str, Any] | None = None,
+    grains: Mapping[str, object] | None = None,
+    pillar: Mapping[str, object] | None = None,
     jobs: Jobs | None = None,
     manage: Manager | None = None,
     events: Events | None = None,
@@ -327,14 +332,14 @@ def local_contexts(
         saltenv: str | None,
         pillarenv: str | None,
         override: Mapping[str, Any] | None,
-        on_demand: Mapping[str, Any] | None,
+        on_demand: Mapping[str, object] | None,
     ) -> dict[str, Any]:
         if pillar is not None:
             return dict(merge(dict(pillar), dict(override or {})))
         if before_pillar is not None:
             before_pillar()
         # Pillar files may call modules. Those see the pillar as far as it is compiled.
-        live: dict[str, Any] = {}
+        live: dict[str, object] = {}
         bare = contexts.with_pillar(live)
         request = master_data.MinionDataRequest(str(whole["id"]), saltenv, pillarenv, override, on_demand)
         return master_data.as_data(master_data.pillar_of(bare.context, bare.loader, request, live))
@@ -362,12 +367,12 @@ def local_contexts(
     return contexts
 
 
-def host_of(opts: Mapping[str, Any]) -> Host:
+def host_of(opts: Mapping[str, object]) -> Host:
     """Return the managed host that the options ``host_root`` and ``host_pid`` describe."""
     return Host(str(opts.get("host_root") or "/"), host_pid=bool(opts.get("host_pid")))
 
 
-def _finish(ctx: Context, full: str, returned: Any, arguments: Mapping[str, Any]) -> Any:
+def _finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, object]) -> object:
     return engine_call.finish(ctx, full, returned, arguments)
 
 

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def gather(
-    host: ManagedHost, opts: Mapping[str, Any], loader: Loader, bare: Callable[[Mapping[str, Any]], Context]
+    host: ManagedHost, opts: Mapping[str, Any], loader: Loader, bare: Callable[[Mapping[str, object]], Context]
 ) -> dict[str, Any]:
     """Return all grains.
 
@@ -72,17 +72,17 @@ def _means(expression: str, name: str) -> bool:
         return False
 
 
-def _functions(loaded: Any) -> list[Callable[..., Any]]:
+def _functions(loaded: object) -> list[Callable[..., Any]]:
     return list(loaded.functions.values()) if isinstance(loaded, Served) else []
 
 
-def _call_custom(call: Callable[..., Any], own: Callable[..., Any], grains: dict[str, Any]) -> Any:
+def _call_custom(call: Callable[..., object], own: Callable[..., object], grains: dict[str, object]) -> object:
     """Call a user's grain function. It gets the grains so far if it has the parameter ``grains``."""
     return call(grains) if "grains" in inspect.signature(own).parameters else call()
 
 
 def _add(
-    grains: dict[str, Any], source: str, ask: Callable[[], Any], *, deep: bool, barred: Sequence[str] = ()
+    grains: dict[str, object], source: str, ask: Callable[[], object], *, deep: bool, barred: Sequence[str] = ()
 ) -> None:
     try:
         found = ask()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from statecore.model.errors import InvocationError
 from statecore.model.option_types import type_errors
@@ -11,7 +10,7 @@ from statecore.render import yaml
 from statecore.render.yaml_bounds import YamlFault
 
 
-def read_localconfig(path: str) -> dict[str, Any]:
+def read_localconfig(path: str) -> dict[str, object]:
     """Return the file's options by name.
 
     Raises InvocationError, with file and line, if the file is unreadable or not a YAML map.

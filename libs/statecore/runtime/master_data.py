@@ -39,16 +39,16 @@ class MinionDataRequest(NamedTuple):
     minion_id: str
     saltenv: str | None = None
     pillarenv: str | None = None
-    override: Mapping[str, Any] | None = None
+    override: Mapping[str, object] | None = None
     #: Additional external pillar, {name: arguments}; only names in the option ``on_demand_ext_pillar`` are allowed.
-    on_demand: Mapping[str, Any] | None = None
+    on_demand: Mapping[str, object] | None = None
 
 
 def pillar_of(
     ctx: Context,
     loader: Loader,
     wanted: MinionDataRequest,
-    live: MutableMapping[str, Any],
+    live: MutableMapping[str, object],
     *,
     own_id: str = "",
     memory: PillarMemory | None = None,
@@ -87,7 +87,7 @@ def pillar_of(
     )
 
 
-def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> dict[str, dict[str, list[Any]]]:
+def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> dict[str, dict[str, list[object]]]:
     """Return the pillar's merged top files: {saltenv: {target: list of SLS and matchers}}. Raises SlsError."""
     renderers = Table(loader, "renderers")
     renderers.attach(ctx)
@@ -101,12 +101,12 @@ def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> di
     )
 
 
-def as_data(result: PillarResult) -> dict[str, Any]:
+def as_data(result: PillarResult) -> dict[str, object]:
     """Return a pillar as sent to minions: its errors are a list under ``_errors``."""
     return result.data | ({"_errors": list(result.errors)} if result.errors else {})
 
 
-def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, Any]) -> dict[str, list[str]]:
+def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, object]) -> dict[str, list[str]]:
     """Map of saltenv to SLS references, joined from all modules that the option ``master_tops`` names.
 
     ``minion_opts`` are the minion's options with its ``id`` and ``grains``; the modules get them as ``opts``. As in Salt, a
@@ -124,7 +124,7 @@ def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, Any]) -> dic
     return found
 
 
-def _tops_modules(configured: Mapping[str, Any], ctx: Context, loader: Loader) -> list[Served]:
+def _tops_modules(configured: Mapping[str, object], ctx: Context, loader: Loader) -> list[Served]:
     """List of the configured tops modules in Salt's order: users' own modules first, by file name."""
     found: list[Served] = []
     for name in configured:
@@ -136,7 +136,7 @@ def _tops_modules(configured: Mapping[str, Any], ctx: Context, loader: Loader) -
     return sorted(found, key=lambda served: (served.native, served.source.stem))
 
 
-def _sections(given: Any) -> dict[str, list[str]]:
+def _sections(given: object) -> dict[str, list[str]]:
     """Return the checked result of a tops module; {} for None. Raises PluginError for anything but a map of lists."""
     if not given:
         return {}
@@ -157,7 +157,7 @@ class _ExternalPillars:
         self._memory = memory
 
     def call(
-        self, name: str, minion_id: str, pillar: dict[str, Any], args: list[Any], kwargs: Mapping[str, Any]
+        self, name: str, minion_id: str, pillar: dict[str, object], args: list[object], kwargs: Mapping[str, object]
     ) -> Any:
         """Call a plugin and return its pillar. Raises NotAvailable, PluginError."""
         if name == "git" and not kwargs:
@@ -169,7 +169,7 @@ class _ExternalPillars:
         """Sorted names of the available plugins."""
         return sorted({"git", *self._loader.all("pillar", self._ctx)})
 
-    def _of_git(self, minion_id: str, repositories: list[Any]) -> dict[str, Any]:
+    def _of_git(self, minion_id: str, repositories: list[object]) -> dict[str, object]:
         """Return the pillar of Git repositories. Each repository is compiled as a pillar tree of its own."""
         renderers = Table(self._loader, "renderers")
         renderers.attach(self._ctx)
@@ -192,7 +192,7 @@ class _ExternalPillars:
             raise PluginError(str(error)) from error
 
 
-def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
+def _called(served: Served, function: str, ctx: Context, args: list[object], kwargs: Mapping[str, object]) -> Any:
     """Call a plugin's function and return a copy of its result. Raises PluginError with the plugin's file and line."""
     if function not in served.functions:
         raise PluginError(f"{served.source.path} has no function {function}()")
@@ -222,7 +222,7 @@ def _called(served: Served, function: str, ctx: Context, args: list[Any], kwargs
         raise PluginError(f"{str(error) or type(error).__name__}{_place(error, served)}") from error
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a deep copy made of maps, lists and scalars.
 
     A plugin may return an object that it keeps, or the pillar that is still being compiled.

@@ -8,7 +8,6 @@ Source: docs/protocol.md#master-options
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 #: The master's value replaces the minion's.
 _MASTERS = (
@@ -20,7 +19,7 @@ _MASTERS = (
 _EITHERS = ("state_aggregate", "state_events")
 
 
-def heeded(opts: Mapping[str, Any], answer: Any) -> dict[str, Any]:
+def heeded(opts: Mapping[str, object], answer: object) -> dict[str, object]:
     """Return the minion's options with the master's answer merged over them. An answer other than a map changes nothing."""
     if not isinstance(answer, Mapping):
         return dict(opts)

@@ -19,7 +19,7 @@ Manager: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 class NoEvents:
     """Event port without a bus: events are dropped."""
 
-    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+    def fire(self, tag: str, data: Mapping[str, object]) -> bool:
         """Return False: the event was not sent."""
         return False
 
@@ -73,8 +73,8 @@ class LocalMinion:
         self,
         saltenv: str | None,
         pillarenv: str | None,
-        override: Mapping[str, Any] | None,
-        on_demand: Mapping[str, Any] | None = None,
+        override: Mapping[str, object] | None,
+        on_demand: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """Return the pillar of the local directories; its errors are a list under ``_errors``."""
         if self._compile_pillar is None:
@@ -85,11 +85,13 @@ class LocalMinion:
         """Map of saltenv to the SLS references that tops modules on this host assign."""
         return self._tops() if self._tops is not None else {}
 
-    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+    def ask_master(
+        self, cmd: str, fields: Mapping[str, object], *, once: bool = False, master: str | None = None
+    ) -> object:
         """Raise CommandError: there is no master."""
         raise CommandError(f"{cmd}: there is no master")
 
-    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
         """Ask the minion that runs on this host, and return its answer. Raises CommandError if none runs here."""
         if self._manage is None:
             raise CommandError(f"no minion runs here that has a {area}")

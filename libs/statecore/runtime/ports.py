@@ -48,7 +48,7 @@ class LazyPillar(Mapping[str, Any]):
     def __init__(self, source: ContextSource) -> None:
         self._source = source
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> object:
         return self._source.pillar[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -81,18 +81,20 @@ class Control:
         self,
         saltenv: str | None,
         pillarenv: str | None,
-        override: Mapping[str, Any] | None,
-        on_demand: Mapping[str, Any] | None = None,
+        override: Mapping[str, object] | None,
+        on_demand: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         return self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
         return self._minion.master_tops()
 
-    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+    def ask_master(
+        self, cmd: str, fields: Mapping[str, object], *, once: bool = False, master: str | None = None
+    ) -> object:
         return self._minion.ask_master(cmd, fields, once=once, master=master)
 
-    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
         return self._minion.manage(area, request)
 
 
@@ -133,10 +135,10 @@ class LoaderCatalog:
 class NoTemplates:
     """Template port while grains are gathered: raises CommandError."""
 
-    def render(self, text: str, engine: str, context: Mapping[str, Any], *, saltenv: str, source: str = "") -> str:
+    def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
 
-    def data(self, text: str, pipe: str, names: Mapping[str, Any], *, saltenv: str, source: str = "") -> Any:
+    def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> Any:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
 
 
@@ -149,17 +151,17 @@ class RunScratch(dict[str, Any]):
 
     _OF_THE_CALL = ("cmd.shell", "pillar.mask", "grains.set", "retcode")
 
-    def __init__(self, call: dict[str, Any]) -> None:
+    def __init__(self, call: dict[str, object]) -> None:
         call.setdefault("grains.set", {})
         super().__init__({name: call[name] for name in self._OF_THE_CALL if name in call})
         self._call = call
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         super().__setitem__(name, value)
         if name == "retcode":
             self._call[name] = value
 
-    def pop(self, name: str, *default: Any) -> Any:
+    def pop(self, name: str, *default: object) -> Any:
         if name == "retcode":
             self._call.pop(name, None)
         return super().pop(name, *default)

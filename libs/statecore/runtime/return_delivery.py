@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from statecore.loader import Loader
 from statecore.model.context import Context
@@ -19,7 +18,7 @@ from statecore.model.errors import NotAvailable
 _LOG = logging.getLogger(__name__)
 
 
-def named(*lists: Any) -> list[str]:
+def named(*lists: object) -> list[str]:
     """Return the names of returners, each once, in order.
 
     Each argument is a list, a text with commas, or something else without names.
@@ -31,7 +30,7 @@ def named(*lists: Any) -> list[str]:
     return list(found)
 
 
-def deliver(loader: Loader, ctx: Context, names: Iterable[str], ret: Mapping[str, Any]) -> None:
+def deliver(loader: Loader, ctx: Context, names: Iterable[str], ret: Mapping[str, object]) -> None:
     """Call the function ``returner`` of each returner with its own copy of the return."""
     for name in names:
         try:

@@ -39,12 +39,12 @@ class Runtime:
 
     def __init__(
         self,
-        opts: Mapping[str, Any],
+        opts: Mapping[str, object],
         *,
         files: Files,
         host: ManagedHost | None = None,
-        grains: Mapping[str, Any] | None = None,
-        pillar: Mapping[str, Any] | None = None,
+        grains: Mapping[str, object] | None = None,
+        pillar: Mapping[str, object] | None = None,
         minion: MinionControl | None = None,
         events: Events | None = None,
         jobs: Jobs | None = None,
@@ -110,9 +110,9 @@ class Runtime:
     def call(
         self,
         fun: str,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        job: Mapping[str, Any] | None = None,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        job: Mapping[str, object] | None = None,
         *,
         trusted: bool = False,
     ) -> Returned:
@@ -127,12 +127,12 @@ class Runtime:
         call = FunctionCall(fun, args, kwargs or {}, job)
         return returned(call, self.context, self.loader, self.catalog, restraints, trusted=trusted)
 
-    def deliver(self, names: Sequence[str], ret: Mapping[str, Any]) -> None:
+    def deliver(self, names: Sequence[str], ret: Mapping[str, object]) -> None:
         """Hand a return to the returners ``names``. The return holds the minion's ``id``. Failures are logged."""
         if names:
             return_delivery.deliver(self.loader, self.context, names, ret)
 
-    def bench(self, options: Mapping[str, Any]) -> state_system.RunParts:
+    def bench(self, options: Mapping[str, object]) -> state_system.RunParts:
         """Return the parts of a state run that has not begun, for ``statecore.analysis``."""
         return state_system.StateRuns(self.contexts).bench(options)
 
@@ -150,16 +150,16 @@ def _state_system(contexts: Contexts) -> StateSystem:
     return state_system.StateRuns(contexts)
 
 
-def gather_grains(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def gather_grains(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains of a host: built-in grains, users' grain modules, the static grains file, the option ``grains``."""
     return dict(Runtime(opts, files=LocalFiles({}), host=host, pillar={}).grains)
 
 
 def local_runtime(
-    opts: Mapping[str, Any],
+    opts: Mapping[str, object],
     *,
-    grains: Mapping[str, Any] | None = None,
-    pillar: Mapping[str, Any] | None = None,
+    grains: Mapping[str, object] | None = None,
+    pillar: Mapping[str, object] | None = None,
     jobs: Jobs | None = None,
     manage: Manager | None = None,
     events: Events | None = None,

@@ -10,7 +10,6 @@ import hashlib
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import Files
@@ -24,9 +23,9 @@ def sync(
     directory: Path,
     kind: str,
     envs: Iterable[str],
-    opts: Mapping[str, Any],
-    whitelist: Any = None,
-    blacklist: Any = None,
+    opts: Mapping[str, object],
+    whitelist: object = None,
+    blacklist: object = None,
 ) -> list[str]:
     """Copy the modules below ``salt://_<kind>`` of the given saltenvs to ``<directory>/<kind>``. Later saltenvs
     replace earlier ones.
@@ -73,7 +72,7 @@ def _copy(files: Files, path: str, env: str, target: Path) -> bool:
     return True
 
 
-def _clean(target: Path, wanted: Mapping[str, Any]) -> None:
+def _clean(target: Path, wanted: Mapping[str, object]) -> None:
     for path in sorted(target.rglob("*"), reverse=True):
         if path.is_dir():
             if not any(path.iterdir()) or path.name == "__pycache__":
@@ -87,7 +86,7 @@ def _name(relative: str) -> str:
     return relative.rpartition(".")[0].replace("/", ".")
 
 
-def _names(listed: Any, kind: str) -> list[str] | None:
+def _names(listed: object, kind: str) -> list[str] | None:
     """Return the names that a whitelist or blacklist has for this kind; None when it has none."""
     value = listed.get(kind) if isinstance(listed, Mapping) else listed
     if not value:

@@ -68,8 +68,8 @@ class Signers:
     @classmethod
     def of(
         cls,
-        signed_by_any: Any = None,
-        signed_by_all: Any = None,
+        signed_by_any: object = None,
+        signed_by_all: object = None,
         keyring: str | None = None,
         gnupghome: str | None = None,
         sig_backend: str = "gpg",
@@ -77,7 +77,7 @@ class Signers:
         """Build from the arguments of a state."""
         return cls(_texts(signed_by_any), _texts(signed_by_all), keyring, gnupghome, sig_backend)
 
-    def check(self, ctx: Context, file: Path, signature: Any, saltenv: str, *, verify_ssl: bool = True) -> None:
+    def check(self, ctx: Context, file: Path, signature: object, saltenv: str, *, verify_ssl: bool = True) -> None:
         """Raise CommandError when the file does not have the required signatures.
 
         signature
@@ -144,7 +144,7 @@ class FileVerification:
     #: True: ask the server each time whether the file has changed, by its ETag.
     use_etag: bool = False
     #: Signature of the hash file: True, or the source of a detached signature.
-    hash_signature: Any = None
+    hash_signature: object = None
     signers: Signers = field(default_factory=Signers)
 
     def digest(self, ctx: Context, address: str, name: str, saltenv: str) -> tuple[str, str] | None:
@@ -224,7 +224,7 @@ def fetch_url(ctx: Context, address: str, name: str, saltenv: str, wanted: FileV
     return place
 
 
-def find(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
+def find(ctx: Context, source: object, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
     """Return the first available source, verified. An entry of a list may be a map of the source to its own
     source_hash.
 
@@ -281,7 +281,7 @@ def _at_hand(ctx: Context, address: str, saltenv: str) -> FileSource | str:
     return f"Local file source {address} does not exist"
 
 
-def _texts(given: Any) -> tuple[str, ...]:
+def _texts(given: object) -> tuple[str, ...]:
     """Return a text, or a list of texts, as a tuple."""
     return tuple(str(each) for each in (given if isinstance(given, list | tuple) else [given]) if each)
 

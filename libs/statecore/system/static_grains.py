@@ -15,7 +15,7 @@ from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 
 
-def path(opts: Mapping[str, Any]) -> Path | None:
+def path(opts: Mapping[str, object]) -> Path | None:
     """Return the file's path: ``grains_file``, else ``grains`` in the directory of ``conf_file``.
 
     None if neither is set.
@@ -46,7 +46,7 @@ def read(file: Path) -> dict[str, Any]:
     return grains
 
 
-def write(file: Path, grains: Mapping[str, Any]) -> None:
+def write(file: Path, grains: Mapping[str, object]) -> None:
     """Replace the file atomically, so that a reader never sees a partial file. Raises CommandError."""
     text = yaml.safe_dump(dict(grains), default_flow_style=False, allow_unicode=True)
     try:

@@ -61,18 +61,18 @@ class _Language(NamedTuple):
 
 
 def matches(
-    tgt: Any,
+    tgt: object,
     tgt_type: str,
     subject: Subject,
     *,
     delimiter: str = DEFAULT_DELIMITER,
-    nodegroups: Mapping[str, Any] | None = None,
+    nodegroups: Mapping[str, object] | None = None,
 ) -> bool:
     """Return whether the target matches the subject. Raises TargetError."""
     return compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=nodegroups)(subject)
 
 
-def users_matcher(matchers: Mapping[str, Callable[..., Any]], tgt_type: str) -> Callable[..., bool] | None:
+def users_matcher(matchers: Mapping[str, Callable[..., object]], tgt_type: str) -> Callable[..., bool] | None:
     """Return the user's own matcher of a target type (``match`` in ``_matchers/TYPE_match.py``); None when there is
     none.
 
@@ -84,7 +84,7 @@ def users_matcher(matchers: Mapping[str, Callable[..., Any]], tgt_type: str) -> 
         return None
     takes = inspect.signature(own).parameters
 
-    def meant(target: Any, **given: Any) -> bool:
+    def meant(target: object, **given: object) -> bool:
         return bool(
             own(target, **{name: value for name, value in given.items() if value is not None and name in takes})
         )
@@ -93,11 +93,11 @@ def users_matcher(matchers: Mapping[str, Callable[..., Any]], tgt_type: str) -> 
 
 
 def compile_target(
-    tgt: Any,
+    tgt: object,
     tgt_type: str,
     *,
     delimiter: str = DEFAULT_DELIMITER,
-    nodegroups: Mapping[str, Any] | None = None,
+    nodegroups: Mapping[str, object] | None = None,
     ranges: Expand | None = None,
 ) -> Matcher:
     """Compile a target to a matcher. Raises TargetError for an unknown target type and for an invalid expression."""
@@ -107,23 +107,23 @@ def compile_target(
     return compiler(tgt, _Language(delimiter, nodegroups or {}, ranges=ranges))
 
 
-def _text(tgt: Any, kind: str) -> str:
+def _text(tgt: object, kind: str) -> str:
     if not isinstance(tgt, str):
         raise TargetError(f"a {kind} target must be text, not {tgt!r}")
     return tgt
 
 
-def _glob(tgt: Any, language: _Language) -> Matcher:
+def _glob(tgt: object, language: _Language) -> Matcher:
     pattern = re.compile(fnmatch.translate(_text(tgt, "glob")))
     return lambda subject: pattern.match(subject.id) is not None
 
 
-def _pcre(tgt: Any, language: _Language) -> Matcher:
+def _pcre(tgt: object, language: _Language) -> Matcher:
     pattern = _regex(_text(tgt, "pcre"))
     return lambda subject: pattern.match(subject.id) is not None
 
 
-def _range(tgt: Any, language: _Language) -> Matcher:
+def _range(tgt: object, language: _Language) -> Matcher:
     return _list(",".join(_expanded(_text(tgt, "range"), language)), language)
 
 
@@ -133,7 +133,7 @@ def _expanded(expression: str, language: _Language) -> Sequence[str]:
     return language.ranges(expression)
 
 
-def _list(tgt: Any, language: _Language) -> Matcher:
+def _list(tgt: object, language: _Language) -> Matcher:
     names = tgt.split(",") if isinstance(tgt, str) else tgt
     if not isinstance(names, Sequence):
         raise TargetError(f"a list target must be a list of ids, not {tgt!r}")
@@ -141,27 +141,27 @@ def _list(tgt: Any, language: _Language) -> Matcher:
     return lambda subject: subject.id in wanted
 
 
-def _grain(tgt: Any, language: _Language) -> Matcher:
+def _grain(tgt: object, language: _Language) -> Matcher:
     return _nested(tgt, language, "grains", _glob_test)
 
 
-def _grain_pcre(tgt: Any, language: _Language) -> Matcher:
+def _grain_pcre(tgt: object, language: _Language) -> Matcher:
     return _nested(tgt, language, "grains", _regex_test)
 
 
-def _pillar(tgt: Any, language: _Language) -> Matcher:
+def _pillar(tgt: object, language: _Language) -> Matcher:
     return _nested(tgt, language, "pillar", _glob_test)
 
 
-def _pillar_pcre(tgt: Any, language: _Language) -> Matcher:
+def _pillar_pcre(tgt: object, language: _Language) -> Matcher:
     return _nested(tgt, language, "pillar", _regex_test)
 
 
-def _pillar_exact(tgt: Any, language: _Language) -> Matcher:
+def _pillar_exact(tgt: object, language: _Language) -> Matcher:
     return _nested(tgt, language, "pillar", _exact_test)
 
 
-def _ipcidr(tgt: Any, language: _Language) -> Matcher:
+def _ipcidr(tgt: object, language: _Language) -> Matcher:
     text = _text(tgt, "ipcidr")
     try:
         network = ipaddress.ip_network(text, strict=False)
@@ -196,7 +196,7 @@ def _address(text: str) -> tuple[int, int]:
     return found.version, int(found)
 
 
-def _nodegroup(tgt: Any, language: _Language) -> Matcher:
+def _nodegroup(tgt: object, language: _Language) -> Matcher:
     name = _text(tgt, "nodegroup")
     if name not in language.nodegroups:
         raise TargetError(f"there is no node group '{name}' (option nodegroups)")
@@ -218,8 +218,8 @@ def _group(name: str, language: _Language) -> str:
 
 
 def expanded_target(
-    tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None
-) -> tuple[Any, str]:
+    tgt: object, tgt_type: str, nodegroups: Mapping[str, object], ranges: Expand | None = None
+) -> tuple[object, str]:
     """Return (target, target type) with node groups and ranges replaced: minions do not know the master's node
     groups.
 
@@ -237,7 +237,7 @@ def expanded_target(
     return " ".join(_spelled_out(_words(tgt), language)), tgt_type
 
 
-def listed_ids(tgt: Any, tgt_type: str, nodegroups: Mapping[str, Any], ranges: Expand | None = None) -> list[str]:
+def listed_ids(tgt: object, tgt_type: str, nodegroups: Mapping[str, object], ranges: Expand | None = None) -> list[str]:
     """Return the minion ids in the lists (``L@``) of a compound target, except lists after ``not``. Raises
     TargetError.
     """
@@ -277,7 +277,7 @@ def _exact_test(pattern: str) -> Callable[[str], bool]:
     return lambda value: value.lower() == pattern.lower()
 
 
-def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str], Callable[[str], bool]]) -> Matcher:
+def _nested(tgt: object, language: _Language, where: str, make_test: Callable[[str], Callable[[str], bool]]) -> Matcher:
     expression, delimiter = _text(tgt, where), language.delimiter
     if delimiter not in expression:
         raise TargetError(f"'{expression}' must be KEY{delimiter}VALUE")
@@ -293,7 +293,7 @@ def _nested(tgt: Any, language: _Language, where: str, make_test: Callable[[str]
             # A part of the expression, split at another delimiter, that is not a valid regular expression.
             return False
 
-    def fits(value: Any, pattern: str) -> bool:
+    def fits(value: object, pattern: str) -> bool:
         return text_fits(value if type(value) is str else str(value), pattern)
 
     where_at = Subject._fields.index(where)
@@ -361,18 +361,18 @@ _NESTED_ENGINES = frozenset("GPIJ")
 _PILLAR_ENGINES = frozenset("IJ")
 
 
-def _compound(tgt: Any, language: _Language) -> Matcher:
+def _compound(tgt: object, language: _Language) -> Matcher:
     words = _words(tgt)
     if not words:
         raise TargetError("an empty compound target matches nobody; write '*' for everybody")
     return compile_words(words, lambda word: _word(word, language))
 
 
-def _words(tgt: Any) -> list[str]:
+def _words(tgt: object) -> list[str]:
     return [str(word) for word in tgt] if isinstance(tgt, list | tuple) else words_of(_text(tgt, "compound"))
 
 
-def _compound_pillar_exact(tgt: Any, language: _Language) -> Matcher:
+def _compound_pillar_exact(tgt: object, language: _Language) -> Matcher:
     return _compound(tgt, language._replace(exact=True))
 
 
@@ -392,7 +392,7 @@ def _word(word: str, language: _Language) -> Matcher:
 
 
 #: Target type -> function that compiles an expression to a matcher.
-MATCHERS: Mapping[str, Callable[[Any, _Language], Matcher]] = {
+MATCHERS: Mapping[str, Callable[[object, _Language], Matcher]] = {
     "glob": _glob,
     "pcre": _pcre,
     "list": _list,

@@ -15,7 +15,7 @@ from statecore.model.values import DELIMITER, traverse
 Fits: TypeAlias = Callable[[Any, str], bool]
 
 
-def nested_match(data: Any, expression: str, fits: Fits, delimiter: str = DELIMITER) -> bool:
+def nested_match(data: object, expression: str, fits: Fits, delimiter: str = DELIMITER) -> bool:
     """Return whether the value at a path of ``expression`` fits the last part of the expression.
 
     Every split into path and value is tried, the longest path first. For a map, the pattern is compared with its keys;
@@ -50,7 +50,7 @@ def _cuts(expression: str, delimiter: str) -> tuple[tuple[str, str], ...]:
     return tuple((delimiter.join(parts[:at]), delimiter.join(parts[at:])) for at in range(len(parts) - 1, 0, -1))
 
 
-def _in_map(found: Mapping[Any, Any], pattern: str, fits: Fits) -> bool:
+def _in_map(found: Mapping[object, object], pattern: str, fits: Fits) -> bool:
     any_key = pattern.startswith("*:")
     pattern = pattern.removeprefix("*:")
     if pattern == "*" or pattern in found or any(fits(key, pattern) for key in found):

@@ -41,7 +41,7 @@ def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
     return found
 
 
-def write(path: Path, found: Mapping[str, Any]) -> None:
+def write(path: Path, found: Mapping[str, object]) -> None:
     """Write the file atomically, readable by its owner only, because it holds ids of hosts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     atomic_file.write(path, json.dumps(found), 0o600)

@@ -149,7 +149,7 @@ class _Answers:
     def __init__(self) -> None:
         self.found: dict[str, Any] = {}
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         self.found[minion] = load["return"]
 
     def add_silent(self, minion: str, jid: str) -> None:
@@ -186,7 +186,7 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
     return Exit.OK if all(said is True for files in results.values() for said in files.values()) else Exit.GENERIC
 
 
-def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, Any]:
+def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, object]:
     """Copy one item. Return {minion id: True, or the first error of this minion}."""
     if item.source is None:
         directory: dict[str, Any] = send(*target, {"dest": item.remote, "chunk": None})
@@ -212,9 +212,9 @@ def _send(
     watch: JobWatch,
     follow: Any,
     delimiter: str,
-    tgt: Any,
+    tgt: object,
     tgt_type: str,
-    kwarg: dict[str, Any],
+    kwarg: dict[str, object],
 ) -> dict[str, Any]:
     # As a keyword argument: minions read text with "=", which base64 has, as a named argument.
     arg = on_the_wire([], kwarg)

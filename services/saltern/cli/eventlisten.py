@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pprint import pformat
-from typing import Any
 
 from saltern.cli.context import CommandContext, no_bus, run_guarded
 from saltern.cli.watch_events import tag_matches
@@ -41,7 +40,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
     return run_guarded(lambda: _listen(parser().parse(argv), context or CommandContext()))
 
 
-def shown(tag: str, data: Mapping[str, Any], now: datetime) -> str:
+def shown(tag: str, data: Mapping[str, object], now: datetime) -> str:
     """One event as text, in the format of Salt's script."""
     fired = now.strftime("%a %b %-d %H:%M:%S %Y")
     return f"Event fired at {fired}\n{'*' * 25}\nTag: {tag}\nData:\n{pformat(dict(data))}\n"

@@ -20,7 +20,7 @@ _PAGE, _RETURNS = 500, 100
 _TEXTS = ("user", "fun", "tgt", "where")
 
 
-def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> int:
+def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[object], kwarg: Mapping[str, object]) -> int:
     """Write one line of JSON for each job that matches the filters: {jid, fun, arg, tgt, ..., job: {created, expected, ...}}.
 
     ``file``: path of the output file, which is written completely or not at all; default: standard output.
@@ -47,7 +47,7 @@ def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[Any], kw
     return Exit.OK
 
 
-def _lines(control: ControlClient, words: Mapping[str, Any], *, returns: bool) -> Iterator[list[str]]:
+def _lines(control: ControlClient, words: Mapping[str, object], *, returns: bool) -> Iterator[list[str]]:
     """Yield pages of lines; no page is empty."""
     left = _limit(words.get("limit"))
     cursor = words.get("cursor", "")
@@ -90,7 +90,7 @@ def _job(job: Mapping[str, Any]) -> dict[str, Any]:
     return {**job["load"], "jid": job["jid"], "job": counters}
 
 
-def _dumped(line: Mapping[str, Any]) -> str:
+def _dumped(line: Mapping[str, object]) -> str:
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
 
 

@@ -87,7 +87,7 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
     return Exit.OK
 
 
-def wheel(control: ControlClient, fun: str, **kwarg: Any) -> Any:
+def wheel(control: ControlClient, fun: str, **kwarg: object) -> Any:
     """Result of a wheel function. Raise ControlError, ControlTimeout."""
     return control.call("wheel", timeout=CONTROL_PATIENCE, fun=fun, kwarg=kwarg)
 
@@ -100,13 +100,13 @@ def _list(control: ControlClient, word: str, flags: argparse.Namespace) -> dict[
     return {name: keys.get(name, [])}
 
 
-def _finger(control: ControlClient, match: str, flags: argparse.Namespace) -> Any:
+def _finger(control: ControlClient, match: str, flags: argparse.Namespace) -> object:
     chosen = {"hash_type": flags.finger_hash} if flags.finger_hash else {}
     return wheel(control, "key.finger", match=match, **chosen)
 
 
 #: Action that changes nothing -> function that returns the output.
-_SHOWS: Mapping[str, Callable[[ControlClient, str, argparse.Namespace], Any]] = {
+_SHOWS: Mapping[str, Callable[[ControlClient, str, argparse.Namespace], object]] = {
     "list": _list,
     "print": lambda control, match, flags: wheel(control, "key.key_str", match=match),
     "finger": _finger,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.command.command_line import EXTERNAL_AUTH, CommandParser, RefusedOption
 from saltern.kit.command.output.flags import add_output_flags
@@ -58,7 +57,7 @@ def list_named(word: str) -> str:
 class _Action(argparse.Action):
     """Stores the action and its match. ``const`` is (action, match); match None: the option's argument is the match."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+    def __call__(self, parser: object, namespace: object, values: object, option_string: str | None = None) -> None:
         action, match = self.const
         setattr(namespace, self.dest, (action, values if match is None else match))
 

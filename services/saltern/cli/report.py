@@ -21,8 +21,8 @@ _SILENT = "Minion did not return."
 
 
 def no_response(
-    jid: str, known: Mapping[str, Any] | None = None, part: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+    jid: str, known: Mapping[str, object] | None = None, part: Mapping[str, Any] | None = None
+) -> dict[str, object]:
     """Load that replaces a missing return.
 
     ``known``: what the master knows about the minion (``key``, ``age``). ``part``: state of the job on the minion, with ``now``.
@@ -38,7 +38,7 @@ def no_response(
     return {"return": "\n".join([*lines, _LATER.format(jid=jid)]), "out": "no_return", "retcode": 1, "state": state}
 
 
-def waits(jid: str, until_ms: int, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def waits(jid: str, until_ms: int, known: Mapping[str, object] | None = None) -> dict[str, object]:
     """Load that replaces the return of a minion that the job waits for (``--when-back``). It is no failure."""
     until = datetime.fromtimestamp(until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = [f"The job waits for this minion until {until}."]
@@ -114,12 +114,12 @@ def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
     return f"jid: {jid}" if show_jid else ""
 
 
-def is_silent(load: Mapping[str, Any]) -> bool:
+def is_silent(load: Mapping[str, object]) -> bool:
     """Return whether the load replaces a missing return."""
     return load.get("out") == "no_return"
 
 
-def summary(loads: Mapping[str, Mapping[str, Any]], *, verbose: bool) -> str:
+def summary(loads: Mapping[str, Mapping[str, object]], *, verbose: bool) -> str:
     """Text of ``--summary``. ``verbose``: also list the ids of minions that failed or did not return."""
     silent = [minion for minion, load in loads.items() if is_silent(load)]
     failed = [minion for minion, load in loads.items() if not is_silent(load) and retcode_of(load)]
@@ -150,7 +150,7 @@ _COUNTED: Mapping[str, str] = {
 }
 
 
-def documentation(loads: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def documentation(loads: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, str]]:
     """Yield (function, documentation) from the returns of sys.doc: each function once, sorted."""
     found: dict[str, str] = {}
     for load in loads.values():

@@ -43,7 +43,7 @@ class JobLookup:
         found: Mapping[str, Any] | None = self._asked("job_returns", jid=jid, minions=[minion]).get(minion)
         return found
 
-    def _asked(self, cmd: str, **fields: Any) -> dict[str, Any]:
+    def _asked(self, cmd: str, **fields: object) -> dict[str, Any]:
         try:
             found: dict[str, Any] = self._control.call(cmd, timeout=CONTROL_PATIENCE, **fields)
         except ControlError:
@@ -76,15 +76,15 @@ class ReturnPrinter:
         self._request = request
         self._lookup = lookup
         #: JID, and the states of that job on all minions; fetched with the first silent minion.
-        self._parts: tuple[str, Mapping[str, Mapping[str, Any]]] = ("", {})
+        self._parts: tuple[str, Mapping[str, Mapping[str, object]]] = ("", {})
         #: What the master knows about silent minions; fetched for all of them with the first.
-        self._known: dict[str, Mapping[str, Any]] = {}
+        self._known: dict[str, Mapping[str, object]] = {}
         self._all: Sequence[str] = ()
         self._waits_until = 0
         #: Whether a silent minion was not shown (``--hide-timeout``); the exit code is 1 then.
         self._hidden = False
         self._printer = printer
-        self._loads: dict[str, Mapping[str, Any]] = {}
+        self._loads: dict[str, Mapping[str, object]] = {}
         flags = request.flags
         self._progress = Progress(terminal) if terminal is not None and flags.progress else None
         self._at_end = flags.static or request.fun == "sys.doc"
@@ -108,7 +108,7 @@ class ReturnPrinter:
         self._all = minions
         self._waits_until = waits_until
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         """Take a minion's return."""
         self._show(minion, load)
         if self._progress is not None:
@@ -140,7 +140,7 @@ class ReturnPrinter:
         if self._progress is not None:
             self._progress.lost()
 
-    def _substitute(self, minion: str, jid: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _substitute(self, minion: str, jid: str, part: Mapping[str, object] | None) -> dict[str, object]:
         """Text that is printed in place of a missing return. A minion without an accepted key is not waited for."""
         state, known = str((part or {}).get("state", "expected")), self._known[minion]
         if self._waits_until and state in report.WAITED_FOR and known.get("key", "accepted") == "accepted":

@@ -115,7 +115,7 @@ def _call(flags: argparse.Namespace) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def _result(
-    job: Mapping[str, Any],
+    job: Mapping[str, object],
     control: ControlClient,
     bus: EventSubscriber,
     options: ClientOptions,
@@ -123,8 +123,8 @@ def _result(
     *,
     heard: bool,
     timeout: int,
-    told: Callable[[str, Mapping[str, Any]], None] | None,
-) -> Mapping[str, Any]:
+    told: Callable[[str, Mapping[str, object]], None] | None,
+) -> Mapping[str, object]:
     try:
         found = runner_results([job], control, bus, context.clock, options.id, heard=heard, timeout=timeout, told=told)
     except NotYet as late:
@@ -135,7 +135,7 @@ def _result(
     return found[str(job["jid"])]
 
 
-def _show(value: Any, printer: Printer) -> None:
+def _show(value: object, printer: Printer) -> None:
     """Print a runner's result with the outputter that it names: {"data": ..., "outputter": ...}."""
     out = value.get("outputter") if isinstance(value, Mapping) else None
     if isinstance(value, Mapping) and set(value) == {"data", "outputter"}:
@@ -144,7 +144,7 @@ def _show(value: Any, printer: Printer) -> None:
     printer.show(value, "highstate" if printer.options.out == "highstate" else out)
 
 
-def _show_documentation(result: Mapping[str, Any], names: Sequence[str], printer: Printer) -> int:
+def _show_documentation(result: Mapping[str, object], names: Sequence[str], printer: Printer) -> int:
     docs = result["return"]
     if not isinstance(docs, Mapping):
         raise CommandError(str(docs))
@@ -155,7 +155,7 @@ def _show_documentation(result: Mapping[str, Any], names: Sequence[str], printer
     return exit_code(result)
 
 
-def exit_code(result: Mapping[str, Any]) -> int:
+def exit_code(result: Mapping[str, object]) -> int:
     """Exit code for a runner's result: its retcode if it has one (orchestrations do), else 0 for success and 1."""
     value = result.get("return")
     if value == NO_MATCH and stock_codes():

@@ -24,7 +24,7 @@ class _EventWatch:
     tagmatch: str = "*"
     count: int = -1
     quiet: bool = False
-    sock_dir: Any = None
+    sock_dir: object = None
     pretty: bool = False
     node: str = "master"
 
@@ -76,5 +76,5 @@ def tag_matches(tag: str, expression: str) -> bool:
         return False
 
 
-def _shown(data: Mapping[str, Any], *, pretty: bool) -> str:
+def _shown(data: Mapping[str, object], *, pretty: bool) -> str:
     return json.dumps(data, ensure_ascii=False, sort_keys=pretty, indent=4 if pretty else None, default=repr)

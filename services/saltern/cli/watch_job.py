@@ -125,7 +125,7 @@ class JobWatcher:
             self._progress.returned(minion, failed=bool(failed.get(minion)))
         return changed
 
-    def _heard(self, jid: str, tag: str, data: Mapping[str, Any]) -> None:
+    def _heard(self, jid: str, tag: str, data: Mapping[str, object]) -> None:
         kind, _, rest = tag.removeprefix(f"salt/job/{jid}/").partition("/")
         if kind == "ret" and "return" in data:
             failed = data.get("success") is False or bool(retcode_of(data))
@@ -163,7 +163,7 @@ class JobWatcher:
         return then + round((self._clock() - second) * 1000)
 
 
-def jid_of(arg: Sequence[Any], kwarg: Mapping[str, Any]) -> str:
+def jid_of(arg: Sequence[object], kwarg: Mapping[str, object]) -> str:
     """JID from the arguments of jobs.watch. Raise CommandError (exit code 64) for other arguments."""
     given = [*arg, *([kwarg["jid"]] if "jid" in kwarg else [])]
     if len(given) != 1 or set(kwarg) - {"jid"}:

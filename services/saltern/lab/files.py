@@ -7,7 +7,6 @@ import secrets
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -25,7 +24,7 @@ _REACTIONS: Mapping[str, str] = {"site/refresh": "reactor/refresh.sls"}
 _ACCEPTANCE_WAIT = 1
 
 
-def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, Any]:
+def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, object]:
     """Options for all roles and operator commands. ``password``: Redis' password."""
     ports = {name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port")}
     reactor = [
@@ -43,7 +42,7 @@ def master_options(settings: Settings, paths: Paths, password: str) -> dict[str,
     }
 
 
-def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, Any]:
+def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, object]:
     """Options for one minion."""
     return {
         "id": minion,
@@ -61,7 +60,7 @@ def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, A
     }
 
 
-def _roots(settings: Settings) -> dict[str, Any]:
+def _roots(settings: Settings) -> dict[str, object]:
     return {
         "file_roots": {"base": [str(settings.tree / "salt")]},
         "pillar_roots": {"base": [str(settings.tree / "pillar")]},
@@ -122,7 +121,7 @@ def _password(path: Path) -> str:
     return path.read_text("utf-8").strip()
 
 
-def _yaml(name: str, options: Mapping[str, Any]) -> str:
+def _yaml(name: str, options: Mapping[str, object]) -> str:
     return _HEADER.format(name=name) + yaml.safe_dump(dict(options), sort_keys=False, allow_unicode=True)
 
 

@@ -231,7 +231,7 @@ class Supervisor:
     def _log(self) -> Path:
         return self._paths.log / "supervisord.log"
 
-    def _call(self, method: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: object) -> Any:
         with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(self.socket)) as proxy:
             return getattr(proxy.supervisor, method)(*arguments)
 
@@ -264,7 +264,7 @@ class _Transport(xmlrpc.client.Transport):
         super().__init__()
         self._path = path
 
-    def make_connection(self, host: Any) -> http.client.HTTPConnection:
+    def make_connection(self, host: object) -> http.client.HTTPConnection:
         return _Connection(self._path)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgpack
 import zmq
@@ -120,6 +119,6 @@ class MasterlessMinion:
             time.sleep(_TICK / 5000)
 
 
-def _log_events(events: Sequence[Mapping[str, Any]]) -> None:
+def _log_events(events: Sequence[Mapping[str, object]]) -> None:
     for event in events:
         _LOG.debug("an event is dropped, because there is no master: %s %s", event.get("tag"), event.get("data"))

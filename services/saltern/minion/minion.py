@@ -196,7 +196,7 @@ class Minion:
         if job is not None:
             self._take_job(job)
 
-    def _take_job(self, job: Mapping[str, Any]) -> None:
+    def _take_job(self, job: Mapping[str, object]) -> None:
         """Run a published job if its target matches this minion and the job is new."""
         if self._wanted(job) and (message := self._jobs.take(job)) is not None:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
@@ -216,7 +216,7 @@ class Minion:
         if ours and self._subject is not None and self._catch_up.is_due(now):
             self._outbox.events.append(self._catch_up.request())
 
-    def _take_missed_jobs(self, answer: Any) -> None:
+    def _take_missed_jobs(self, answer: object) -> None:
         for job in self._catch_up.take_answer(answer, time.monotonic()):
             if str(job["jid"]) not in self._jobs:
                 _LOG.info(
@@ -266,7 +266,7 @@ class Minion:
         waiting.append(load)
         self._other_masters.send(load)
 
-    def _opened(self, payload: bytes) -> dict[str, Any] | None:
+    def _opened(self, payload: bytes) -> dict[str, object] | None:
         for last in (False, True):
             try:
                 job = open_job(
@@ -283,7 +283,7 @@ class Minion:
                 return None
         return None
 
-    def _wanted(self, job: Mapping[str, Any]) -> bool:
+    def _wanted(self, job: Mapping[str, object]) -> bool:
         if str(job["jid"]) in self._jobs or self._subject is None:
             return False
         return is_for(job, self._subject, self._options.nodegroups)
@@ -399,7 +399,7 @@ class Minion:
             _LOG.warning("%d returns stay in the spool until the next start", waiting)
 
 
-def is_for(job: Mapping[str, Any], subject: Subject, nodegroups: Mapping[str, Any]) -> bool:
+def is_for(job: Mapping[str, object], subject: Subject, nodegroups: Mapping[str, object]) -> bool:
     """Return whether the job's target matches this minion. An invalid target is logged and does not match."""
     try:
         return matches(
@@ -414,7 +414,7 @@ def is_for(job: Mapping[str, Any], subject: Subject, nodegroups: Mapping[str, An
         return False
 
 
-def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, Any]) -> list[dict[str, Any]]:
+def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, object]) -> list[dict[str, object]]:
     """List of requests that fire the start events, with the grains named by ``start_event_grains``."""
     text = f"Minion {minion_id} started at {time.asctime()}"
     told = {name: grains[name] for name in options.start_event_grains if name in grains}
@@ -423,7 +423,7 @@ def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, An
     return [{**base, "tag": tag} for tag in (*names, tags.minion_start(minion_id))]
 
 
-def job_started(job: Mapping[str, Any], minion_id: str) -> dict[str, Any] | None:
+def job_started(job: Mapping[str, object], minion_id: str) -> dict[str, object] | None:
     """Request that fires the event "this minion starts the job"; None unless the job has ``start_event``."""
     if not job.get("start_event"):
         return None

@@ -83,7 +83,7 @@ def _lines(node: yaml.Node) -> dict[str, int]:
     return {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
 
 
-def joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def joined(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Options of several files merged: later values win, and maps are merged. Salt: salt/utils/dictupdate.py"""
     result: dict[str, Any] = {}
     for one in values:

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -125,7 +124,7 @@ def _back(option: Option) -> Fate:
     return Fate("not needed", "a stock master has no such option")
 
 
-def _sign_names(config: Mapping[str, Any]) -> tuple[str, str]:
+def _sign_names(config: Mapping[str, object]) -> tuple[str, str]:
     name, signature = _SIGNS
     return str(config.get("master_sign_key_name", name)), str(config.get(signature, signature))
 
@@ -157,11 +156,11 @@ def _pki(options: Sequence[Option], config: Path) -> Path:
     return path if path.is_relative_to(root) else Path(root, *path.parts[1:])
 
 
-def _last(options: Sequence[Option], name: str) -> Any:
+def _last(options: Sequence[Option], name: str) -> object:
     return next((option.value for option in reversed(options) if option.name == name), None)
 
 
-def _file(config: Mapping[str, Any], comment: str) -> str:
+def _file(config: Mapping[str, object], comment: str) -> str:
     return f"# {comment}\n" + (yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "")
 
 

@@ -127,7 +127,7 @@ _INSTEAD: Mapping[str, str] = {
 }
 
 #: Options that are supported for some values only: name -> (values, why they are not needed, text for other values).
-_BY_VALUE: Mapping[str, tuple[tuple[Any, ...], str, str]] = {
+_BY_VALUE: Mapping[str, tuple[tuple[object, ...], str, str]] = {
     "transport": (("zeromq", "detect"), "ZeroMQ is what there is", "minions are spoken to over ZeroMQ alone"),
     "file_client": (("remote",), "of minions alone", "a master has its own files"),
     "order_masters": ((False,), "as here", _INSTEAD["order_masters"]),
@@ -158,7 +158,7 @@ class Fate(NamedTuple):
     here: Mapping[str, Any] = {}
 
 
-def fate_of(name: str, value: Any) -> Fate:
+def fate_of(name: str, value: object) -> Fate:
     """The treatment of an option of a stock master."""
     if name == "keep_jobs":
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -186,7 +186,7 @@ def fate_of(name: str, value: Any) -> Fate:
     return _checked(name, value)
 
 
-def group_faults(groups: Mapping[str, Any]) -> dict[str, str]:
+def group_faults(groups: Mapping[str, object]) -> dict[str, str]:
     """Map of invalid node groups to the error. Range expressions are not evaluated."""
     faults: dict[str, str] = {}
     for name in groups:
@@ -197,7 +197,7 @@ def group_faults(groups: Mapping[str, Any]) -> dict[str, str]:
     return faults
 
 
-def _of_modules(name: str, value: Any) -> Fate:
+def _of_modules(name: str, value: object) -> Fate:
     """Treatment of an option that lists modules: it carries over, and names the modules that the user must provide."""
     fate = _checked(name, value)
     here, directory = _MODULES[name]
@@ -207,7 +207,7 @@ def _of_modules(name: str, value: Any) -> Fate:
     return fate._replace(why=f"not built in: {', '.join(own)}; to be yours, in {directory} or extension_modules")
 
 
-def _named(value: Any) -> list[str]:
+def _named(value: object) -> list[str]:
     """Names of modules from text with commas, a map, or a list of names and maps."""
     if isinstance(value, str):
         return [name.strip() for name in value.split(",") if name.strip()]
@@ -217,7 +217,7 @@ def _named(value: Any) -> list[str]:
     return [name.removeprefix("-") for part in parts for name in part]
 
 
-def _checked(name: str, value: Any) -> Fate:
+def _checked(name: str, value: object) -> Fate:
     try:
         check_master_option(name, value)
     except ConfigError as error:

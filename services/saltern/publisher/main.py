@@ -179,7 +179,7 @@ class Publisher:
             self._epoch = epoch
         return self._aes
 
-    def _publish_entry(self, stream_id: str, load: Mapping[str, Any] | StoreCorrupt, aes: Crypticle) -> None:
+    def _publish_entry(self, stream_id: str, load: Mapping[str, object] | StoreCorrupt, aes: Crypticle) -> None:
         """Publish an entry of the stream. An entry that is not a job is logged and skipped."""
         if isinstance(load, StoreCorrupt):
             self._role.log.error("not published: %s", load)
@@ -188,7 +188,7 @@ class Publisher:
         else:
             self._publish(stream_id, load, aes)
 
-    def _publish(self, stream_id: str, load: Mapping[str, Any], aes: Crypticle) -> None:
+    def _publish(self, stream_id: str, load: Mapping[str, object], aes: Crypticle) -> None:
         until = sent_until(stream_id, load)
         if time.time() * 1000 > until:
             self._role.log.warning(
@@ -201,7 +201,7 @@ class Publisher:
             self._send(stream_id, load, span.marked(job), until, aes)
 
     def _send(
-        self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], until: float, aes: Crypticle
+        self, stream_id: str, load: Mapping[str, object], job: Mapping[str, object], until: float, aes: Crypticle
     ) -> None:
         messages = self._messages(stream_id, load, job, aes)
         # Subscriptions are handled right before sending: minions drop lower serials than they have seen, so a new
@@ -214,7 +214,7 @@ class Publisher:
         self._role.log.info("published %s", load.get("fun"), extra={"jid": load.get("jid")})
 
     def _messages(
-        self, stream_id: str, load: Mapping[str, Any], job: Mapping[str, Any], aes: Crypticle
+        self, stream_id: str, load: Mapping[str, object], job: Mapping[str, object], aes: Crypticle
     ) -> list[list[bytes]]:
         options = self._role.options
         payload = seal_job(
@@ -295,7 +295,7 @@ _OPTIONS: Mapping[int, int] = {
 }
 
 
-def _fault_of(load: Mapping[str, Any]) -> str:
+def _fault_of(load: Mapping[str, object]) -> str:
     """Return why an entry of the stream is not a job; empty if it is one. Other programs may have written it."""
     if missing := [name for name in ("jid", "fun", "arg", "tgt") if name not in load]:
         return f"an entry of the stream without {', '.join(missing)}"
@@ -305,7 +305,7 @@ def _fault_of(load: Mapping[str, Any]) -> str:
     return job_fault(load)
 
 
-def sent_until(stream_id: str, load: Mapping[str, Any]) -> float:
+def sent_until(stream_id: str, load: Mapping[str, object]) -> float:
     """Return until when a job may be sent, milliseconds since 1970; infinity without a limit.
 
     A job that must not run late (``salt --no-replay``) may be sent for 10 s after it was recorded.

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from masterstore.errors import StoreError
 from masterstore.store import Store
@@ -62,7 +62,7 @@ class EventReturns:
         self._options = options
         self._runtime = runtime
         self._clock = clock
-        self._events: list[dict[str, Any]] = []
+        self._events: list[dict[str, object]] = []
         self._since = 0.0
         #: Stream ids of collected events, and of events that can be acknowledged.
         self._queued_ids: list[str] = []
@@ -73,7 +73,7 @@ class EventReturns:
         ids, self._settled_ids = self._settled_ids, []
         return ids
 
-    def feed(self, tag: str, data: Mapping[str, Any], stream_id: str = "") -> None:
+    def feed(self, tag: str, data: Mapping[str, object], stream_id: str = "") -> None:
         """Add an event; deliver all if there are more than ``event_return_queue``."""
         options = self._options
         if not wanted(tag, options.event_return_whitelist, options.event_return_blacklist):

@@ -81,7 +81,7 @@ class Inbox:
         role: Role,
         store: Store,
         table: ReactorTable,
-        fire: Callable[[str, Mapping[str, Any]], object],
+        fire: Callable[[str, Mapping[str, object]], object],
     ) -> None:
         """``fire`` sends the answers to orders."""
         self._role = role

@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from masterstore.errors import StoreError
 from masterstore.events import KeptEvent
@@ -143,7 +143,7 @@ class JobCache:
             _LOG.error("%s: the returner gets no jobs: %s", self._option, why)
         self._missing_logged = True
 
-    def _call_returner(self, tag: str, data: Mapping[str, Any]) -> None:
+    def _call_returner(self, tag: str, data: Mapping[str, object]) -> None:
         about = tags.parse(tag)
         if about is None or about.kind not in _CALLS or (self._loads_alone and about.kind != "job_new"):
             return
@@ -153,7 +153,7 @@ class JobCache:
         name, arguments = _CALLS[about.kind]
         self._call(name, arguments(dict(data)))
 
-    def _call(self, name: str, arguments: tuple[Any, ...]) -> None:
+    def _call(self, name: str, arguments: tuple[object, ...]) -> None:
         served, function = self._runtime.loader.function("returners", f"{self._returner}.{name}", self._runtime.context)
         try:
             served.signature(function).bind(*arguments)
@@ -163,7 +163,7 @@ class JobCache:
         served.bound(function, self._runtime.context)(*arguments)
 
 
-def _save_load_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
+def _save_load_arguments(data: dict[str, object]) -> tuple[object, ...]:
     minions = data.pop("minions", [])
     return (
         str(data["jid"]),
@@ -172,17 +172,17 @@ def _save_load_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _own_job_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
+def _own_job_arguments(data: dict[str, object]) -> tuple[object, ...]:
     load = {name: data[name] for name in ("jid", "fun", "arg", "tgt", "tgt_type", "user") if name in data}
     return (str(data["jid"]), {"user": data["tgt"], **load}, [data["id"]])
 
 
-def _returner_arguments(data: dict[str, Any]) -> tuple[Any, ...]:
+def _returner_arguments(data: dict[str, object]) -> tuple[object, ...]:
     return ({name: value for name, value in data.items() if name not in ("_stamp", "cmd")},)
 
 
 #: Map of an event's kind to the returner's function and the arguments for it.
-_CALLS: Mapping[str, tuple[str, Callable[[dict[str, Any]], tuple[Any, ...]]]] = {
+_CALLS: Mapping[str, tuple[str, Callable[[dict[str, object]], tuple[object, ...]]]] = {
     "job_new": ("save_load", _save_load_arguments),
     "job_ret": ("returner", _returner_arguments),
 }

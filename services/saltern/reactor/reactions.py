@@ -71,7 +71,7 @@ def prefixes(table: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
     return kept
 
 
-def is_own(data: Mapping[str, Any]) -> bool:
+def is_own(data: Mapping[str, object]) -> bool:
     """Return whether an event is about a job that a reaction started. Reacting to such events could go on for ever."""
     return data.get("user") == USER
 
@@ -95,7 +95,7 @@ def reactions(chunks: Sequence[Low]) -> Iterator[Reaction]:
             yield Reaction(str(low["__id__"]), client, str(low["fun"]), tuple(arg), {**named, **more, **kwarg})
 
 
-def _local(low: Low, arg: list[Any], kwarg: dict[str, Any]) -> Reaction:
+def _local(low: Low, arg: list[object], kwarg: dict[str, object]) -> Reaction:
     if "tgt" not in low:
         raise ReactionError(f"reaction '{low['__id__']}': local.{low['fun']} needs tgt")
     unknown = sorted(set(low) - _COMPILER - _ARGUMENTS - _TARGETING)
@@ -109,7 +109,7 @@ def _local(low: Low, arg: list[Any], kwarg: dict[str, Any]) -> Reaction:
     return Reaction(str(low["__id__"]), "local", str(low["fun"]), tuple(arg), kwarg, low["tgt"], tgt_type, ret)
 
 
-def _arguments(low: Low) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(low: Low) -> tuple[list[object], dict[str, object]]:
     """Return (positional, keyword) arguments of a chunk; ``args`` is a map, or a list of values and maps."""
     arg: list[Any] = []
     kwarg: dict[str, Any] = {}

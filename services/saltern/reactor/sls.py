@@ -34,11 +34,11 @@ class ReactorSls:
         """Return the local path of a file of the state tree; None if it does not exist."""
         return self._runtime.files.fetch(name, _ENVIRONMENT)
 
-    def call(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Returned:
+    def call(self, fun: str, args: Sequence[object], kwargs: Mapping[str, object]) -> Returned:
         """Run an execution function in this process."""
         return self._runtime.call(fun, args, kwargs)
 
-    def chunks(self, path: Path, tag: str, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+    def chunks(self, path: Path, tag: str, data: Mapping[str, object]) -> Sequence[dict[str, Any]]:
         """Return the low chunks of a reactor SLS file for an event, in order. Raises SlsError, OSError,
         UnicodeDecodeError.
         """

@@ -59,17 +59,17 @@ class ReactorTable:
             return False
         return True
 
-    def apply_order(self, tag: str, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    def apply_order(self, tag: str, data: Mapping[str, object]) -> tuple[str, dict[str, object]] | None:
         """Carry out an order; return (tag, data) of the event that answers it. None for an event that is not an order."""
         order = tag.removeprefix(tags.REACTOR_ORDERS)
         if order == tag or order not in _ORDERS:
             return None
         return _ORDERS[order](self, data)
 
-    def _list(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _list(self, data: Mapping[str, object]) -> tuple[str, dict[str, object]]:
         return tags.REACTOR_ORDERS + "list-results", {"reactors": self.rows}
 
-    def _add(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _add(self, data: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         event, files = data.get("event"), data.get("reactors")
         if not isinstance(event, str) or not is_files(files):
             result = {"status": False, "comment": "A tag glob and a list of reactor files are needed."}
@@ -80,7 +80,7 @@ class ReactorTable:
             result = {"status": True, "comment": "Reactor added."}
         return tags.REACTOR_ORDERS + "add-complete", {"reactors": self.rows, "result": result}
 
-    def _delete(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _delete(self, data: Mapping[str, Any]) -> tuple[str, dict[str, object]]:
         result: dict[str, Any] = {"status": False, "comment": "Reactor does not exists."}
         for row in self.rows:
             if data.get("event") in row:
@@ -90,17 +90,17 @@ class ReactorTable:
                 break
         return tags.REACTOR_ORDERS + "delete-complete", {"reactors": self.rows, "result": result}
 
-    def _is_leader(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _is_leader(self, data: Mapping[str, object]) -> tuple[str, dict[str, object]]:
         return tags.REACTOR_ORDERS + "leader/value", {"result": self.is_leader}
 
-    def _set_leader(self, data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _set_leader(self, data: Mapping[str, object]) -> tuple[str, dict[str, object]]:
         if data.get("id") == self.master:
             self.is_leader = bool(data.get("value", True))
         return self._is_leader(data)
 
 
 #: Map of the last part of an order's tag to its function.
-_ORDERS: Mapping[str, Callable[[ReactorTable, Mapping[str, Any]], tuple[str, dict[str, Any]]]] = {
+_ORDERS: Mapping[str, Callable[[ReactorTable, Mapping[str, object]], tuple[str, dict[str, object]]]] = {
     "list": ReactorTable._list,
     "add": ReactorTable._add,
     "delete": ReactorTable._delete,

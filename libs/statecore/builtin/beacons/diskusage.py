@@ -29,7 +29,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return an event ``{"diskusage": percent, "mount": mount point}`` for each file system that reaches its limit."""
     found = []
     for entry in own(config):

@@ -33,7 +33,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return next(((False, fault) for fault in faults if fault), (True, "Valid beacon configuration"))
 
 
-def _fault_of(options: Any) -> str:
+def _fault_of(options: object) -> str:
     about = "Configuration for inotify beacon"
     if not isinstance(options, Mapping):
         return f"{about} must be a list of dictionaries."
@@ -57,7 +57,7 @@ def _fault_of(options: Any) -> str:
     return ""
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each change. The event's tag is the watched path.
 
     Option ``coalesce``: report equal changes of one check once. Options of a path: ``recurse`` watches all directories
@@ -88,14 +88,14 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def close(ctx: Context, config: list[dict[str, Any]]) -> None:
+def close(ctx: Context, config: list[dict[str, object]]) -> None:
     """Stop watching all files."""
     watcher = ctx.scratch.pop(f"{merged(config).get('_beacon_name', 'inotify')}.notifier", None)
     if watcher is not None:
         watcher.close()
 
 
-def _is_excluded(path: str, options: Mapping[str, Any]) -> bool:
+def _is_excluded(path: str, options: Mapping[str, object]) -> bool:
     return any(_excludes(pattern, is_regex, path) for pattern, is_regex in _excluded(options))
 
 

@@ -56,7 +56,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return an event for each new journal entry that has all fields of a service. The event's tag is the service
     name.
     """
@@ -86,14 +86,14 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _typed(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(entry: Mapping[str, object]) -> dict[str, object]:
     return {
         name: int(value) if name in _NUMBERS and isinstance(value, str) and value.isdecimal() else value
         for name, value in entry.items()
     }
 
 
-def _fits(entry: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+def _fits(entry: Mapping[str, object], fields: Mapping[str, object]) -> bool:
     """Return whether an entry has all fields. Values are compared as text, because journalctl writes numbers as
     text.
     """

@@ -41,7 +41,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return _VALID
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return one event with all load averages if one of them is outside of its limits.
 
     Option ``onchangeonly``: only when an average leaves its limits.

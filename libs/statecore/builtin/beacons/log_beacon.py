@@ -35,7 +35,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return an event ``{"match": "yes", "raw": line, "error": ""}`` for each new line whose beginning matches. Its
     tag is the configured tag.
     """
@@ -52,18 +52,18 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def close(ctx: Context, config: list[dict[str, Any]]) -> None:
+def close(ctx: Context, config: list[dict[str, object]]) -> None:
     """Close the file."""
     tail = ctx.scratch.pop(_key(merged(config)), None)
     if tail is not None:
         tail.file.close()
 
 
-def _key(whole: Mapping[str, Any]) -> str:
+def _key(whole: Mapping[str, object]) -> str:
     return f"{whole.get('_beacon_name', 'log')}.tail"
 
 
-def _new_lines(ctx: Context, whole: Mapping[str, Any]) -> list[str]:
+def _new_lines(ctx: Context, whole: Mapping[str, object]) -> list[str]:
     """Return the complete lines that were added since the last check. If the file was replaced, also the remaining
     lines of the old file.
     """

@@ -22,7 +22,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return an event ``{"memusage": percent}`` if the used memory (total minus available) reaches the limit."""
     info = ctx.call("status.meminfo")
     total, available = (int(info[name]["value"]) for name in ("MemTotal", "MemAvailable"))

@@ -28,7 +28,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the
     service name.
 

@@ -54,7 +54,7 @@ def available(ctx: Context) -> str | None:
     return None if ctx.host.which("strace") else "strace is missing."
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Check the configuration: the beacon has no options of its own."""
     if not isinstance(config, list):
         return False, "Configuration for sh beacon must be a list."
@@ -65,7 +65,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
     """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command. The event's tag is the
     shell's process id.
     """
@@ -96,7 +96,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def close(ctx: Context, config: list[dict[str, Any]]) -> None:
+def close(ctx: Context, config: list[dict[str, object]]) -> None:
     """Stop all strace processes and remove their directories."""
     traced, _ = _known(ctx, config)
     for shell in traced.values():
@@ -107,7 +107,7 @@ def close(ctx: Context, config: list[dict[str, Any]]) -> None:
     traced.clear()
 
 
-def _known(ctx: Context, config: list[dict[str, Any]]) -> tuple[dict[int, _Traced], set[int]]:
+def _known(ctx: Context, config: list[dict[str, object]]) -> tuple[dict[int, _Traced], set[int]]:
     """Return (map of process id to followed shell, process ids that strace could not follow), kept between two
     checks.
     """

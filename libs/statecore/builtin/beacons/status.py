@@ -12,7 +12,7 @@ from statecore.system.scheduling.beacon_config import own
 _ALL = {name: ["all"] for name in ("loadavg", "cpustats", "meminfo", "vmstats", "time")}
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Check the configuration: maps of a function of the ``status`` module to the wanted items, or ``all``."""
     if not isinstance(config, list):
         return False, "Configuration for status beacon must be a list."

@@ -9,7 +9,11 @@ from statecore.model.context import Context
 
 
 def execute(
-    ctx: Context, data: Mapping[str, Any], func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ctx: Context,
+    data: Mapping[str, object],
+    func: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
 ) -> Any:
     """Call the function and return its result."""
     return func(*args, **kwargs)

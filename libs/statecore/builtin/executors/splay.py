@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -21,7 +20,11 @@ _WORD = 0xFFFFFFFF
 
 
 def execute(
-    ctx: Context, data: Mapping[str, Any], func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ctx: Context,
+    data: Mapping[str, object],
+    func: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
 ) -> None:
     """Wait, and let the next executor run the function. Raises InvocationError for an invalid ``splaytime``."""
     asked = data.get("executor_opts")

@@ -18,7 +18,11 @@ def available(ctx: Context) -> str | None:
 
 
 def execute(
-    ctx: Context, data: Mapping[str, Any], func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ctx: Context,
+    data: Mapping[str, object],
+    func: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
 ) -> Any:
     """Return the function's result from ``salt-call``, and set its exit code as the job's. Raises CommandError for
     output that is not a return.
@@ -40,6 +44,6 @@ def execute(
     return answer.get("return")
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     """Write an argument so that salt-call's command line parses it to the same value."""
     return value if isinstance(value, str) else json.dumps(value)

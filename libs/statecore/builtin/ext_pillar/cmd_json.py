@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
 
 from statecore.host.plugin_commands import checked_id, output_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 
 
-def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: str) -> Any:
+def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], command: str) -> object:
     """Run the command without a shell and return its JSON data. ``%s`` in it is replaced by the minion's id. Raises
     CommandError.
     """

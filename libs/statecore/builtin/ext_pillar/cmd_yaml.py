@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.host.plugin_commands import checked_id, output_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.render import yaml
 
 
-def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], command: str) -> Any:
+def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], command: str) -> object:
     """Run the command through a shell and return its YAML data. ``%s`` in it is replaced by the minion's id. Raises
     CommandError.
     """

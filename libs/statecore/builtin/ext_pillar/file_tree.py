@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 def ext_pillar(
     ctx: Context,
     minion_id: str,
-    pillar: dict[str, Any],
+    pillar: dict[str, object],
     root_dir: str | None = None,
     follow_dir_links: bool = False,
     debug: bool = False,
@@ -32,7 +32,7 @@ def ext_pillar(
     renderer_blacklist: list[str] | None = None,
     renderer_whitelist: list[str] | None = None,
     template: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the files of ``<root_dir>/nodegroups/<group>``, overridden by those of ``<root_dir>/hosts/<id>``.
     Directories become maps.
 
@@ -112,7 +112,7 @@ class _Render:
     forbidden: Sequence[str]
     allowed: Sequence[str]
 
-    def __call__(self, text: str, path: Path) -> Any:
+    def __call__(self, text: str, path: Path) -> object:
         first, _, rest = text.partition("\n")
         named = first.startswith("#!") and not first.startswith("#!/")
         pipe = first.removeprefix("#!") if named else self.default or ""
@@ -167,7 +167,7 @@ class _Reader:
                 log.error("file_tree: %s: not a regular file", path)
         return found
 
-    def _content(self, path: Path, below: Path) -> Any:
+    def _content(self, path: Path, below: Path) -> object:
         try:
             data = path.read_bytes()
         except OSError as error:

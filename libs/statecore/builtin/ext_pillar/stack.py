@@ -28,7 +28,9 @@ _STRATEGY = "__"
 _MERGE_LAST = "merge-last"
 
 
-def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+def ext_pillar(
+    ctx: Context, minion_id: str, pillar: dict[str, object], *args: object, **kwargs: object
+) -> dict[str, object]:
     """Return the merged data of the YAML files that the configuration files list.
 
     args
@@ -40,7 +42,7 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], *args: Any,
 
     Raises CommandError.
     """
-    stack: dict[str, Any] = {}
+    stack: dict[str, object] = {}
     for path in [*args, *_chosen(ctx, pillar, kwargs)]:
         if not Path(str(path)).is_file():
             log.info('Ignoring pillar stack cfg "%s": file does not exist', path)
@@ -49,7 +51,7 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, Any], *args: Any,
     return stack
 
 
-def _chosen(ctx: Context, pillar: Mapping[str, Any], choices: Mapping[str, Any]) -> list[str]:
+def _chosen(ctx: Context, pillar: Mapping[str, object], choices: Mapping[str, object]) -> list[str]:
     """Return the configuration files that are selected by values of grains, pillar or options."""
     env = str(ctx.opts.get("pillarenv") or ctx.opts.get("saltenv") or "base")
     sources: Mapping[str, Mapping[str, Any]] = {"pillar": pillar, "grains": ctx.grains, "opts": ctx.opts}
@@ -73,7 +75,7 @@ def _chosen(ctx: Context, pillar: Mapping[str, Any], choices: Mapping[str, Any])
 class _Layers:
     """The YAML files that one configuration file lists."""
 
-    def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, Any], path: str) -> None:
+    def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, object], path: str) -> None:
         self._path = path
         self._directory = Path(path).parent
         self._templates = SandboxedEnvironment(
@@ -94,7 +96,7 @@ class _Layers:
             }
         )
 
-    def over(self, stack: dict[str, Any]) -> dict[str, Any]:
+    def over(self, stack: dict[str, object]) -> dict[str, Any]:
         """Merge the YAML files over the stack and return the result. Raises CommandError."""
         for item in _listed(self._rendered(self._path, stack=stack)):
             if not item.strip():
@@ -112,14 +114,14 @@ class _Layers:
                         raise CommandError(f"{path}: {error}") from error
         return stack
 
-    def _layer(self, path: str, stack: dict[str, Any]) -> Any:
+    def _layer(self, path: str, stack: dict[str, object]) -> object:
         text = self._rendered(path, stack=stack, ymlpath=path)
         try:
             return yaml.load(text)
         except yaml.YamlFault as fault:
             raise CommandError(f"Stack pillar yaml parsing error in {path}, line {fault.line} as rendered") from fault
 
-    def _rendered(self, path: str, **names: Any) -> str:
+    def _rendered(self, path: str, **names: object) -> str:
         name = Path(os.path.relpath(path, self._directory)).as_posix()
         try:
             return self._templates.get_template(name).render(**names)
@@ -160,14 +162,14 @@ def merged(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _map_last(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+def _map_last(stack: dict[str, object], layer: dict[str, object]) -> dict[str, object]:
     found = dict(stack)
     for key, value in layer.items():
         found[key] = _over(stack[key], value) if key in stack else _clean(value)
     return found
 
 
-def _map_first(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+def _map_first(stack: dict[str, object], layer: dict[str, object]) -> dict[str, object]:
     found = dict(stack)
     for key, value in layer.items():
         # merge-last with the two values swapped.
@@ -175,16 +177,16 @@ def _map_first(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _map_removed(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+def _map_removed(stack: dict[str, object], layer: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in stack.items() if key not in layer}
 
 
-def _map_overwritten(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+def _map_overwritten(stack: dict[str, object], layer: dict[str, object]) -> dict[str, object]:
     return {key: _clean(value) for key, value in layer.items()}
 
 
 #: Strategy -> function of (lower map, upper map) that returns the merged map.
-_MAPS: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] = {
+_MAPS: Mapping[str, Callable[[dict[str, object], dict[str, object]], dict[str, object]]] = {
     "overwrite": _map_overwritten,
     "merge-first": _map_first,
     _MERGE_LAST: _map_last,
@@ -213,7 +215,7 @@ def _over(under: Any, value: Any) -> Any:
     return value
 
 
-def _clean(value: Any) -> Any:
+def _clean(value: object) -> object:
     """Return a copy of a value without merge strategies."""
     if isinstance(value, dict):
         return {key: _clean(each) for key, each in value.items() if key != _STRATEGY}
@@ -222,7 +224,7 @@ def _clean(value: Any) -> Any:
     return copy.deepcopy(value)
 
 
-def _lookup(strategy: Any, table: Mapping[str, Any]) -> Any:
+def _lookup(strategy: object, table: Mapping[str, object]) -> Any:
     found = table.get(strategy) if isinstance(strategy, str) else None
     if found is None:
         raise CommandError(f'Unknown strategy "{strategy}", should be one of {", ".join(table)}')

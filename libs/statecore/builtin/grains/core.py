@@ -62,7 +62,7 @@ _ARCHITECTURES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def operating_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def operating_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return os, os_family, osrelease and related grains from the host's os-release file. Without the file, names
     are "Unknown".
     """
@@ -98,7 +98,7 @@ def operating_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, An
     return grains
 
 
-def init_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def init_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains init, systemd and selinux.
 
     ``init`` is "systemd" if systemd runs. Otherwise it is derived from process 1 of this machine; for a mounted host it
@@ -115,7 +115,7 @@ def init_system(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return grains
 
 
-def machine(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def machine(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return machine_id, server_id, host_root, path, shell, cwd, transactional, master and related grains."""
     machine_id = first_line(host, "/etc/machine-id") or first_line(host, "/var/lib/dbus/machine-id")
     path = os.environ.get("PATH", "")
@@ -134,7 +134,7 @@ def machine(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"machine_id": machine_id} if machine_id else {})
 
 
-def process(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def process(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains of the minion's process: Python, Salt version, user and locale."""
     uid, gid = os.geteuid(), os.getegid()
     return {
@@ -218,7 +218,7 @@ def _systemd_version(host: ManagedHost) -> str:
     return ""
 
 
-def _selinux() -> dict[str, Any]:
+def _selinux() -> dict[str, object]:
     """Return whether SELinux is enabled in the kernel, and its mode in the words of getenforce."""
     state = text(Path("/sys/fs/selinux/enforce")).strip()
     return {"enabled": bool(state), "enforced": {"1": "Enforcing", "0": "Permissive"}.get(state, "Disabled")}

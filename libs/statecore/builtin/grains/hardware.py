@@ -79,7 +79,7 @@ _GPU_VENDORS: Mapping[str, str] = {
 _PCI_IDS = ("/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
 
 
-def processors(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def processors(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return num_cpus, cpu_model, cpu_flags, mem_total and swap_total (MiB)."""
     cpuinfo = text(_PROC / "cpuinfo")
     memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", text(_PROC / "meminfo"), re.MULTILINE))
@@ -101,7 +101,7 @@ def processors(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def firmware(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def firmware(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains from the firmware that this user may read: biosversion, manufacturer, productname,
     serialnumber, uuid and others.
 
@@ -114,7 +114,7 @@ def firmware(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, **_efi(_SYS / "firmware/efi")}
 
 
-def kernel_parameters(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def kernel_parameters(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return kernelparams: a list of (name, value) for each word of the kernel's command line. The value is None for
     a word without "=".
     """
@@ -127,7 +127,7 @@ def kernel_parameters(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, A
     return {"kernelparams": [(each[0], each[1].strip('"') if len(each) == 2 else None) for each in parts]}
 
 
-def disks(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return disks (rotating), ssds (not rotating), and mdadm (names of software RAIDs) if the kernel supports them."""
     found: dict[str, Any] = {"disks": [], "ssds": []}
     for name in _names(_SYS / "block"):
@@ -143,7 +143,7 @@ def disks(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def graphics(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def graphics(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return num_gpus and gpus (a list of vendor and model) of the PCI bus. Return {} if the option
     ``enable_gpu_grains`` is False.
     """
@@ -159,7 +159,7 @@ def graphics(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return {"num_gpus": len(found), "gpus": found}
 
 
-def virtual(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def virtual(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
     """Return virtual (physical, kvm, VMware, container, ...) and virtual_subtype if it is known."""
     product = _dmi_words()
     kind, subtype = next(((kind, more) for word, kind, more in _PRODUCTS if word in product), ("", ""))

@@ -20,7 +20,7 @@ from statecore.system.hostfiles.plain_text import first_line, host_text, there
 _GATEWAY = 0x2
 
 
-def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
     """Return host, fqdn, domain, nodename, localhost, fqdn_ip4, fqdn_ip6 and fqdns.
 
     The name of a mounted host is read from its /etc/hostname. fqdn_ip4 and fqdn_ip6 are the addresses of the fqdn in
@@ -43,7 +43,7 @@ def names(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return grains | {"fqdns": sorted(dotted)}
 
 
-def addresses(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def addresses(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
     """Return the addresses by interface (ip_interfaces, ip4_interfaces, ip6_interfaces, hwaddr_interfaces), and all
     of them (ipv4, ipv6).
     """
@@ -62,7 +62,7 @@ def addresses(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def gateways(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def gateways(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return ip4_gw, ip6_gw and ip_gw.
 
     ip4_gw and ip6_gw are the address of the default gateway, True for a default route without a gateway, False without
@@ -73,7 +73,7 @@ def gateways(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
     return {"ip_gw": bool(four or six), "ip4_gw": four, "ip6_gw": six}
 
 
-def name_servers(host: ManagedHost, opts: Mapping[str, Any]) -> dict[str, Any]:
+def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return dns, the settings of the host's resolv.conf. systemd-resolved's own file is preferred. Return {} if
     there is no file.
     """

@@ -33,7 +33,7 @@ def list_(
     saltenv: str = "base",
     source_hash: str | None = None,
     use_etag: bool = False,
-) -> Any:
+) -> object:
     """Return the names in a tar or zip archive. ``name`` is a path of the host, ``salt://`` or an http(s) URL.
 
     archive_format
@@ -72,11 +72,11 @@ def unzip(
     ctx: Context,
     zip_file: str,
     dest: str,
-    excludes: Any = None,
+    excludes: object = None,
     options: str | None = None,
     template: str | None = None,
     runas: str | None = None,
-    trim_output: Any = False,
+    trim_output: object = False,
     password: str | None = None,
     extract_perms: bool = True,
 ) -> list[str]:
@@ -128,7 +128,7 @@ def tar(
     ctx: Context,
     options: str,
     tarfile: str,
-    sources: Any = None,
+    sources: object = None,
     dest: str | None = None,
     cwd: str | None = None,
     template: str | None = None,
@@ -165,7 +165,7 @@ def gunzip(
 def cmd_zip(
     ctx: Context,
     zip_file: str,
-    sources: Any,
+    sources: object,
     template: str | None = None,
     cwd: str | None = None,
     runas: str | None = None,
@@ -179,11 +179,11 @@ def cmd_unzip(
     ctx: Context,
     zip_file: str,
     dest: str,
-    excludes: Any = None,
+    excludes: object = None,
     options: str | None = None,
     template: str | None = None,
     runas: str | None = None,
-    trim_output: Any = False,
+    trim_output: object = False,
     password: str | None = None,
 ) -> list[str]:
     """Extract a zip archive with the host's ``unzip``. Return its output lines. Raises CommandError.
@@ -203,7 +203,7 @@ def cmd_unzip(
 def zip_(
     ctx: Context,
     zip_file: str,
-    sources: Any,
+    sources: object,
     template: str | None = None,
     cwd: str | None = None,
     runas: str | None = None,

@@ -18,7 +18,7 @@ from statecore.system.scheduling.beacon_config import merged
 
 
 def list(
-    ctx: Context, return_yaml: bool = True, include_pillar: bool = True, include_opts: bool = True, **kwargs: Any
+    ctx: Context, return_yaml: bool = True, include_pillar: bool = True, include_opts: bool = True, **kwargs: object
 ) -> str | dict[str, Any]:
     """Return the configured beacons as YAML text, or with ``return_yaml=False`` as a map.
 
@@ -33,7 +33,7 @@ def list(
     return _text(found) if return_yaml else found
 
 
-def list_available(ctx: Context, return_yaml: bool = True, **kwargs: Any) -> Any:
+def list_available(ctx: Context, return_yaml: bool = True, **kwargs: object) -> object:
     """Return the names of the beacons that can be configured on this host.
 
     CLI Example:
@@ -44,7 +44,7 @@ def list_available(ctx: Context, return_yaml: bool = True, **kwargs: Any) -> Any
     return _text(names) if return_yaml else names
 
 
-def add(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, Any]:
+def add(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[str, Any]:
     """Add a beacon. Return a map with ``result`` and ``comment``.
 
     name
@@ -65,7 +65,7 @@ def add(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, A
     return _asked(ctx, {"verb": "add", "name": name, "beacon_data": beacon_data}, f"Added beacon: {name}.")
 
 
-def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str, Any]:
+def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: object) -> dict[str, Any]:
     """Change the options of a beacon. Return a map with ``result``, ``comment`` and ``changes`` (the diff).
 
     CLI Example:
@@ -86,7 +86,7 @@ def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: Any) -> dict[str
     return answer | ({"changes": {"diff": diff}} if answer["result"] else {})
 
 
-def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, Any]:
     """Remove a beacon. Return a map with ``result`` and ``comment``.
 
     CLI Example:
@@ -98,7 +98,7 @@ def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return _asked(ctx, {"verb": "delete", "name": name}, f"Deleted beacon: {name}.")
 
 
-def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def save(ctx: Context, **kwargs: object) -> dict[str, Any]:
     """Write all beacons except those from pillar to a configuration file, so that they survive a restart.
 
     CLI Example:
@@ -112,7 +112,7 @@ def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return {"comment": f"Beacons saved to {done['file']}.", "result": True}
 
 
-def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def enable(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Enable the beacons of the minion.
 
     CLI Example:
@@ -124,7 +124,7 @@ def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return _asked(ctx, {"verb": "enable"}, "Enabled beacons on minion.")
 
 
-def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Disable all beacons of the minion.
 
     CLI Example:
@@ -136,7 +136,7 @@ def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return _asked(ctx, {"verb": "disable"}, "Disabled beacons on minion.")
 
 
-def enable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def enable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Enable one beacon.
 
     CLI Example:
@@ -146,7 +146,7 @@ def enable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return _switch(ctx, name, kwargs, on=True)
 
 
-def disable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def disable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Disable one beacon.
 
     CLI Example:
@@ -156,7 +156,7 @@ def disable_beacon(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return _switch(ctx, name, kwargs, on=False)
 
 
-def reset(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def reset(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Remove all beacons except those from pillar.
 
     CLI Example:
@@ -177,16 +177,16 @@ def _configured(ctx: Context, *, include_pillar: bool = True, include_opts: bool
     return found
 
 
-def _available(ctx: Context) -> Any:
+def _available(ctx: Context) -> object:
     return sorted(name.partition(".")[0] for name in ctx.catalog.names("beacons") if name.partition(".")[2] == "beacon")
 
 
-def _text(beacons: Any) -> str:
+def _text(beacons: object) -> str:
     text: str = yaml.safe_dump({"beacons": beacons}, default_flow_style=False)
     return text
 
 
-def _fault(ctx: Context, name: str, config: Any) -> str:
+def _fault(ctx: Context, name: str, config: object) -> str:
     """Return why a beacon cannot run with this configuration, "" if it can. For an unknown beacon the text starts
     with ``Beacon "``.
     """
@@ -213,19 +213,19 @@ def _refused(name: str, fault: str, doing: str) -> dict[str, Any]:
     return {"comment": f"Beacon {name} configuration invalid, not {doing}.\n{fault}", "result": False}
 
 
-def _lines(config: Any) -> Any:
+def _lines(config: object) -> Any:
     entries: Any = config if isinstance(config, type([])) else [config]
     return [f"{key}:{value}\n" for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
 
 
-def _asked(ctx: Context, request: Mapping[str, Any], comment: str) -> dict[str, Any]:
+def _asked(ctx: Context, request: Mapping[str, object], comment: str) -> dict[str, Any]:
     done = ctx.minion.manage("beacons", request)
     if not done["complete"]:
         return {"comment": done["comment"], "result": False}
     return {"comment": comment, "result": True}
 
 
-def _switch(ctx: Context, name: str, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+def _switch(ctx: Context, name: str, kwargs: Mapping[str, object], *, on: bool) -> dict[str, object]:
     able = "enable" if on else "disable"
     if not name:
         return {"comment": "Beacon name is required.", "result": False}

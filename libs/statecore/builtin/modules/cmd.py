@@ -27,21 +27,21 @@ _TIMED_OUT = 1
 
 def run(
     ctx: Context,
-    cmd: Any,
+    cmd: object,
     cwd: str | None = None,
     stdin: str | None = None,
     runas: str | None = None,
     group: str | None = None,
     shell: str | None = None,
     python_shell: bool | None = None,
-    env: Any = None,
+    env: object = None,
     clean_env: bool = False,
     template: str | None = None,
     rstrip: bool = True,
-    umask: Any = None,
+    umask: object = None,
     output_encoding: str | None = None,
     output_loglevel: str = "debug",
-    log_callback: Any = None,
+    log_callback: object = None,
     hide_output: bool = False,
     timeout: float | None = None,
     reset_system_locale: bool = True,
@@ -52,10 +52,10 @@ def run(
     encoded_cmd: bool = False,
     raise_err: bool = False,
     prepend_path: str | None = None,
-    success_retcodes: Any = None,
-    success_stdout: Any = None,
-    success_stderr: Any = None,
-    **kwargs: Any,
+    success_retcodes: object = None,
+    success_stdout: object = None,
+    success_stderr: object = None,
+    **kwargs: object,
 ) -> str:
     r"""Run a command and return its standard output and standard error, mixed.
 
@@ -93,17 +93,17 @@ def run(
     return "" if hide_output else str(result["stdout"])
 
 
-def run_stdout(ctx: Context, cmd: Any, **kwargs: Any) -> str:
+def run_stdout(ctx: Context, cmd: object, **kwargs: object) -> str:
     """Run a command and return its standard output. Arguments as of ``cmd.run``."""
     return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stdout"])
 
 
-def run_stderr(ctx: Context, cmd: Any, **kwargs: Any) -> str:
+def run_stderr(ctx: Context, cmd: object, **kwargs: object) -> str:
     """Run a command and return its standard error. Arguments as of ``cmd.run``."""
     return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stderr"])
 
 
-def run_all(ctx: Context, cmd: Any, redirect_stderr: bool = False, **kwargs: Any) -> dict[str, Any]:
+def run_all(ctx: Context, cmd: object, redirect_stderr: bool = False, **kwargs: object) -> dict[str, Any]:
     """Run a command and return a map with pid, retcode, stdout and stderr. Arguments as of ``cmd.run``."""
     result = _run(ctx, cmd, _checked(kwargs) | {"merge_stderr": redirect_stderr})
     return result | {"stdout": "", "stderr": ""} if kwargs.get("hide_output") else result
@@ -119,7 +119,7 @@ def shell(ctx: Context, cmd: str, **kwargs: Any) -> str:
     return run(ctx, cmd, **(kwargs | {"python_shell": True}))
 
 
-def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> dict[str, Any]:
+def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> dict[str, object]:
     """Run a shell command in a chroot on the host. Return the map of ``cmd.run_all``.
 
     To manage a mounted host, set the option ``host_root`` instead.
@@ -133,12 +133,12 @@ def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> dict[str, An
 def script(
     ctx: Context,
     source: str,
-    args: Any = None,
+    args: object = None,
     cwd: str | None = None,
     saltenv: str | None = None,
     template: str | None = None,
-    context: Mapping[str, Any] | None = None,
-    defaults: Mapping[str, Any] | None = None,
+    context: Mapping[str, object] | None = None,
+    defaults: Mapping[str, object] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
     """Copy a script to the host, run it and delete it. Return the map of ``cmd.run_all``.
@@ -197,7 +197,7 @@ def has_exec(ctx: Context, cmd: str) -> bool:
     return ctx.host.which(cmd) is not None
 
 
-def exec_code(ctx: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **kwargs: Any) -> str:
+def exec_code(ctx: Context, lang: str, code: object, cwd: str | None = None, args: object = None, **kwargs: Any) -> str:
     """Run code with an interpreter of the host and return the output as ``cmd.run`` does.
 
     Example: ``cmd.exec_code python3 'print(1)'``.
@@ -248,12 +248,12 @@ _ARGUMENTS = frozenset(
 _NOT_HERE = ("password", "encoded_cmd")
 
 
-def _options(local: Mapping[str, Any]) -> dict[str, Any]:
+def _options(local: Mapping[str, Any]) -> dict[str, object]:
     given = {name: value for name, value in local.items() if name in _ARGUMENTS}
     return _checked(given | local.get("kwargs", {}))
 
 
-def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(kwargs: Mapping[str, object]) -> dict[str, Any]:
     given = {name: value for name, value in kwargs.items() if not name.startswith("__")}
     unknown = sorted(set(given) - _ARGUMENTS)
     if unknown:
@@ -266,7 +266,7 @@ def _checked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> dict[str, Any]:
     command = _command(ctx, cmd, options)
     _need(ctx, options)
     if options.get("bg"):
@@ -298,7 +298,7 @@ def _run(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"pid": result.pid, "retcode": code, "stdout": stdout, "stderr": stderr}
 
 
-def _command(ctx: Context, cmd: Any, options: Mapping[str, Any]) -> str | list[str]:
+def _command(ctx: Context, cmd: object, options: Mapping[str, Any]) -> str | list[str]:
     shell = options.get("python_shell")
     if isinstance(cmd, list | tuple):
         words = [str(word) for word in cmd]
@@ -337,7 +337,7 @@ def _need(ctx: Context, options: Mapping[str, Any]) -> None:
             raise CommandError(f"User '{options['runas']}' is not available") from None
 
 
-def _environment(ctx: Context, options: Mapping[str, Any]) -> dict[str, str]:
+def _environment(ctx: Context, options: Mapping[str, object]) -> dict[str, str]:
     given = options.get("env") or {}
     rows = given if isinstance(given, list) else [given]
     found: dict[str, str] = {}
@@ -350,7 +350,7 @@ def _environment(ctx: Context, options: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _judged(result: CommandResult, options: Mapping[str, Any]) -> int:
+def _judged(result: CommandResult, options: Mapping[str, object]) -> int:
     """Return the exit code to report: 0 if ``success_retcodes``, ``success_stdout`` or ``success_stderr`` match, 1
     after a timeout.
     """
@@ -365,7 +365,7 @@ def _judged(result: CommandResult, options: Mapping[str, Any]) -> int:
     return result.retcode
 
 
-def _listed(value: Any, kind: type[Any]) -> list[Any]:
+def _listed(value: object, kind: type[Any]) -> list[object]:
     if value is None:
         return []
     values = value if isinstance(value, list | tuple) else str(value).split(",")
@@ -375,7 +375,7 @@ def _listed(value: Any, kind: type[Any]) -> list[Any]:
         raise InvocationError(f"{value!r}: {error}") from error
 
 
-def _octal(value: Any) -> int | None:
+def _octal(value: object) -> int | None:
     if value in (None, ""):
         return None
     try:
@@ -384,12 +384,12 @@ def _octal(value: Any) -> int | None:
         raise InvocationError(f"Invalid umask: '{value}'") from error
 
 
-def _stdin(value: Any) -> str | None:
+def _stdin(value: object) -> str | None:
     return None if value is None else str(value).replace("\\n", "\n")
 
 
 def _script_content(
-    ctx: Context, source: str, saltenv: str, template: str | None, context: Mapping[str, Any]
+    ctx: Context, source: str, saltenv: str, template: str | None, context: Mapping[str, object]
 ) -> bytes | None:
     if source.startswith("salt://"):
         found = ctx.files.fetch(source.removeprefix("salt://").partition("?")[0], saltenv)
@@ -403,5 +403,5 @@ def _script_content(
     return content
 
 
-def _shown(cmd: Any) -> str:
+def _shown(cmd: object) -> str:
     return shlex.join(map(str, cmd)) if isinstance(cmd, list | tuple) else str(cmd)

@@ -12,7 +12,7 @@ from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import merge as merged
 
 #: Values that modules and formulas expect if no configuration sets them.
-DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, object] = {
     "hosts.file": "/etc/hosts",
     "aliases.file": "/etc/aliases",
     "test.foo": "unconfigured",
@@ -26,7 +26,7 @@ _ABSENT = object()
 def get(
     ctx: Context,
     key: str,
-    default: Any = "",
+    default: object = "",
     delimiter: str = DELIMITER,
     merge: str | None = None,
     omit_opts: bool = False,
@@ -54,7 +54,7 @@ def get(
             if found is not _ABSENT:
                 return found
         return default
-    united: Any = {}
+    united: object = {}
     for layer in reversed(layers):
         united = merged(united, layer, merge if merge == "overwrite" else "recurse")
     return traverse(united, key, default, delimiter)
@@ -63,7 +63,7 @@ def get(
 def option(
     ctx: Context,
     value: str,
-    default: Any = None,
+    default: object = None,
     omit_opts: bool = False,
     omit_grains: bool = False,
     omit_pillar: bool = False,
@@ -99,7 +99,7 @@ def option(
 def merge(
     ctx: Context,
     value: str,
-    default: Any = "",
+    default: object = "",
     omit_opts: bool = False,
     omit_master: bool = False,
     omit_pillar: bool = False,
@@ -142,7 +142,7 @@ def manage_mode(ctx: Context, mode: str | int | None) -> str | None:
     return f"{text or '0':>04}"
 
 
-def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, Any]]:
+def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, object]]:
     """Return the maps to search, in order, without those that are omitted."""
     master = ctx.pillar.get("master", {})
     places: dict[str, Mapping[str, Any]] = {

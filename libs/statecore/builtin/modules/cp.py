@@ -37,8 +37,8 @@ def get_file(
     saltenv: str | None = None,
     makedirs: bool = False,
     template: str | None = None,
-    gzip: Any = None,
-    **kwargs: Any,
+    gzip: object = None,
+    **kwargs: object,
 ) -> str:
     """Copy a file of the tree to the host. Return the path written, "" if the tree does not have the file.
 
@@ -65,7 +65,7 @@ def get_template(
     template: str = "jinja",
     saltenv: str | None = None,
     makedirs: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> str:
     """Render a template of the tree and write the result to the host. Return the path written, "" if the tree does not
     have the file.
@@ -87,8 +87,8 @@ def get_dir(
     dest: str,
     saltenv: str | None = None,
     template: str | None = None,
-    gzip: Any = None,
-    **kwargs: Any,
+    gzip: object = None,
+    **kwargs: object,
 ) -> list[str]:
     """Copy a directory of the tree to the host. Return the paths written.
 
@@ -115,7 +115,7 @@ def get_url(
     saltenv: str | None = None,
     makedirs: bool = False,
     source_hash: str | None = None,
-) -> Any:
+) -> object:
     """Copy a file of the tree, of the host or of an http(s) server to ``dest``. Return the path written.
 
     dest
@@ -133,7 +133,7 @@ def get_url(
     return _put(ctx, found, path, dest, makedirs) if dest else str(found)
 
 
-def get_file_str(ctx: Context, path: str, saltenv: str | None = None) -> Any:
+def get_file_str(ctx: Context, path: str, saltenv: str | None = None) -> object:
     """Return the text of a file of the tree, False if the tree does not have it.
 
     CLI Example:
@@ -221,7 +221,7 @@ def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, 
     return {"hsum": digests.digest_of(found, kind), "hash_type": kind} if found else {}
 
 
-def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool = True) -> Any:
+def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool = True) -> object:
     """Return the mode of a file of the tree as octal text, or with ``octal=False`` st_mode as a number. Return None
     if it does not exist.
     """

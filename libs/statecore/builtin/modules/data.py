@@ -25,7 +25,7 @@ def load(ctx: Context) -> dict[str, Any]:
     return found or {}
 
 
-def dump(ctx: Context, new_data: Any) -> bool:
+def dump(ctx: Context, new_data: object) -> bool:
     """Replace the whole store by a map, or by text that is a Python map. Return False for anything else.
 
     CLI Example:
@@ -59,7 +59,7 @@ def update(ctx: Context, key: Any, value: Any) -> bool:
     return dump(ctx, {**load(ctx), key: value})
 
 
-def cas(ctx: Context, key: Any, value: Any, old_value: Any) -> bool:
+def cas(ctx: Context, key: object, value: object, old_value: object) -> bool:
     """Replace a value if the present value equals ``old_value``. Return whether it was replaced.
 
     CLI Example:
@@ -78,7 +78,7 @@ def pop(ctx: Context, key: Any, default: Any = None) -> Any:
     return value
 
 
-def get(ctx: Context, key: str | Sequence[Any], default: Any = None) -> Any:
+def get(ctx: Context, key: str | Sequence[object], default: object = None) -> Any:
     """Return the value of a key, or a list of values for a list of keys.
 
     In the list, missing keys are left out; with ``default`` they have this value.
@@ -110,7 +110,7 @@ def items(ctx: Context) -> dict[str, Any]:
     return load(ctx)
 
 
-def has_key(ctx: Context, key: Any) -> bool:
+def has_key(ctx: Context, key: object) -> bool:
     """Return whether the store has a key."""
     return key in load(ctx)
 

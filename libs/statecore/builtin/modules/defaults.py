@@ -12,7 +12,7 @@ from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import update as _update
 
 
-def get(ctx: Context, key: str, default: Any = "") -> Any:
+def get(ctx: Context, key: str, default: object = "") -> Any:
     """Return the value at a path whose first part is the formula.
 
     ``core:users:root`` is ``users:root`` in ``salt://core/defaults.yaml`` (or .json). The formula alone returns the
@@ -28,7 +28,7 @@ def get(ctx: Context, key: str, default: Any = "") -> Any:
     return traverse(defaults, path, default) if path else defaults
 
 
-def _load(ctx: Context, formula: str) -> Any:
+def _load(ctx: Context, formula: str) -> object:
     for kind in ("yaml", "json"):
         address = f"{formula}/defaults.{kind}"
         found = ctx.files.fetch(address, ctx.saltenv)
@@ -39,7 +39,7 @@ def _load(ctx: Context, formula: str) -> Any:
 
 
 def merge(
-    ctx: Context, dest: Any, src: Any, merge_lists: bool = False, in_place: bool = True, convert_none: bool = True
+    ctx: Context, dest: object, src: object, merge_lists: bool = False, in_place: bool = True, convert_none: bool = True
 ) -> Any:
     """Merge ``src`` into ``dest`` and return the result. Raises InvocationError if one of them is not a map.
 
@@ -65,7 +65,7 @@ def merge(
     return _update(dest if in_place else copy.deepcopy(dest), src, lists=merge_lists)  # type: ignore[arg-type]
 
 
-def deepcopy(ctx: Context, source: Any) -> Any:
+def deepcopy(ctx: Context, source: object) -> Any:
     """Return a deep copy of a value.
 
     CLI Example:

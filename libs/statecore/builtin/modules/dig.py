@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -26,7 +25,7 @@ def available(ctx: Context) -> str | None:
     return None if ctx.host.which("dig") else "the host has no dig"
 
 
-def check_ip(ctx: Context, addr: Any) -> bool:
+def check_ip(ctx: Context, addr: object) -> bool:
     """Return whether the text is an IP address or a network.
 
     CLI Example:
@@ -139,7 +138,7 @@ def _run(ctx: Context, words: list[str], nameserver: str | None) -> list[str]:
     return [line for line in result.stdout.splitlines() if line]
 
 
-def _plain(word: Any) -> str:
+def _plain(word: object) -> str:
     """Return the word unchanged. Raises InvocationError for a word that dig could take for an option."""
     text = str(word)
     if not text or text.startswith(("-", "+", "@")) or any(sign.isspace() for sign in text):
@@ -147,7 +146,7 @@ def _plain(word: Any) -> str:
     return text
 
 
-def _is_address(text: Any) -> bool:
+def _is_address(text: object) -> bool:
     if not isinstance(text, str):
         return False
     address, separator, bits = text.rpartition("/") if "/" in text else (text, "", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
@@ -30,7 +29,7 @@ def inodeusage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str
     return _table(ctx, "-iP", args, ("filesystem", "inodes", "used", "free", "use"))
 
 
-def percent(ctx: Context, args: str | None = None) -> Any:
+def percent(ctx: Context, args: str | None = None) -> object:
     """Return a map of mount point to the used share, such as "63%". If ``args`` names a mount point, return only its
     share.
     """

@@ -41,7 +41,9 @@ def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None =
     return found
 
 
-def hosts_append(ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | None = None, entries: Any = None) -> str:
+def hosts_append(
+    ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | None = None, entries: object = None
+) -> str:
     """Append a line with an address and the names (text with commas) that it does not have yet. Return a sentence about
     the change.
 
@@ -61,7 +63,7 @@ def hosts_append(ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | Non
     return f"The following line was added to {hostsfile}:\n{line}"
 
 
-def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: Any = None) -> None:
+def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: object = None) -> None:
     """Remove names (text with commas) from a hosts file. A line without names left is removed.
 
     CLI Example:
@@ -85,7 +87,7 @@ def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: Any = Non
         _write(ctx, hostsfile, "".join(kept))
 
 
-def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = None) -> Any:
+def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = None) -> object:
     """Return the content of a zone file, or of the text ``zone``, as a map. Return an error text if there is none.
 
     Keys: ORIGIN, NETWORK, SOURCE, CONTACT, SERIAL, REFRESH, RETRY, EXPIRE, MINTTL (seconds), NS, MX, and for each other
@@ -112,7 +114,7 @@ def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = Non
     return found
 
 
-def check_ip(ctx: Context, ip_addr: str) -> Any:
+def check_ip(ctx: Context, ip_addr: str) -> object:
     """Return whether the text is an IP address or a network. Return an error text if the host has no dig."""
     return ctx.call("dig.check_ip", ip_addr) if _has_dig(ctx) else _NO_DIG
 
@@ -127,7 +129,7 @@ def A(ctx: Context, host: str, nameserver: str | None = None) -> Any:
     return _addresses(ctx, "A", host, nameserver, socket.AF_INET)
 
 
-def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> Any:
+def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> object:
     """Return the IPv6 addresses of a name, or an error text if it has none."""
     return _addresses(ctx, "AAAA", host, nameserver, socket.AF_INET6)
 
@@ -137,7 +139,7 @@ def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None =
     return ctx.call("dig.NS", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
-def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> Any:
+def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> object:
     """Return the networks that may send a domain's mail."""
     return ctx.call("dig.SPF", domain, record, nameserver) if _has_dig(ctx) else _NO_DIG
 
@@ -169,7 +171,7 @@ def serial(ctx: Context, zone: str = "", update: bool = False) -> str:
 # --------------------------------------------------------------------------------------------- helpers
 
 
-def _addresses(ctx: Context, record: str, host: str, nameserver: str | None, family: socket.AddressFamily) -> Any:
+def _addresses(ctx: Context, record: str, host: str, nameserver: str | None, family: socket.AddressFamily) -> object:
     if _has_dig(ctx):
         return ctx.call(f"dig.{record}", host, nameserver)
     if nameserver is not None:
@@ -234,7 +236,7 @@ def _seconds(text: str) -> int:
     return min(int(number) * _UNITS.get(unit, 1), _WEEK)
 
 
-def _names(entries: Any) -> list[str]:
+def _names(entries: object) -> list[str]:
     each = entries if isinstance(entries, list | tuple) else str(entries or "").split(",")
     return [str(name).strip() for name in each if str(name).strip()]
 

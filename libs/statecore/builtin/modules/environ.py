@@ -13,7 +13,7 @@ from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 
 
-def setval(ctx: Context, key: str, val: Any, false_unsets: bool = False, permanent: Any = False) -> Any:
+def setval(ctx: Context, key: str, val: object, false_unsets: bool = False, permanent: object = False) -> object:
     """Set an environment variable. Return its new value.
 
     val
@@ -40,12 +40,12 @@ def setval(ctx: Context, key: str, val: Any, false_unsets: bool = False, permane
 
 def setenv(
     ctx: Context,
-    environ: Mapping[str, Any],
+    environ: Mapping[str, object],
     false_unsets: bool = False,
     clear_all: bool = False,
     update_minion: bool = False,
-    permanent: Any = False,
-) -> Any:
+    permanent: object = False,
+) -> object:
     """Set several environment variables. Return a map of name to new value, False if a value is not text.
 
     clear_all

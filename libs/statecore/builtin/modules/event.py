@@ -21,13 +21,13 @@ _REFRESHES: Mapping[str, Callable[[Context], bool]] = {
 def send(
     ctx: Context,
     tag: str,
-    data: Mapping[str, Any] | None = None,
-    preload: Any = None,
+    data: Mapping[str, object] | None = None,
+    preload: object = None,
     with_env: bool | list[str] = False,
     with_grains: bool | list[str] = False,
     with_pillar: bool | list[str] = False,
     with_env_opts: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> bool:
     """Send an event to the master's bus. Return True if the event was handed over.
 
@@ -57,7 +57,7 @@ def send(
     return fire_master(ctx, load | (dict(data) if isinstance(data, Mapping) else {}), tag, preload)
 
 
-def fire_master(ctx: Context, data: Any, tag: str, preload: Any = None) -> bool:
+def fire_master(ctx: Context, data: Any, tag: str, preload: object = None) -> bool:
     """Send an event to the master's bus. The event there has the keys ``id`` (the minion's) and ``data``. Return True
     if it was handed over.
 

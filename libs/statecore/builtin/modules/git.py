@@ -36,12 +36,12 @@ def clone(
     cwd: str,
     url: str | None = None,
     name: str | None = None,
-    opts: Any = "",
+    opts: object = "",
     user: str | None = None,
-    identity: Any = None,
+    identity: object = None,
     https_user: str | None = None,
     https_pass: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> bool:
     """Clone a repository into ``cwd``, or into the directory ``name`` in it.
 
@@ -58,43 +58,45 @@ def clone(
     return True
 
 
-def is_worktree(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> bool:
+def is_worktree(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> bool:
     """Return whether a directory is a linked worktree."""
     return ctx.host.path(f"{cwd}/.git").is_file()
 
 
 def revision(
-    ctx: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None, **kwargs: Any
+    ctx: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None, **kwargs: object
 ) -> str:
     """Return the SHA1 of a revision; with ``short`` abbreviated."""
     return rev_parse(ctx, cwd, rev, opts="--short" if short else "", user=user)
 
 
 def rev_parse(
-    ctx: Context, cwd: str, rev: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
+    ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> str:
     """Return the output of ``git rev-parse --verify`` with these options."""
     return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *([rev] if rev else [])], user=user)
 
 
-def current_branch(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> str:
+def current_branch(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> str:
     """Return the name of the checked-out branch, "" if HEAD is detached."""
     return _try(ctx, cwd, ["symbolic-ref", "-q", "--short", "HEAD"], user=user).stdout.strip()
 
 
-def list_branches(ctx: Context, cwd: str, remote: bool = False, user: str | None = None, **kwargs: Any) -> list[str]:
+def list_branches(ctx: Context, cwd: str, remote: bool = False, user: str | None = None, **kwargs: object) -> list[str]:
     """Return the names of the local branches, or with ``remote`` of the remote-tracking branches."""
     return _do(
         ctx, cwd, ["for-each-ref", "--format=%(refname:short)", f"refs/{'remotes' if remote else 'heads'}/"], user=user
     ).split()
 
 
-def list_tags(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> list[str]:
+def list_tags(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> list[str]:
     """Return the names of the tags."""
     return _do(ctx, cwd, ["for-each-ref", "--format=%(refname:strip=2)", "refs/tags/"], user=user).split()
 
 
-def remotes(ctx: Context, cwd: str, user: str | None = None, redact_auth: bool = True, **kwargs: Any) -> dict[str, Any]:
+def remotes(
+    ctx: Context, cwd: str, user: str | None = None, redact_auth: bool = True, **kwargs: object
+) -> dict[str, Any]:
     """Return a map of remote name to its ``fetch`` and ``push`` URLs. Passwords are replaced unless ``redact_auth``
     is False.
     """
@@ -114,7 +116,7 @@ def remote_set(
     user: str | None = None,
     https_user: str | None = None,
     https_pass: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, str]:
     """Set the URL of a remote. Return its ``fetch`` and ``push`` URLs."""
     if remote in remotes(ctx, cwd, user):
@@ -130,10 +132,10 @@ def remote_refs(
     heads: bool = False,
     tags: bool = False,
     user: str | None = None,
-    identity: Any = None,
+    identity: object = None,
     https_user: str | None = None,
     https_pass: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, str]:
     """Return a map of ref to SHA1 of a remote repository.
 
@@ -151,11 +153,11 @@ def fetch(
     cwd: str,
     remote: str | None = None,
     force: bool = False,
-    refspecs: Any = None,
-    opts: Any = "",
+    refspecs: object = None,
+    opts: object = "",
     user: str | None = None,
-    identity: Any = None,
-    **kwargs: Any,
+    identity: object = None,
+    **kwargs: object,
 ) -> str:
     """Fetch from a remote. Return git's list of updated refs, "" if nothing was updated."""
     words = ["fetch", *(["--force"] if force else []), *_words(opts), *([remote] if remote else []), *_words(refspecs)]
@@ -169,29 +171,29 @@ def checkout(
     cwd: str,
     rev: str | None = None,
     force: bool = False,
-    opts: Any = "",
+    opts: object = "",
     user: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> str:
     """Check out a revision. Return git's output."""
     words = ["checkout", *(["--force"] if force else []), *_words(opts), *([rev] if rev else [])]
     return _do(ctx, cwd, words, user=user)
 
 
-def reset(ctx: Context, cwd: str, opts: Any = "", user: str | None = None, **kwargs: Any) -> str:
+def reset(ctx: Context, cwd: str, opts: object = "", user: str | None = None, **kwargs: object) -> str:
     """Run ``git reset`` with the options ``opts``. Return git's output."""
     return _do(ctx, cwd, ["reset", *_words(opts)], user=user)
 
 
 def merge(
-    ctx: Context, cwd: str, rev: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
+    ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> str:
     """Merge a revision into the current branch. Return git's output."""
     return _do(ctx, cwd, ["merge", *_words(opts), *([rev] if rev else [])], user=user)
 
 
 def branch(
-    ctx: Context, cwd: str, name: str | None = None, opts: Any = "", user: str | None = None, **kwargs: Any
+    ctx: Context, cwd: str, name: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> bool:
     """Run ``git branch`` with the options ``opts``. Return True."""
     _do(ctx, cwd, ["branch", *_words(opts), *([name] if name else [])], user=user)
@@ -215,13 +217,19 @@ def has_changes(ctx: Context, cwd: str, user: str | None = None) -> bool:
 
 
 def submodule(
-    ctx: Context, cwd: str, command: str, opts: Any = "", user: str | None = None, identity: Any = None, **kwargs: Any
+    ctx: Context,
+    cwd: str,
+    command: str,
+    opts: object = "",
+    user: str | None = None,
+    identity: object = None,
+    **kwargs: object,
 ) -> str:
     """Run ``git submodule`` with a command and options. Return git's output."""
     return _do(ctx, cwd, ["submodule", command, *_words(opts)], user=user, identity=identity)
 
 
-def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> dict[str, list[str]]:
+def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> dict[str, list[str]]:
     """Return a map with lists of modified, new, deleted and untracked files."""
     names = {"M": "modified", "A": "new", "D": "deleted", "??": "untracked"}
     found: dict[str, list[str]] = {}
@@ -232,7 +240,7 @@ def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: Any) -> di
     return found
 
 
-def config_get(ctx: Context, key: str, cwd: str | None = None, user: str | None = None, **kwargs: Any) -> Any:
+def config_get(ctx: Context, key: str, cwd: str | None = None, user: str | None = None, **kwargs: object) -> object:
     """Return the value of a configuration key, None if it is not set.
 
     ``global=True`` reads the user's configuration. ``all=True`` returns a list of all values.
@@ -251,7 +259,7 @@ def config_get_regexp(
     value_regex: str | None = None,
     cwd: str | None = None,
     user: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, list[str]]:
     """Return a map of key to values for all keys that match a regular expression."""
     words = ["config", *_scope(kwargs), "--get-regexp", key, *([value_regex] if value_regex else [])]
@@ -269,8 +277,8 @@ def config_set(
     multivar: Any = None,
     cwd: str | None = None,
     user: str | None = None,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> object:
     """Set a configuration key to ``value``, or to the list ``multivar``. Return the list of its values."""
     wanted = [str(each) for each in multivar] if multivar is not None else [str(value)]
     scope = _scope(kwargs)
@@ -286,7 +294,7 @@ def config_unset(
     value_regex: str | None = None,
     cwd: str | None = None,
     user: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> bool:
     """Remove a configuration key; with ``all=True`` even if it has several values. Return True."""
     words = ["config", *_scope(kwargs), "--unset-all" if kwargs.get("all") else "--unset", key]
@@ -326,7 +334,9 @@ def _words(opts: Any) -> list[str]:
     return shlex.split(opts) if isinstance(opts, str) else [str(each) for each in opts or ()]
 
 
-def _do(ctx: Context, cwd: str | None, words: Sequence[str], *, user: str | None = None, identity: Any = None) -> str:
+def _do(
+    ctx: Context, cwd: str | None, words: Sequence[str], *, user: str | None = None, identity: object = None
+) -> str:
     result = _try(ctx, cwd, words, user=user, identity=identity)
     _check(result, words)
     return result.stdout.strip()

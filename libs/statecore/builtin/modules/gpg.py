@@ -18,8 +18,8 @@ def verify(
     gnupghome: str | None = None,
     signature: str | None = None,
     trustmodel: str | None = None,
-    signed_by_any: Any = None,
-    signed_by_all: Any = None,
+    signed_by_any: object = None,
+    signed_by_all: object = None,
     keyring: str | None = None,
 ) -> dict[str, Any]:
     """Verify the signatures of a text or of a file of the host. Return a map with ``res``, ``message``, and data of the
@@ -92,5 +92,5 @@ def _home(ctx: Context, user: str | None, gnupghome: str | None) -> Path | None:
     return ctx.host.path("/root/.gnupg") if ctx.host.mounted else None
 
 
-def _names(given: Any) -> list[str]:
+def _names(given: object) -> list[str]:
     return [str(each) for each in (given if isinstance(given, list) else [given]) if each]

@@ -34,7 +34,7 @@ _SANITIZERS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def _current(ctx: Context) -> dict[str, Any]:
+def _current(ctx: Context) -> dict[str, object]:
     """Return the run's grains, with the changes that this run has made."""
     grains = dict(ctx.grains)
     for key, value in ctx.scratch.get(_SET, {}).items():
@@ -45,7 +45,7 @@ def _current(ctx: Context) -> dict[str, Any]:
     return grains
 
 
-def get(ctx: Context, key: str, default: Any = "", delimiter: str = DELIMITER, ordered: bool = True) -> Any:
+def get(ctx: Context, key: str, default: object = "", delimiter: str = DELIMITER, ordered: bool = True) -> Any:
     """Return the grain at a path (``pkg:apache``), or ``default`` if it does not exist.
 
     CLI Example:
@@ -71,7 +71,7 @@ def items(ctx: Context, sanitize: bool = False) -> dict[str, Any]:
 
 
 def item(
-    ctx: Context, *args: str, default: Any = "", delimiter: str = DELIMITER, sanitize: bool = False, **kwargs: Any
+    ctx: Context, *args: str, default: object = "", delimiter: str = DELIMITER, sanitize: bool = False, **kwargs: object
 ) -> dict[str, Any]:
     """Return a map of path to grain for the given paths. A grain that does not exist has the value ``default``.
 
@@ -84,7 +84,7 @@ def item(
     return _sanitized(found) if sanitize else found
 
 
-def _sanitized(grains: dict[str, Any]) -> dict[str, Any]:
+def _sanitized(grains: dict[str, object]) -> dict[str, object]:
     return {key: _SANITIZERS[key](str(value)) if key in _SANITIZERS else value for key, value in grains.items()}
 
 
@@ -93,19 +93,19 @@ def ls(ctx: Context) -> list[str]:
     return sorted(_current(ctx))
 
 
-def equals(ctx: Context, key: str, value: Any) -> bool:
+def equals(ctx: Context, key: str, value: object) -> bool:
     """Return whether the grain, converted to text, equals ``value``."""
     return str(value) == str(get(ctx, key))
 
 
 def filter_by(
     ctx: Context,
-    lookup_dict: Mapping[Any, Any],
+    lookup_dict: Mapping[object, object],
     grain: str = "os_family",
-    merge: Mapping[str, Any] | None = None,
+    merge: Mapping[str, object] | None = None,
     default: str = "default",
     base: str | None = None,
-) -> Any:
+) -> object:
     """Return the entry of a table that fits this minion.
 
     lookup_dict
@@ -123,8 +123,8 @@ def filter_by(
 
 
 def setvals(
-    ctx: Context, grains: Mapping[str, Any], destructive: bool = False, refresh_pillar: bool = True
-) -> dict[str, Any]:
+    ctx: Context, grains: Mapping[str, object], destructive: bool = False, refresh_pillar: bool = True
+) -> dict[str, object]:
     """Write grains to the static grains file. Return the grains that were set.
 
     destructive
@@ -154,7 +154,9 @@ def setvals(
     return dict(grains)
 
 
-def setval(ctx: Context, key: str, val: Any, destructive: bool = False, refresh_pillar: bool = True) -> dict[str, Any]:
+def setval(
+    ctx: Context, key: str, val: object, destructive: bool = False, refresh_pillar: bool = True
+) -> dict[str, object]:
     """Set one top-level grain. Return as ``grains.setvals``.
 
     CLI Example:
@@ -164,7 +166,7 @@ def setval(ctx: Context, key: str, val: Any, destructive: bool = False, refresh_
     return setvals(ctx, {key: val}, destructive, refresh_pillar)
 
 
-def append(ctx: Context, key: str, val: Any, convert: bool = False, delimiter: str = DELIMITER) -> Any:
+def append(ctx: Context, key: str, val: object, convert: bool = False, delimiter: str = DELIMITER) -> Any:
     """Append a value, or all values of a list, to a list grain. The grain is created if it does not exist.
 
     convert
@@ -183,7 +185,7 @@ def append(ctx: Context, key: str, val: Any, convert: bool = False, delimiter: s
     return _set_nested(ctx, key, values, delimiter)
 
 
-def remove(ctx: Context, key: str, val: Any, delimiter: str = DELIMITER) -> Any:
+def remove(ctx: Context, key: str, val: object, delimiter: str = DELIMITER) -> Any:
     """Remove a value from a list grain. Return the grains that were set, or a sentence with the reason."""
     values = copy.deepcopy(get(ctx, key, [], delimiter))
     if not isinstance(values, list):
@@ -194,7 +196,7 @@ def remove(ctx: Context, key: str, val: Any, delimiter: str = DELIMITER) -> Any:
     return _set_nested(ctx, key, values, delimiter)
 
 
-def _set_nested(ctx: Context, key: str, value: Any, delimiter: str) -> dict[str, Any]:
+def _set_nested(ctx: Context, key: str, value: object, delimiter: str) -> dict[str, object]:
     """Set the whole top-level grain that contains the path."""
     while delimiter in key:
         key, last = key.rsplit(delimiter, 1)
@@ -204,8 +206,8 @@ def _set_nested(ctx: Context, key: str, value: Any, delimiter: str) -> dict[str,
 
 
 def set_(
-    ctx: Context, key: str, val: Any = "", force: bool = False, destructive: bool = False, delimiter: str = DELIMITER
-) -> dict[str, Any]:
+    ctx: Context, key: str, val: object = "", force: bool = False, destructive: bool = False, delimiter: str = DELIMITER
+) -> dict[str, object]:
     """Set a grain at a path. Return a map with ``comment``, ``changes`` and ``result``.
 
     force
@@ -237,7 +239,7 @@ def set_(
     return {"comment": "", "changes": setval(ctx, key, value, destructive), "result": True}
 
 
-def _placed(around: Any, key: str, value: Any, *, force: bool, drop: bool) -> Any:
+def _placed(around: object, key: str, value: object, *, force: bool, drop: bool) -> object:
     """Return the surrounding value with ``key`` set to ``value``, or with ``drop`` removed. Return _ABSENT if
     another value is in the way.
     """
@@ -259,11 +261,11 @@ def _refused(comment: str) -> dict[str, Any]:
     return {"comment": comment, "changes": {}, "result": False}
 
 
-def delval(ctx: Context, key: str, destructive: bool = False, force: bool = False) -> dict[str, Any]:
+def delval(ctx: Context, key: str, destructive: bool = False, force: bool = False) -> dict[str, object]:
     """Set a grain to None, or with ``destructive`` remove it. Return as ``grains.set``."""
     return set_(ctx, key, None, destructive=destructive, force=force)
 
 
-def delkey(ctx: Context, key: str, force: bool = False) -> dict[str, Any]:
+def delkey(ctx: Context, key: str, force: bool = False) -> dict[str, object]:
     """Remove a grain. Return as ``grains.set``."""
     return delval(ctx, key, destructive=True, force=force)

@@ -40,7 +40,7 @@ def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
 
 
 def add(
-    ctx: Context, name: str, gid: Any = None, system: bool = False, non_unique: bool = False, local: bool = False
+    ctx: Context, name: str, gid: object = None, system: bool = False, non_unique: bool = False, local: bool = False
 ) -> bool:
     """Create a group. Return True. Raises CommandError with groupadd's error.
 

@@ -29,7 +29,7 @@ def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | 
 
 def get_section(
     ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a map of option to value of one section, {} if the section does not exist."""
     found = get_ini(ctx, file_name, separator, encoding).get(section)
     return found if isinstance(found, dict) else {}
@@ -37,7 +37,7 @@ def get_section(
 
 def get_option(
     ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
-) -> Any:
+) -> object:
     """Return the value of an option in a section (or, with ``section=None``, outside of sections). Return None if it
     does not exist.
     """
@@ -49,11 +49,11 @@ def get_option(
 def set_option(
     ctx: Context,
     file_name: str,
-    sections: Mapping[str, Any] | None = None,
+    sections: Mapping[str, object] | None = None,
     separator: str = "=",
     encoding: str | None = None,
     no_spaces: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Set options. Return a map of the changes. Without a change the file is not written.
 
     sections
@@ -74,7 +74,7 @@ def set_option(
 
 def remove_option(
     ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
-) -> Any:
+) -> object:
     """Remove an option. Return its old value, None if it did not exist."""
     top = _read(ctx, file_name, separator, encoding)
     holder = top.get(section) if section else None
@@ -86,7 +86,7 @@ def remove_option(
 
 def remove_section(
     ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Remove a section. Return its options, None if it did not exist."""
     top = _read(ctx, file_name, separator, encoding)
     if not isinstance(top.get(section), dict):

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.system.hostfiles import ifcfg, network_files
 from statecore.system.hostfiles import interface_options as options
@@ -34,7 +32,7 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
     return _lines(network_files.text(ctx.host, f"{_SCRIPTS}/ifcfg-{iface}"))
 
 
-def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: Any) -> list[str]:
+def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: object) -> list[str]:
     """Write an interface's file and return its lines. With ``test`` nothing is written. ``settings`` are those of
     ``network.managed``.
 
@@ -67,7 +65,7 @@ def get_routes(ctx: Context, iface: str) -> list[str]:
     ]
 
 
-def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
+def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
     """Write an interface's route files and return their lines. With ``test`` nothing is written.
 
     routes
@@ -97,7 +95,7 @@ def get_network_settings(ctx: Context) -> list[str]:
     return _lines(network_files.text(ctx.host, _NETWORK))
 
 
-def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
+def build_network_settings(ctx: Context, **settings: object) -> list[str]:
     """Write /etc/sysconfig/network and return its lines. With ``test`` nothing is written.
 
     enabled, hostname, gateway, gatewaydev, nisdomain, nozeroconf, networking_ipv6, networkdelay, devtimeout
@@ -111,7 +109,7 @@ def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
     return _lines(text)
 
 
-def apply_network_settings(ctx: Context, **settings: Any) -> bool:
+def apply_network_settings(ctx: Context, **settings: object) -> bool:
     """Restart the network service, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's
     name. Return whether all succeeded.
     """

@@ -7,7 +7,6 @@ Only the stanzas of the given interface are written. The rest of the file stays 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -64,7 +63,7 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
     return _as_lines(found.render(iface)) if found else []
 
 
-def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: Any) -> list[str]:
+def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: object) -> list[str]:
     """Write an interface's stanzas and return their lines. With ``test`` nothing is written. ``settings`` are those of
     ``network.managed``.
 
@@ -96,7 +95,7 @@ def get_bond(ctx: Context, iface: str) -> list[str]:
     return network_files.text(ctx.host, f"{_MODPROBE}/{iface}.conf").splitlines(keepends=True)
 
 
-def build_bond(ctx: Context, iface: str, **settings: Any) -> list[str]:
+def build_bond(ctx: Context, iface: str, **settings: object) -> list[str]:
     """Write a bond's modprobe file, load the kernel module ``bonding``, and return the file's lines. With ``test``
     nothing is done.
 
@@ -124,7 +123,7 @@ def get_routes(ctx: Context, iface: str) -> list[str]:
     ]
 
 
-def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
+def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
     """Write the scripts that add and delete an interface's routes, and return their lines. With ``test`` nothing is
     written.
 
@@ -165,7 +164,7 @@ def get_network_settings(ctx: Context) -> list[str]:
     return _shown(_current(ctx))
 
 
-def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
+def build_network_settings(ctx: Context, **settings: object) -> list[str]:
     """Write /etc/default/networking, and domain and search of /etc/resolv.conf. Return as ``ip.get_network_settings``.
 
     With ``test`` nothing is written.
@@ -199,7 +198,7 @@ def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
     return _shown(wanted)
 
 
-def apply_network_settings(ctx: Context, **settings: Any) -> bool:
+def apply_network_settings(ctx: Context, **settings: object) -> bool:
     """Restart networking, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's name.
     Return whether all succeeded.
     """
@@ -239,7 +238,7 @@ def _sources(text: str) -> list[str]:
     ]
 
 
-def _build_source(ctx: Context, settings: Mapping[str, Any]) -> list[str]:
+def _build_source(ctx: Context, settings: Mapping[str, object]) -> list[str]:
     if not settings.get("source"):
         raise InvocationError("source is a required setting for interfaces of the type source")
     text = network_files.text(ctx.host, _FILE)

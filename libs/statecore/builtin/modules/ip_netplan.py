@@ -7,8 +7,6 @@ file.
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.system.hostfiles import interface_options as options
 from statecore.system.hostfiles import netplan, network_files
@@ -43,7 +41,7 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
     return network_files.text(ctx.host, _file(iface)).splitlines(keepends=True)
 
 
-def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: Any) -> list[str]:
+def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: object) -> list[str]:
     """Write an interface's file and return its lines. With ``test`` nothing is written. ``settings`` are those of
     ``network.managed``.
 
@@ -63,7 +61,7 @@ def get_routes(ctx: Context, iface: str) -> list[str]:
     return network_files.text(ctx.host, _file(f"{iface}-routes")).splitlines(keepends=True)
 
 
-def build_routes(ctx: Context, iface: str, **settings: Any) -> list[str]:
+def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
     """Write the file with an interface's routes and return its lines. With ``test`` nothing is written.
 
     routes
@@ -90,12 +88,12 @@ def get_network_settings(ctx: Context) -> list[str]:
     return []
 
 
-def build_network_settings(ctx: Context, **settings: Any) -> list[str]:
+def build_network_settings(ctx: Context, **settings: object) -> list[str]:
     """Return []: netplan has only settings of interfaces."""
     return []
 
 
-def apply_network_settings(ctx: Context, **settings: Any) -> bool:
+def apply_network_settings(ctx: Context, **settings: object) -> bool:
     """Check all netplan files, then apply them. Raises CommandError with netplan's error."""
     network_files.run(ctx.host, ["netplan", "generate"])
     network_files.run(ctx.host, ["netplan", "apply"])

@@ -55,10 +55,10 @@ def build_rule(
     table: str = "filter",
     chain: str | None = None,
     command: str | None = None,
-    position: Any = "",
-    full: Any = None,
+    position: object = "",
+    full: object = None,
     family: str = "ipv4",
-    **kwargs: Any,
+    **kwargs: object,
 ) -> str:
     """Return the text of a rule, or with ``full`` the whole command.
 
@@ -164,13 +164,13 @@ def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, f
     return str(chain) in iptables_rules.parse(_saved(ctx, family, table)).get(table, {})
 
 
-def new_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Any:
+def new_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> object:
     """Create a chain. Return True, or the error of iptables."""
     _need(chain=chain)
     return _complaint(_do(ctx, family, table, ["-N", str(chain)])) or True
 
 
-def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Any:
+def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> object:
     """Delete an empty chain. Return True, or the error of iptables."""
     _need(chain=chain)
     return _complaint(_do(ctx, family, table, ["-X", str(chain)])) or True
@@ -194,10 +194,10 @@ def insert(
     ctx: Context,
     table: str = "filter",
     chain: str | None = None,
-    position: Any = None,
+    position: object = None,
     rule: str | None = None,
     family: str = "ipv4",
-) -> Any:
+) -> object:
     """Insert a rule at a position of a chain. Return "" on success, the error of iptables, or False if the chain has
     the rule already.
 
@@ -224,7 +224,7 @@ def delete(
     ctx: Context,
     table: str,
     chain: str | None = None,
-    position: Any = None,
+    position: object = None,
     rule: str | None = None,
     family: str = "ipv4",
 ) -> str:
@@ -303,7 +303,7 @@ def _words(rule: str | None) -> list[str]:
         raise InvocationError(f"{rule} is not a valid rule: {error}") from error
 
 
-def _need(**given: Any) -> None:
+def _need(**given: object) -> None:
     for name, value in given.items():
         if not value:
             raise InvocationError(f"{name.capitalize()} needs to be specified")

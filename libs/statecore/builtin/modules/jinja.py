@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -12,7 +11,7 @@ from statecore.model.errors import InvocationError
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def load_map(ctx: Context, path: str, value: str) -> Any:
+def load_map(ctx: Context, path: str, value: str) -> object:
     """Return the value of a variable in a template of the state tree, such as a formula's map.jinja.
 
     CLI Example:
@@ -24,7 +23,7 @@ def load_map(ctx: Context, path: str, value: str) -> Any:
     return _value(ctx, f"{{% from {_quoted(path)} import {value} with context %}}", str(value))
 
 
-def import_yaml(ctx: Context, path: str) -> Any:
+def import_yaml(ctx: Context, path: str) -> object:
     """Return the data of a YAML file of the state tree.
 
     CLI Example:
@@ -34,7 +33,7 @@ def import_yaml(ctx: Context, path: str) -> Any:
     return _value(ctx, f"{{% import_yaml {_quoted(path)} as imported %}}", "imported")
 
 
-def import_json(ctx: Context, path: str) -> Any:
+def import_json(ctx: Context, path: str) -> object:
     """Return the data of a JSON file of the state tree.
 
     CLI Example:
@@ -44,7 +43,7 @@ def import_json(ctx: Context, path: str) -> Any:
     return _value(ctx, f"{{% import_json {_quoted(path)} as imported %}}", "imported")
 
 
-def _value(ctx: Context, importing: str, name: str) -> Any:
+def _value(ctx: Context, importing: str, name: str) -> object:
     text = ctx.templates.render(f"{importing}{{{{ {name} | tojson }}}}", "jinja", {}, saltenv=ctx.saltenv)
     return json.loads(text)
 

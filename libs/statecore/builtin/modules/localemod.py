@@ -8,7 +8,6 @@ written.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -75,7 +74,7 @@ def avail(ctx: Context, locale: str) -> bool:
     return _normal(locale) in {_normal(each) for each in list_avail(ctx)}
 
 
-def gen_locale(ctx: Context, locale: str, **kwargs: Any) -> Any:
+def gen_locale(ctx: Context, locale: str, **kwargs: object) -> object:
     """Generate a locale. Return whether this succeeded; False if the host does not know the locale.
 
     verbose

@@ -73,13 +73,13 @@ def compound(ctx: Context, tgt: str, minion_id: str | None = None) -> bool:
 
 def filter_by(
     ctx: Context,
-    lookup: Mapping[str, Any],
+    lookup: Mapping[str, object],
     tgt_type: str = "compound",
     minion_id: str | None = None,
-    merge: Mapping[str, Any] | None = None,
+    merge: Mapping[str, object] | None = None,
     merge_lists: bool = False,
     default: str = "default",
-) -> Any:
+) -> object:
     """Return the first entry of a table whose key, a target, matches the minion. If none matches, return the entry
     ``default``, or None.
 

@@ -30,11 +30,11 @@ class MineFunction:
     function: str = ""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    allow_tgt: Any = None
-    allow_tgt_type: Any = None
+    allow_tgt: object = None
+    allow_tgt_type: object = None
 
     @classmethod
-    def of(cls, definition: Any) -> MineFunction:
+    def of(cls, definition: object) -> MineFunction:
         """Parse an entry: a map of keyword arguments, or a list of arguments and such maps. Raises InvocationError."""
         entries = [definition] if isinstance(definition, Mapping) else definition
         if entries is None or entries == "":
@@ -56,7 +56,7 @@ class MineFunction:
             allow_tgt_type=named["allow_tgt_type"],
         )
 
-    def guarded(self, value: Any) -> Any:
+    def guarded(self, value: object) -> object:
         """Return the value as it is stored: with ``allow_tgt``, wrapped in a map that names the minions that may
         read it.
         """
@@ -66,7 +66,7 @@ class MineFunction:
         return guard | ({"allow_tgt_type": self.allow_tgt_type} if self.allow_tgt_type else {})
 
 
-def update(ctx: Context, clear: bool = False, mine_functions: Any = None) -> bool | None:
+def update(ctx: Context, clear: bool = False, mine_functions: object = None) -> bool | None:
     """Call all mine functions and send their results to the master. Return None if there are none.
 
     A function that fails is logged and left out.
@@ -95,7 +95,7 @@ def update(ctx: Context, clear: bool = False, mine_functions: Any = None) -> boo
     return _store(ctx, data, clear=clear)
 
 
-def send(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
+def send(ctx: Context, name: str, *args: object, **kwargs: object) -> bool:
     """Call a function and store its result in the mine under ``name``. Return False if the function fails.
 
     mine_function
@@ -119,7 +119,7 @@ def send(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
     return _store(ctx, {name: offer.guarded(value)})
 
 
-def get(ctx: Context, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
+def get(ctx: Context, tgt: object, fun: object, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
     """Return a map of minion id to its mine value. For several functions (a list, or text with commas): function to
     minion id to value.
 
@@ -170,7 +170,7 @@ def flush(ctx: Context) -> bool:
     return bool(ctx.minion.ask_master("_mine_flush", {}))
 
 
-def valid(ctx: Context) -> dict[str, Any] | None:
+def valid(ctx: Context) -> dict[str, object] | None:
     """Return the entries of ``mine_functions`` whose functions exist on this minion. Return None if there are no
     entries.
 
@@ -200,7 +200,7 @@ def _configured(ctx: Context) -> Mapping[str, Any]:
     return _by_name(ctx.call("config.merge", "mine_functions", {}))
 
 
-def _by_name(functions: Any) -> Mapping[str, Any]:
+def _by_name(functions: object) -> Mapping[str, object]:
     """Return the mine functions as a map. A list names functions without arguments. Raises InvocationError."""
     if isinstance(functions, Mapping):
         return functions
@@ -209,18 +209,18 @@ def _by_name(functions: Any) -> Mapping[str, Any]:
     raise InvocationError(f"mine_functions must be a map of functions, or a list of their names, not {functions!r}")
 
 
-def _offers(ctx: Context, given: Any) -> dict[str, MineFunction]:
+def _offers(ctx: Context, given: object) -> dict[str, MineFunction]:
     functions = _by_name(given) if given else _configured(ctx)
     return {str(name): MineFunction.of(definition) for name, definition in functions.items()}
 
 
-def _store(ctx: Context, data: Mapping[str, Any], *, clear: bool = False) -> bool:
+def _store(ctx: Context, data: Mapping[str, object], *, clear: bool = False) -> bool:
     if ctx.opts.get("file_client") == "local":
         return _keep(ctx, {**({} if clear else _kept(ctx)), **data})
     return bool(ctx.minion.ask_master("_mine", {"data": dict(data), "clear": clear}))
 
 
-def _own(ctx: Context, tgt: Any, fun: Any, tgt_type: str) -> dict[str, Any]:
+def _own(ctx: Context, tgt: object, fun: Any, tgt_type: str) -> dict[str, Any]:
     """Return the result of ``mine.get`` without a master: only this minion's own values exist."""
     functions: Sequence[str] = fun.split(",") if isinstance(fun, str) else fun
     if not isinstance(functions, list):
@@ -237,7 +237,7 @@ def _own(ctx: Context, tgt: Any, fun: Any, tgt_type: str) -> dict[str, Any]:
     return {name: {mine: value} for name, value in values.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value[_VALUE] if isinstance(value, Mapping) and _GUARD in value else value
 
 
@@ -245,11 +245,11 @@ def _file(ctx: Context) -> Path:
     return Path(str(ctx.opts["cachedir"])) / "mine"
 
 
-def _kept(ctx: Context) -> dict[str, Any]:
+def _kept(ctx: Context) -> dict[str, object]:
     kept = data_files.load(_file(ctx))
     return dict(kept) if isinstance(kept, Mapping) else {}
 
 
-def _keep(ctx: Context, data: Mapping[str, Any]) -> bool:
+def _keep(ctx: Context, data: Mapping[str, object]) -> bool:
     data_files.store(_file(ctx), dict(data))
     return True

@@ -17,7 +17,7 @@ VIRTUAL = "random"
 ALIASES = {"hash": "hash_"}
 
 
-def hash_(ctx: Context, value: Any, algorithm: str = "sha512") -> str:
+def hash_(ctx: Context, value: object, algorithm: str = "sha512") -> str:
     """Return the hexadecimal digest of a value's text. Raises InvocationError for an unknown algorithm."""
     if algorithm not in hashlib.algorithms_guaranteed:
         raise InvocationError(f"unknown digest algorithm '{algorithm}'")
@@ -65,12 +65,12 @@ def get_str(
     return "".join(secrets.choice(allowed) for _ in range(int(length)))
 
 
-def rand_int(ctx: Context, start: int = 1, end: int = 10, seed: Any = None) -> int:
+def rand_int(ctx: Context, start: int = 1, end: int = 10, seed: object = None) -> int:
     """Return a random integer from ``start`` to ``end``. The same ``seed`` gives the same number."""
     return _generator(seed).randint(int(start), int(end))
 
 
-def seed(ctx: Context, range: int = 10, hash: Any = None) -> int:
+def seed(ctx: Context, range: int = 10, hash: object = None) -> int:
     """Return an integer from 0 to below ``range`` that is always the same on one minion.
 
     hash
@@ -83,13 +83,13 @@ def seed(ctx: Context, range: int = 10, hash: Any = None) -> int:
     return _generator(ctx.grains["id"] if hash is None else hash).randrange(int(range))
 
 
-def sample(ctx: Context, value: Sequence[Any], size: int, seed: Any = None) -> list[Any]:
+def sample(ctx: Context, value: Sequence[object], size: int, seed: object = None) -> list[object]:
     """Return ``size`` random elements of a list. The same ``seed`` gives the same elements."""
     # Seed with a digest, as Salt does, so that both choose the same elements.
     return _generator(None if seed is None else hash_(ctx, seed)).sample(list(value), int(size))
 
 
-def shuffle(ctx: Context, value: Sequence[Any], seed: Any = None) -> list[Any]:
+def shuffle(ctx: Context, value: Sequence[object], seed: object = None) -> list[object]:
     """Return the elements of a list in random order. The same ``seed`` gives the same order."""
     return sample(ctx, value, len(value), seed)
 

@@ -120,8 +120,8 @@ def set_fstab(
     device: str,
     fstype: str,
     opts: str | Sequence[str] = "defaults",
-    dump: Any = 0,
-    pass_num: Any = 0,
+    dump: object = 0,
+    pass_num: object = 0,
     config: str = "/etc/fstab",
     test: bool = False,
     match_on: str | Sequence[str] = "auto",
@@ -216,7 +216,7 @@ def remount(
     fstype: str = "",
     opts: str | Sequence[str] = "defaults",
     user: str | None = None,
-) -> Any:
+) -> object:
     """Mount a file system again with other options, or for the first time if it is not mounted. Return as
     ``mount.mount``.
     """
@@ -234,7 +234,7 @@ def umount(
     user: str | None = None,
     util: str = "mount",
     lazy: bool = False,
-) -> Any:
+) -> object:
     """Unmount a path, or with ``device`` this device. Return True, or the error of ``umount``.
 
     lazy
@@ -286,7 +286,7 @@ def swaps(ctx: Context) -> dict[str, dict[str, str]]:
     }
 
 
-def swapon(ctx: Context, name: str, priority: Any = None) -> dict[str, Any]:
+def swapon(ctx: Context, name: str, priority: object = None) -> dict[str, Any]:
     """Start to use a swap device or file. Return a map with ``stats`` and ``new``, {} on failure.
 
     CLI Example:
@@ -340,7 +340,7 @@ def delete_mount_cache(ctx: Context, real_name: str) -> bool:
     )
 
 
-def _cache(ctx: Context) -> dict[str, Any]:
+def _cache(ctx: Context) -> dict[str, object]:
     # Salt's format and path, so that a minion that replaces Salt's keeps its cache.
     try:
         data = yaml.safe_load(_cache_file(ctx).read_text("utf-8"))
@@ -354,7 +354,7 @@ def _cache(ctx: Context) -> dict[str, Any]:
     return dict(known) if isinstance(known, dict) else {}
 
 
-def _keep(ctx: Context, known: Mapping[str, Any]) -> bool:
+def _keep(ctx: Context, known: Mapping[str, object]) -> bool:
     file = _cache_file(ctx)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

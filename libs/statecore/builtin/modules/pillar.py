@@ -32,7 +32,7 @@ _ABSENT = object()
 def get(
     ctx: Context,
     key: str,
-    default: Any = _NOT_SET,
+    default: object = _NOT_SET,
     merge: bool = False,
     merge_nested_lists: bool | None = None,
     delimiter: str = DELIMITER,
@@ -62,7 +62,7 @@ def get(
     return _shown(ctx, found, unmask)
 
 
-def _merged(default: Any, found: Any, lists: bool) -> Any:
+def _merged(default: object, found: object, lists: bool) -> object:
     if found is _ABSENT:
         return copy.deepcopy(default)
     if isinstance(default, dict) and isinstance(found, Mapping):
@@ -102,7 +102,7 @@ def data(ctx: Context, *args: str, **kwargs: Any) -> dict[str, Any]:
 def item(
     ctx: Context,
     *args: str,
-    default: Any = "",
+    default: object = "",
     delimiter: str = DELIMITER,
     pillarenv: str | None = None,
     saltenv: str | None = None,
@@ -120,7 +120,7 @@ def item(
     return shown
 
 
-def raw(ctx: Context, key: str | None = None, unmask: bool | None = None) -> Any:
+def raw(ctx: Context, key: str | None = None, unmask: bool | None = None) -> object:
     """Return the pillar in memory, or one top-level key of it. Values are masked only with ``unmask=False``."""
     found = ctx.pillar.get(key, {}) if key else dict(ctx.pillar)
     return found if unmask is not False else redacted(found)
@@ -148,8 +148,11 @@ def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> Any:
 
 
 def ext(
-    ctx: Context, external: Mapping[str, Any] | str, pillar: Mapping[str, Any] | None = None, unmask: bool | None = None
-) -> dict[str, Any]:
+    ctx: Context,
+    external: Mapping[str, object] | str,
+    pillar: Mapping[str, Any] | None = None,
+    unmask: bool | None = None,
+) -> dict[str, object]:
     """Compile the pillar with one more external pillar and return it. ``external``: ``{name: arguments}``, or that as
     YAML text.
 
@@ -188,23 +191,23 @@ def file_exists(ctx: Context, path: str, saltenv: str | None = None) -> bool:
 
 def filter_by(
     ctx: Context,
-    lookup_dict: Mapping[Any, Any],
+    lookup_dict: Mapping[object, object],
     pillar: str,
-    merge: Mapping[str, Any] | None = None,
+    merge: Mapping[str, object] | None = None,
     default: str = "default",
     base: str | None = None,
-) -> Any:
+) -> object:
     """Return the entry of ``lookup_dict`` whose key, a glob, matches a pillar value. Works like ``grains.filter_by``."""
     return _filter_by(lookup_dict, pillar, ctx.pillar, merge, default, base)
 
 
-def _data(ctx: Context, pillarenv: str | None, saltenv: str | None) -> Mapping[str, Any]:
+def _data(ctx: Context, pillarenv: str | None, saltenv: str | None) -> Mapping[str, object]:
     return ctx.pillar if pillarenv is None and saltenv is None else _fresh(ctx, pillarenv, saltenv, None)
 
 
 def _fresh(
     ctx: Context, pillarenv: str | None, saltenv: str | None, override: Mapping[str, Any] | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     env = pillarenv
     if env is None:
         env = (
@@ -213,13 +216,13 @@ def _fresh(
     return ctx.minion.compile_pillar(saltenv or ctx.opts.get("saltenv"), env, _override(override))
 
 
-def _override(given: Any) -> Mapping[str, Any] | None:
+def _override(given: object) -> Mapping[str, Any] | None:
     if given is not None and not isinstance(given, Mapping):
         raise InvocationError("Pillar data must be formatted as a dictionary")
     return given
 
 
-def _shown(ctx: Context, value: Any, unmask: bool | None) -> Any:
+def _shown(ctx: Context, value: object, unmask: bool | None) -> Any:
     """Return the value, masked unless ``unmask`` is True.
 
     With ``unmask`` None, a call that an operator sent is masked (the runtime sets "pillar.mask"), unless the option
@@ -230,7 +233,7 @@ def _shown(ctx: Context, value: Any, unmask: bool | None) -> Any:
     return value if unmask else redacted(value)
 
 
-def _types(value: Any) -> Any:
+def _types(value: object) -> Any:
     if isinstance(value, Mapping):
         return {key: _types(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

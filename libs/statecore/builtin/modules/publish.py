@@ -48,7 +48,13 @@ def publish(
 
 
 def full_data(
-    ctx: Context, tgt: Any, fun: str, arg: Any = None, tgt_type: str = "glob", returner: str = "", timeout: float = 5
+    ctx: Context,
+    tgt: object,
+    fun: str,
+    arg: object = None,
+    tgt_type: str = "glob",
+    returner: str = "",
+    timeout: float = 5,
 ) -> dict[str, Any]:
     """Run a function on minions and return {minion id: {"ret": return value, "out": outputter}}. Otherwise as
     ``publish``.
@@ -60,7 +66,7 @@ def full_data(
     return _published(ctx, tgt, fun, arg, tgt_type, returner, timeout, "full", None)
 
 
-def runner(ctx: Context, fun: str, arg: Any = None, timeout: float = 5) -> Any:
+def runner(ctx: Context, fun: str, arg: object = None, timeout: float = 5) -> Any:
     """Run a runner on the master and return its value; {} when the master's option ``peer_run`` does not allow it.
 
     CLI Example:
@@ -76,9 +82,9 @@ def runner(ctx: Context, fun: str, arg: Any = None, timeout: float = 5) -> Any:
 
 def _published(
     ctx: Context,
-    tgt: Any,
+    tgt: object,
     fun: str,
-    arg: Any,
+    arg: object,
     tgt_type: str,
     returner: str,
     timeout: Any,
@@ -124,7 +130,7 @@ def _returns(ctx: Context, jid: str, expected: set[str], seconds: float, via_mas
         time.sleep(_PAUSE)
 
 
-def _listed(arg: Any) -> list[Any]:
+def _listed(arg: object) -> list[Any]:
     """Return the arguments as a list. Text that begins with "[" is read as a YAML list."""
     if isinstance(arg, str) and arg.strip().startswith("["):
         try:

@@ -145,7 +145,7 @@ def get_disabled(ctx: Context) -> list[str]:
     return sorted(set(get_all(ctx)) - set(get_enabled(ctx)))
 
 
-def enable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
+def enable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
     """Add a service to run levels. Return True.
 
     With ``runlevels`` it is also removed from all other run levels. Raises CommandError for an unknown service or
@@ -169,7 +169,7 @@ def enable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> boo
     return True
 
 
-def disable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
+def disable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
     """Remove a service from the named run levels, or from all. Return True."""
     wanted = _levels(runlevels)
     for level in get_enabled(ctx).get(name, []):
@@ -178,13 +178,13 @@ def disable(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bo
     return True
 
 
-def enabled(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
+def enabled(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
     """Return whether a service is in a run level; with ``runlevels``, whether it is in exactly these."""
     now = get_enabled(ctx).get(name, [])
     return sorted(_levels(runlevels)) == now if runlevels is not None else bool(now)
 
 
-def disabled(ctx: Context, name: str, runlevels: Any = None, **kwargs: Any) -> bool:
+def disabled(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
     """Return whether a service exists and is in no run level."""
     return available_(ctx, name) and not enabled(ctx, name, runlevels)
 
@@ -217,7 +217,7 @@ def _link(ctx: Context, name: str, level: str) -> Any:
     return ctx.host.path(f"{_LEVELS}/{level}/{name}", follow=False)
 
 
-def _levels(runlevels: Any) -> list[str]:
+def _levels(runlevels: object) -> list[str]:
     if runlevels is None:
         return []
     each: Sequence[Any] = runlevels if isinstance(runlevels, list | tuple) else str(runlevels).split(",")

@@ -74,22 +74,22 @@ def get_all(ctx: Context) -> list[str]:
     return sorted(ctx.call("supervisord.status"))
 
 
-def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a program starts with supervisord (``autostart``)."""
     return ctx.call("supervisord.options", name.rpartition(":")[2]).get("autostart", True) is True
 
 
-def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a program does not start with supervisord."""
     return not enabled(ctx, name)
 
 
-def enable(ctx: Context, name: str, **kwargs: Any) -> bool:
+def enable(ctx: Context, name: str, **kwargs: object) -> bool:
     """Raise CommandError: ``autostart`` must be set in supervisord's configuration."""
     raise CommandError(f"write autostart=true into supervisord's configuration of {name}")
 
 
-def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disable(ctx: Context, name: str, **kwargs: object) -> bool:
     """Raise CommandError: ``autostart`` must be set in supervisord's configuration."""
     raise CommandError(f"write autostart=false into supervisord's configuration of {name}")
 

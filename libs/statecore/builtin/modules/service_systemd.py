@@ -134,19 +134,24 @@ def get_static(ctx: Context) -> list[str]:
 
 
 def enable(
-    ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False, **kwargs: Any
+    ctx: Context,
+    name: str,
+    no_block: bool = False,
+    unmask: bool = False,
+    unmask_runtime: bool = False,
+    **kwargs: object,
 ) -> bool:
     """Enable a unit: it starts at boot. Return True. Raise CommandError with systemd's message."""
     return _act(ctx, "enable", name, no_block=False, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
-def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disable(ctx: Context, name: str, **kwargs: object) -> bool:
     """Disable a unit: it does not start at boot. Return False when systemctl failed."""
     _reload_if_changed(ctx, name)
     return _systemctl(ctx, "disable", full_name(name)).retcode == 0
 
 
-def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a unit starts at boot, by itself or started by another unit."""
     result = _systemctl(ctx, "is-enabled", full_name(name))
     if result.retcode == 0 and result.stdout.strip() == "alias":
@@ -155,7 +160,7 @@ def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
     return result.retcode == 0
 
 
-def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a unit does not start at boot."""
     return not enabled(ctx, name)
 

@@ -39,22 +39,22 @@ def offline(ctx: Context) -> bool:
     return True
 
 
-def start(ctx: Context, name: str, **kwargs: Any) -> bool:
+def start(ctx: Context, name: str, **kwargs: object) -> bool:
     """Raise CommandError: on a mounted host nothing can be started."""
     _not_running(ctx, name)
 
 
-def stop(ctx: Context, name: str, **kwargs: Any) -> bool:
+def stop(ctx: Context, name: str, **kwargs: object) -> bool:
     """Raise CommandError: on a mounted host nothing can be stopped."""
     _not_running(ctx, name)
 
 
-def restart(ctx: Context, name: str, **kwargs: Any) -> bool:
+def restart(ctx: Context, name: str, **kwargs: object) -> bool:
     """Raise CommandError: on a mounted host nothing can be restarted."""
     _not_running(ctx, name)
 
 
-def reload_(ctx: Context, name: str, **kwargs: Any) -> bool:
+def reload_(ctx: Context, name: str, **kwargs: object) -> bool:
     """Raise CommandError: on a mounted host nothing can be reloaded."""
     _not_running(ctx, name)
 
@@ -95,7 +95,7 @@ def get_static(ctx: Context) -> list[str]:
     return [name for name, unit in _own(ctx) if not unit.install]
 
 
-def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False, **kwargs: Any) -> bool:
+def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False, **kwargs: object) -> bool:
     """Enable a unit, and the units in its ``Also=``: they start at boot. Return True.
 
     Raises CommandError for a unit that cannot be enabled.
@@ -125,7 +125,7 @@ def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool =
     return True
 
 
-def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disable(ctx: Context, name: str, **kwargs: object) -> bool:
     """Disable a unit, and the units in its ``Also=``. Return False where there is no such unit."""
     waiting, seen = [systemd_units.full_name(name)], set()
     while waiting:
@@ -140,13 +140,13 @@ def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
     return bool(seen)
 
 
-def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a unit starts at boot, by itself or started by another unit."""
     unit = _unit(ctx, name)
     return unit is not None and not masked(ctx, name) and (not unit.install or bool(_links(ctx, unit)))
 
 
-def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a unit does not start at boot."""
     return not enabled(ctx, name)
 

@@ -134,24 +134,24 @@ def get_disabled(ctx: Context) -> list[str]:
     return sorted(set(get_all(ctx)) - set(get_enabled(ctx)))
 
 
-def enable(ctx: Context, name: str, **kwargs: Any) -> bool:
+def enable(ctx: Context, name: str, **kwargs: object) -> bool:
     """Enable a service: it starts at boot. Return True. Raise CommandError when the links cannot be changed."""
     # "defaults" creates missing links; "enable" turns kill links into start links.
     _update_rc(ctx, name, "defaults")
     return _update_rc(ctx, name, "enable")
 
 
-def disable(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disable(ctx: Context, name: str, **kwargs: object) -> bool:
     """Disable a service: it does not start at boot. Return True."""
     return _update_rc(ctx, name, "disable")
 
 
-def enabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a service starts at boot."""
     return name in get_enabled(ctx)
 
 
-def disabled(ctx: Context, name: str, **kwargs: Any) -> bool:
+def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
     """Return whether a service exists and does not start at boot."""
     return name in get_disabled(ctx)
 

@@ -114,7 +114,7 @@ def unlock_password(ctx: Context, name: str) -> bool:
     return not str(info(ctx, name)["passwd"]).startswith("!")
 
 
-def set_date(ctx: Context, name: str, date: Any) -> bool:
+def set_date(ctx: Context, name: str, date: object) -> bool:
     """Set the day of the last password change (days since 1970, or YYYY-MM-DD). Return whether it is set."""
     return _age(ctx, name, "lstchg", date)
 
@@ -139,12 +139,12 @@ def set_inactdays(ctx: Context, name: str, inactdays: int) -> bool:
     return _age(ctx, name, "inact", inactdays)
 
 
-def set_expire(ctx: Context, name: str, expire: Any) -> bool:
+def set_expire(ctx: Context, name: str, expire: object) -> bool:
     """Set the day on which the account expires (days since 1970, or YYYY-MM-DD); -1: never. Return whether it is set."""
     return _age(ctx, name, "expire", expire)
 
 
-def _age(ctx: Context, name: str, field: str, value: Any) -> bool:
+def _age(ctx: Context, name: str, field: str, value: object) -> bool:
     if info(ctx, name)[field] != value:
         _do(ctx, ["chage", _OPTIONS[field], str(value), str(name)])
     # The file holds days, so a date such as 2030-01-01 cannot be compared; chage accepted it.

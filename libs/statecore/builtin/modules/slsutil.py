@@ -31,8 +31,8 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def update(
     ctx: Context,
-    dest: Any,
-    upd: Mapping[str, Any],
+    dest: object,
+    upd: Mapping[str, object],
     recursive_update: bool = True,
     merge_lists: bool = False,
 ) -> Any:
@@ -51,7 +51,12 @@ def update(
 
 
 def merge(
-    ctx: Context, obj_a: Any, obj_b: Any, strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
+    ctx: Context,
+    obj_a: object,
+    obj_b: object,
+    strategy: str = "smart",
+    renderer: str = "yaml",
+    merge_lists: bool = False,
 ) -> Any:
     """Return two dicts merged into a new one. ``strategy``: recurse (as smart), overwrite, aggregate, list or none.
 
@@ -66,8 +71,8 @@ def merge(
 
 
 def merge_all(
-    ctx: Context, lst: list[Any], strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
-) -> Any:
+    ctx: Context, lst: list[object], strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
+) -> object:
     """Return all dicts of a list merged into one; a later dict wins over an earlier one.
 
     CLI Example:
@@ -137,7 +142,7 @@ def _to_yaml(value: Any, **options: Any) -> str:
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def _to_ini(value: Any, **options: Any) -> str:
+def _to_ini(value: Any, **options: object) -> str:
     parser = configparser.RawConfigParser()
     for section, body in dict(value).items():
         if section != "DEFAULT":
@@ -149,26 +154,26 @@ def _to_ini(value: Any, **options: Any) -> str:
     return out.getvalue()
 
 
-def _of_ini(text: str, **options: Any) -> dict[str, dict[str, str]]:
+def _of_ini(text: str, **options: object) -> dict[str, dict[str, str]]:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(text)
     return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
-def _of_toml(text: str, **options: Any) -> dict[str, Any]:
+def _of_toml(text: str, **options: object) -> dict[str, object]:
     import tomllib  # few formulas use it
 
     return tomllib.loads(text)
 
 
-_SERIALISERS: Mapping[str, Callable[..., Any]] = {
+_SERIALISERS: Mapping[str, Callable[..., object]] = {
     "configparser": _to_ini,
     "json": lambda value, **options: json.dumps(value, **{"ensure_ascii": False, **options}),
     "msgpack": lambda value, **options: msgpack.packb(value, **options),
     "yaml": _to_yaml,
 }
 
-_PARSERS: Mapping[str, Callable[..., Any]] = {
+_PARSERS: Mapping[str, Callable[..., object]] = {
     "configparser": _of_ini,
     "json": lambda text, **options: json.loads(text, **options),
     "msgpack": lambda data, **options: msgpack.unpackb(data, **{"raw": False, **options}),
@@ -177,7 +182,7 @@ _PARSERS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def serialize(ctx: Context, serializer: str, obj: Any, **mod_kwargs: Any) -> Any:
+def serialize(ctx: Context, serializer: str, obj: object, **mod_kwargs: object) -> object:
     """Serialize a value as text (bytes for "msgpack"), by configparser, json, msgpack or yaml. Raise CommandError on
     failure.
 
@@ -188,7 +193,7 @@ def serialize(ctx: Context, serializer: str, obj: Any, **mod_kwargs: Any) -> Any
     return _converted(_SERIALISERS, serializer, "serialize", obj, mod_kwargs)
 
 
-def deserialize(ctx: Context, serializer: str, stream_or_string: Any, **mod_kwargs: Any) -> Any:
+def deserialize(ctx: Context, serializer: str, stream_or_string: object, **mod_kwargs: object) -> object:
     """Parse text into a value, by configparser, json, msgpack, toml or yaml. Raise CommandError on failure.
 
     CLI Example:
@@ -199,8 +204,8 @@ def deserialize(ctx: Context, serializer: str, stream_or_string: Any, **mod_kwar
 
 
 def _converted(
-    table: Mapping[str, Callable[..., Any]], name: str, verb: str, value: Any, given: Mapping[str, Any]
-) -> Any:
+    table: Mapping[str, Callable[..., object]], name: str, verb: str, value: object, given: Mapping[str, object]
+) -> object:
     if name not in table:
         if name in _PARSERS:
             raise CommandError(f"Serializer '{name}' does not implement {verb}.")
@@ -254,7 +259,7 @@ def banner(
     return "\n".join(box) + ("\n" if newline else "")
 
 
-def boolstr(ctx: Context, value: Any, true: str = "true", false: str = "false") -> str:
+def boolstr(ctx: Context, value: object, true: str = "true", false: str = "false") -> str:
     """Return the text ``true`` or ``false``, by the truth of the value in Python's sense.
 
     CLI Example:
@@ -297,7 +302,7 @@ def path_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
     return file_exists(ctx, path, saltenv) or dir_exists(ctx, path, saltenv)
 
 
-def findup(ctx: Context, startpath: str, filenames: Any, saltenv: str = "base") -> str:
+def findup(ctx: Context, startpath: str, filenames: object, saltenv: str = "base") -> str:
     """Return the first of these files or directories that is found in a directory of the state tree or in one above it.
 
     ``startpath`` is a directory or a file of the tree. Raises InvocationError for a start that is not in the tree,

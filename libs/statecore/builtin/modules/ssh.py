@@ -58,7 +58,7 @@ def check_key(
     comment: str,
     options: list[str] | None,
     config: str = _AUTHORIZED,
-    cache_keys: Any = None,
+    cache_keys: object = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
     """Return the change that a key needs: "add", "update", or "exists" for none. Raise CommandError for an unknown
@@ -94,7 +94,7 @@ def set_auth_key(
     comment: str = "",
     options: list[str] | None = None,
     config: str = _AUTHORIZED,
-    cache_keys: Any = None,
+    cache_keys: object = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
     """Authorize a key for a user. Return "new", "replace" or "no change".
@@ -267,7 +267,7 @@ def set_known_host(
     hash_known_hosts: bool = True,
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add a host to the known hosts, with a given key or with the keys that it presents.
 
     Returns {"status": "exists", "keys"}, {"status": "updated", "old", "new"} or {"status": "error", "error"}.
@@ -310,7 +310,7 @@ def rm_known_host(
     hostname: str | None = None,
     config: str | None = None,
     port: int | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Remove a host from the known hosts. The previous file is kept as ``.old``. ``status`` is "removed" or "error"."""
     if not hostname:
         return _error("hostname argument required")
@@ -406,5 +406,5 @@ def _without_host(text: str, name: str, enc: str | None) -> str:
     return "".join(f"{line}\n" for number, line in enumerate(lines) if number not in drop)
 
 
-def _error(why: str) -> dict[str, Any]:
+def _error(why: str) -> dict[str, object]:
     return {"status": "error", "error": why}

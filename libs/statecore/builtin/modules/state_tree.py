@@ -85,7 +85,7 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
     return _or_errors(ctx, lambda: make(drawing.drawn(_bench(ctx, kwargs), _split(mods))))
 
 
-def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> Any:
+def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> object:
     """Explain the states of an ID: why they run when they do, what they wait for, and the file and line of each part.
 
     mods
@@ -104,14 +104,14 @@ def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = Fals
     return _or_errors(ctx, look)
 
 
-def _bench(ctx: Context, kwargs: Mapping[str, Any]) -> Any:
+def _bench(ctx: Context, kwargs: Mapping[str, object]) -> Any:
     options = {key: kwargs[key] for key in _OPTIONS if kwargs.get(key) is not None}
     if not isinstance(options.get("pillar", {}), Mapping):
         raise InvocationError("Pillar data must be formatted as a dictionary")
     return ctx.state_system.bench({**options, "test": True})
 
 
-def _or_errors(ctx: Context, look: Callable[[], Any]) -> Any:
+def _or_errors(ctx: Context, look: Callable[[], object]) -> object:
     """Return the result of ``look``, or the list of errors that a run would return."""
     try:
         return look()

@@ -21,7 +21,7 @@ from statecore.system.hostfiles import mount_table, processes
 ALIASES = {"time": "time_"}
 
 
-def uptime(ctx: Context) -> dict[str, Any]:
+def uptime(ctx: Context) -> dict[str, object]:
     """Return the time since the boot (seconds, days, time as ``hours:minutes``) and the boot's time (since_iso in UTC,
     since_t).
 
@@ -52,7 +52,7 @@ def meminfo(ctx: Context) -> dict[str, dict[str, str]]:
     return {row[0].rstrip(":"): {"value": row[1], **({"unit": row[2]} if len(row) > 2 else {})} for row in rows}
 
 
-def cpuinfo(ctx: Context) -> dict[str, Any]:
+def cpuinfo(ctx: Context) -> dict[str, object]:
     """Map each name in /proc/cpuinfo to its value for the last processor; flags are a list."""
     pairs = (line.split(":", 1) for line in processes.text(ctx.host, "cpuinfo").splitlines() if ":" in line)
     found = {name.strip(): value.strip() for name, value in pairs}
@@ -116,7 +116,7 @@ def procs(ctx: Context) -> dict[str, dict[str, str]]:
     }
 
 
-def cpustats(ctx: Context) -> dict[str, Any]:
+def cpustats(ctx: Context) -> dict[str, object]:
     """Return the counters of /proc/stat: cpu, each processor, intr, softirq, ctxt, btime, processes, ...
 
     CLI Example:
@@ -135,7 +135,7 @@ def cpustats(ctx: Context) -> dict[str, Any]:
     return found
 
 
-def diskstats(ctx: Context) -> dict[str, dict[str, Any]]:
+def diskstats(ctx: Context) -> dict[str, dict[str, object]]:
     """Map each device to its counters in /proc/diskstats."""
     rows = (line.split() for line in processes.text(ctx.host, "diskstats").splitlines())
     return {
@@ -171,7 +171,7 @@ def netstats(ctx: Context) -> dict[str, dict[str, int]]:
     return found
 
 
-def netdev(ctx: Context) -> dict[str, dict[str, Any]]:
+def netdev(ctx: Context) -> dict[str, dict[str, object]]:
     """Map each network interface to its counters of received and sent bytes, packets and errors."""
     found = {}
     for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
@@ -200,7 +200,7 @@ def time_(ctx: Context, format: str = "%A, %d. %B %Y %I:%M%p") -> str:
     return datetime.now().strftime(format)
 
 
-def custom(ctx: Context) -> dict[str, Any]:
+def custom(ctx: Context) -> dict[str, object]:
     """Return the parts of the functions' results that options such as ``status.cpustats.custom: [cpu, ctxt]`` select.
 
     CLI Example:
@@ -216,7 +216,7 @@ def custom(ctx: Context) -> dict[str, Any]:
     return found
 
 
-def all_status(ctx: Context) -> dict[str, Any]:
+def all_status(ctx: Context) -> dict[str, object]:
     """Map cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, netstats, uptime, vmstats and w to their
     results.
     """
@@ -248,7 +248,7 @@ _NETWORK = (
     *("tx_bytes", "tx_packets", "tx_errs", "tx_drop", "tx_fifo", "tx_colls", "tx_carrier", "tx_compressed"),
 )
 
-_ALL: Mapping[str, Callable[[Context], Any]] = {
+_ALL: Mapping[str, Callable[[Context], object]] = {
     "cpuinfo": cpuinfo,
     "cpustats": cpustats,
     "diskstats": diskstats,

@@ -243,7 +243,7 @@ def _config(ctx: Context, conf_file: str | None) -> configparser.ConfigParser:
     return config
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     if text.lower() in _TRUTHS:
         return _TRUTHS[text.lower()]
     for kind in (int, float):

@@ -27,7 +27,7 @@ _PLAIN = (
 _TYPES = ("boolean", "integer", "number", "string")
 
 
-def list_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
+def list_functions(ctx: Context, *args: str, **kwargs: object) -> list[str]:
     """Return the execution functions of the named modules (``sys``), or those that match globs (``sys.list_*``).
 
     CLI Example:
@@ -37,17 +37,17 @@ def list_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
     return _functions(ctx, "modules", args)
 
 
-def list_state_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
+def list_state_functions(ctx: Context, *args: str, **kwargs: object) -> list[str]:
     """Return the state functions of the named modules, or those that match globs."""
     return _functions(ctx, "states", args)
 
 
-def list_returner_functions(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
+def list_returner_functions(ctx: Context, *args: str, **kwargs: object) -> list[str]:
     """Return the returners' functions of the named modules, or those that match globs."""
     return _functions(ctx, "returners", args)
 
 
-def list_runner_functions(ctx: Context, *args: str, **kwargs: Any) -> NoReturn:
+def list_runner_functions(ctx: Context, *args: str, **kwargs: object) -> NoReturn:
     """Raise CommandError: runners exist only on the master."""
     _refuse_runners()
 
@@ -123,12 +123,12 @@ def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
     return _argspecs(ctx, "modules", module)
 
 
-def state_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
+def state_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
     """Map state functions to their signatures, selected as in ``argspec``."""
     return _argspecs(ctx, "states", module)
 
 
-def returner_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
+def returner_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
     """Map the functions of returners to their signatures, selected as in ``argspec``."""
     return _argspecs(ctx, "returners", module)
 
@@ -138,7 +138,7 @@ def runner_argspec(ctx: Context, module: str = "") -> NoReturn:
     _refuse_runners()
 
 
-def state_schema(ctx: Context, module: str = "") -> list[dict[str, Any]]:
+def state_schema(ctx: Context, module: str = "") -> list[dict[str, object]]:
     """Return a JSON Schema (draft 4) for each state function of a module, or for those that match a glob or name.
 
     CLI Example:
@@ -217,5 +217,5 @@ def _documented(name: str, pattern: str) -> bool:
     return name == pattern or name.startswith(pattern if pattern.endswith(".") else f"{pattern}.")
 
 
-def _argspecs(ctx: Context, kind: str, pattern: str) -> dict[str, dict[str, Any] | None]:
+def _argspecs(ctx: Context, kind: str, pattern: str) -> dict[str, dict[str, object] | None]:
     return {name: ctx.catalog.argspec(name, kind) for name in ctx.catalog.names(kind) if _listed(name, pattern)}

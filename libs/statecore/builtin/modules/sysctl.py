@@ -21,7 +21,7 @@ def default_config(ctx: Context) -> str:
     return "/etc/sysctl.d/99-salt.conf" if booted else "/etc/sysctl.conf"
 
 
-def show(ctx: Context, config_file: Any = False) -> Any:
+def show(ctx: Context, config_file: Any = False) -> object:
     """Map each parameter to its value in a configuration file ([] when it does not exist), or in the kernel.
 
     CLI Example:
@@ -50,7 +50,7 @@ def get(ctx: Context, name: str) -> str:
     return result.stdout.rstrip("\n") if result.retcode == 0 else ""
 
 
-def assign(ctx: Context, name: str, value: Any) -> dict[str, str]:
+def assign(ctx: Context, name: str, value: object) -> dict[str, str]:
     """Set the kernel's value of a parameter. Return {name: value}. Raise CommandError with sysctl's message."""
     _known(ctx, name)
     result = ctx.host.run(["sysctl", "-w", f"{name}={value}"])
@@ -60,7 +60,7 @@ def assign(ctx: Context, name: str, value: Any) -> dict[str, str]:
     return {name: str(value)}
 
 
-def persist(ctx: Context, name: str, value: Any, config: str | None = None) -> str:
+def persist(ctx: Context, name: str, value: object, config: str | None = None) -> str:
     """Set the kernel's value of a parameter, and store it in a configuration file. Return "Updated" or "Already set"."""
     file = config or default_config(ctx)
     _known(ctx, name)
@@ -96,5 +96,5 @@ def _known(ctx: Context, name: str) -> None:
         raise CommandError(f"sysctl {name} does not exist")
 
 
-def _blanks(value: Any) -> str:
+def _blanks(value: object) -> str:
     return re.sub(r"\s+", "\t", str(value))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -196,7 +195,7 @@ def set_computer_name(ctx: Context, hostname: str) -> bool:
     return bool(ctx.call("network.mod_hostname", hostname))
 
 
-def get_computer_desc(ctx: Context) -> Any:
+def get_computer_desc(ctx: Context) -> object:
     """Return the host's description (PRETTY_HOSTNAME in /etc/machine-info); False without one.
 
     CLI Example:

@@ -41,7 +41,7 @@ def ping(ctx: Context) -> bool:
     return True
 
 
-def echo(ctx: Context, text: Any) -> Any:
+def echo(ctx: Context, text: object) -> Any:
     """Return the argument.
 
     CLI Example:
@@ -94,7 +94,7 @@ def versions_report(ctx: Context) -> str:
     return "\n".join(lines)
 
 
-def arg(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def arg(ctx: Context, *args: object, **kwargs: object) -> dict[str, Any]:
     """Return the arguments as they arrived: {"args", "kwargs"}.
 
     CLI Example:
@@ -104,12 +104,12 @@ def arg(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
     return {"args": args, "kwargs": kwargs}
 
 
-def arg_repr(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, str]:
+def arg_repr(ctx: Context, *args: object, **kwargs: object) -> dict[str, str]:
     """Return the arguments as Python's repr: {"args", "kwargs"}."""
     return {"args": repr(args), "kwargs": repr(kwargs)}
 
 
-def arg_type(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def arg_type(ctx: Context, *args: object, **kwargs: object) -> dict[str, object]:
     """Return the types of the arguments: {"args", "kwargs"}."""
     return {
         "args": [str(type(value)) for value in args],
@@ -117,12 +117,12 @@ def arg_type(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
     }
 
 
-def arg_clean(ctx: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def arg_clean(ctx: Context, *args: object, **kwargs: object) -> dict[str, object]:
     """Return the arguments without those that the publication adds (``__pub_*``): {"args", "kwargs"}."""
     return {"args": args, "kwargs": {key: value for key, value in kwargs.items() if not key.startswith("__")}}
 
 
-def kwarg(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def kwarg(ctx: Context, **kwargs: object) -> dict[str, Any]:
     """Return the keyword arguments as they arrived."""
     return kwargs
 
@@ -185,7 +185,7 @@ def retcode(ctx: Context, code: int = 42) -> bool:
     return True
 
 
-def outputter(ctx: Context, data: Any) -> Any:
+def outputter(ctx: Context, data: object) -> object:
     """Return the argument, to try an outputter on it."""
     return data
 
@@ -195,7 +195,7 @@ def exception(ctx: Context, message: str = "Test Exception") -> None:
     raise Exception(message)
 
 
-def raise_exception(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
+def raise_exception(ctx: Context, name: str, *args: object, **kwargs: object) -> bool:
     """Raise the exception of this name: one of Python, or ``salt.exceptions.X``. Return False for an unknown name."""
     plain = {key: value for key, value in kwargs.items() if not key.startswith("__")}
     found = _SALT_EXCEPTIONS.get(name.removeprefix("salt.exceptions.")) or getattr(builtins, name, None)
@@ -204,13 +204,13 @@ def raise_exception(ctx: Context, name: str, *args: Any, **kwargs: Any) -> bool:
     return False
 
 
-def assertion(ctx: Context, assertion: Any) -> None:
+def assertion(ctx: Context, assertion: object) -> None:
     """Raise AssertionError when the argument is not true."""
     if not assertion:
         raise AssertionError(f"{assertion!r} is not true")
 
 
-def try_(ctx: Context, module: str, return_try_exception: bool = False, **kwargs: Any) -> Any:
+def try_(ctx: Context, module: str, return_try_exception: bool = False, **kwargs: object) -> object:
     """Call a function and return its value. When it raises, return None, or the error's text with
     ``return_try_exception``.
     """
@@ -220,27 +220,27 @@ def try_(ctx: Context, module: str, return_try_exception: bool = False, **kwargs
         return str(error) if return_try_exception else None
 
 
-def cross_test(ctx: Context, func: str, args: list[Any] | None = None) -> Any:
+def cross_test(ctx: Context, func: str, args: list[object] | None = None) -> object:
     """Call another function through the loader and return its value."""
     return ctx.call(func, *(args or []))
 
 
-def attr_call(ctx: Context) -> Any:
+def attr_call(ctx: Context) -> object:
     """Call ``grains.items`` through the loader and return its value."""
     return ctx.call("grains.items")
 
 
-def get_opts(ctx: Context) -> dict[str, Any]:
+def get_opts(ctx: Context) -> dict[str, object]:
     """Return the options of this minion."""
     return dict(ctx.opts)
 
 
-def opts_pkg(ctx: Context) -> dict[str, Any]:
+def opts_pkg(ctx: Context) -> dict[str, object]:
     """Return the options of this minion together with its grains."""
     return {**ctx.opts, "grains": dict(ctx.grains)}
 
 
-def conf_test(ctx: Context) -> Any:
+def conf_test(ctx: Context) -> object:
     """Return the option ``test.foo``, or its default."""
     return ctx.call("config.option", "test.foo")
 

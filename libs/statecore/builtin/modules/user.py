@@ -65,9 +65,9 @@ def primary_group(ctx: Context, name: str) -> str:
 def add(
     ctx: Context,
     name: str,
-    uid: Any = None,
-    gid: Any = None,
-    groups: Any = None,
+    uid: object = None,
+    gid: object = None,
+    groups: object = None,
     home: str | None = None,
     shell: str | None = None,
     unique: bool = True,
@@ -146,7 +146,7 @@ def chhome(ctx: Context, name: str, home: str, persist: bool = False) -> bool:
     return _attribute(ctx, name, "home", home, "-d", *(["-m"] if persist else []))
 
 
-def chgroups(ctx: Context, name: str, groups: Any, append: bool = False) -> bool:
+def chgroups(ctx: Context, name: str, groups: object, append: bool = False) -> bool:
     """Make a user a member of these groups; without ``append`` also remove it from all others. Return True."""
     wanted = _listed(groups)
     now = set(list_groups(ctx, name))
@@ -227,7 +227,7 @@ def _existing(ctx: Context, name: str) -> dict[str, Any]:
     return found
 
 
-def _attribute(ctx: Context, name: str, key: str, value: Any, option: str, *more: str) -> bool:
+def _attribute(ctx: Context, name: str, key: str, value: object, option: str, *more: str) -> bool:
     if _existing(ctx, name)[key] != value:
         _do(ctx, ["usermod", *more, option, str(value), str(name)])
     return bool(info(ctx, name).get(key) == value)

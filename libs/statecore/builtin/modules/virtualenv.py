@@ -50,7 +50,7 @@ def create(
     distribute: bool = False,
     clear: bool = False,
     python: str | None = None,
-    extra_search_dir: Any = None,
+    extra_search_dir: object = None,
     never_download: bool | None = None,
     prompt: str | None = None,
     pip: bool = False,
@@ -59,8 +59,8 @@ def create(
     user: str | None = None,
     use_vt: bool = False,
     saltenv: str | None = None,
-    env: Any = None,
-    umask: Any = None,
+    env: object = None,
+    umask: object = None,
 ) -> dict[str, Any]:
     """Create a virtual environment. Return retcode, stdout, stderr and pid of the program.
 

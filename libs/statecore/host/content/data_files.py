@@ -36,7 +36,7 @@ def load(path: Path) -> Any:
         raise CommandError(f"{path} is damaged ({error}); it may be deleted") from error
 
 
-def store(path: Path, data: Any) -> None:
+def store(path: Path, data: object) -> None:
     """Replace the file atomically by one with this data. Values that msgpack does not support are stored as text.
 
     Raises CommandError when the file cannot be written.

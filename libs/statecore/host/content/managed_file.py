@@ -43,7 +43,7 @@ class Attributes:
     mode: int | None = None
 
 
-def parse_mode(value: Any) -> int | None:
+def parse_mode(value: object) -> int | None:
     """Return the permission bits of ``644``, ``'0644'`` or ``0o644`` as YAML reads them; None for None and "".
 
     Raises InvocationError for other values.
@@ -125,7 +125,7 @@ def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
         raise InvocationError(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}") from None
 
 
-def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict[str, Any]:
+def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict[str, object]:
     """Map of "user", "group" and "mode" to the wanted value, for those that differ on an existing file.
 
     A user or group that the host does not know counts as different: in test mode an earlier state may create it.

@@ -23,7 +23,7 @@ class SpecialAttributes:
     security: SecurityContext | None = None
 
     @classmethod
-    def of(cls, host: ManagedHost, place: Path, attrs: Any, selinux: Any) -> SpecialAttributes:
+    def of(cls, host: ManagedHost, place: Path, attrs: object, selinux: object) -> SpecialAttributes:
         """Build from a state's arguments ``attrs`` and ``selinux``, for a file at a path of this process. Raises
         InvocationError.
         """
@@ -72,7 +72,7 @@ class SpecialAttributes:
         )
         file_attributes.change(self.host, self.name, Difference("", seals))
 
-    def put(self) -> dict[str, Any]:
+    def put(self) -> dict[str, object]:
         """Set the attributes that differ. Return the changes in Salt's format. Raises HostError."""
         found = self.changes()
         if "selinux" in found and self.security is not None:

@@ -50,7 +50,7 @@ def ensure_parent(
     managed_file.make_directories(ctx.host, place.parent, wish, ctx.host.root)
 
 
-def parent_attributes(wish: Attributes, dir_mode: Any) -> Attributes:
+def parent_attributes(wish: Attributes, dir_mode: object) -> Attributes:
     """Return the attributes of a new parent directory: the file's owner, and ``dir_mode`` or a mode derived from the
     file's mode.
     """
@@ -75,7 +75,7 @@ class Write:
     new: bytes | Path
     wish: Attributes
     makedirs: bool
-    dir_mode: Any
+    dir_mode: object
     backup: str
     show_changes: bool
     check_cmd: str | None = None
@@ -148,7 +148,7 @@ class Write:
         whole = self.old is None and self.new_file_diff and self.show_changes
         return whole and not isinstance(self.new, Path) and not diffs.is_binary(self.new)
 
-    def _apply(self, planned: Mapping[str, Any]) -> Outcome:
+    def _apply(self, planned: Mapping[str, object]) -> Outcome:
         ctx = self.ctx
         changes = dict(planned)
         ensure_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
@@ -189,7 +189,7 @@ class Write:
             raise StateFailure(f"check_cmd execution failed\n{said}".rstrip())
 
 
-def reported_attributes(ctx: Context, wish: Attributes) -> dict[str, Any]:
+def reported_attributes(ctx: Context, wish: Attributes) -> dict[str, object]:
     """Return the attributes of a new file that Salt reports: those that differ from a temporary file of this
     process.
     """

@@ -19,7 +19,7 @@ from statecore.render.filters import addresses, combinatorics, lists, machine, t
 _LETTERS = string.ascii_letters + string.digits
 
 
-def random_text(size: Any = 32, *_: Any, **__: Any) -> str:
+def random_text(size: Any = 32, *_: Any, **__: object) -> str:
     """Return a random text of ``size`` letters and digits, from a cryptographic source."""
     # Imported here, as below: few templates use random values, and every process would load the module.
     import secrets
@@ -27,7 +27,7 @@ def random_text(size: Any = 32, *_: Any, **__: Any) -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(int(size)))
 
 
-def sample(values: Iterable[Any], size: int, seed: Any = None) -> list[Any]:
+def sample(values: Iterable[Any], size: int, seed: Any = None) -> list[object]:
     """Return ``size`` randomly chosen items. The same seed chooses the same items."""
     import random
 
@@ -44,7 +44,7 @@ def random_digest(size: Any = 9999999999, hash_type: str | None = None) -> str:
     return hashlib.new(hash_type or "md5", str(number).encode()).hexdigest()
 
 
-FILTERS: Mapping[str, Callable[..., Any]] = {
+FILTERS: Mapping[str, Callable[..., object]] = {
     "append_dict_key_value": lists.append_value,
     "avg": lists.average,
     "base64_decode": text.base64_decode,
@@ -165,16 +165,16 @@ TESTS: Mapping[str, Callable[..., bool]] = {
 
 
 @jinja2.pass_context
-def if_else(context: Context, *pairs: Any, **options: Any) -> Any:
+def if_else(context: Context, *pairs: object, **options: object) -> object:
     """Return the result of the execution function ``match.ifelse``, under the shorter name ``ifelse``."""
     return context.resolve("salt")["match.ifelse"](*pairs, **options)
 
 
-def fail(message: Any) -> None:
+def fail(message: object) -> None:
     """Stop the rendering with an error message."""
     raise jinja2.TemplateError(str(message))
 
 
-GLOBALS: Mapping[str, Callable[..., Any]] = {"ifelse": if_else, "raise": fail}
+GLOBALS: Mapping[str, Callable[..., object]] = {"ifelse": if_else, "raise": fail}
 
 __all__ = ["FILTERS", "GLOBALS", "TESTS"]

@@ -53,7 +53,7 @@ def _one(value: Any, version: int | None, options: str | None) -> str | None:
 
 
 def _valid(version: int | None) -> Callable[..., Any]:
-    def filtered(value: Any, options: str | None = None) -> Any:
+    def filtered(value: object, options: str | None = None) -> Any:
         """Return the normalized address or None; for a list, the list of its valid addresses."""
         if isinstance(value, list | tuple):
             order = (4, 6) if version is None else (version,)
@@ -70,7 +70,7 @@ ipaddr, ipv4, ipv6 = _valid(None), _valid(4), _valid(6)
 def is_address(version: int | None) -> Callable[..., bool]:
     """Return a filter that returns True if a text is an IP address of this version (4, 6; None: both)."""
 
-    def filtered(value: Any, options: str | None = None) -> bool:
+    def filtered(value: object, options: str | None = None) -> bool:
         return _one(value, version, options) is not None
 
     return filtered
@@ -98,7 +98,7 @@ network_hosts = _of_each(_hosts)
 network_size = _of_each(lambda text: ipaddress.ip_network(text, strict=False).num_addresses)
 
 
-def ipwrap(value: Any) -> Any:
+def ipwrap(value: object) -> Any:
     """Return IPv6 addresses in square brackets, and other values unchanged."""
     if isinstance(value, list | tuple):
         return [ipwrap(each) for each in value]

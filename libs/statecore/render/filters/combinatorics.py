@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import jinja2
 
@@ -13,7 +12,7 @@ import jinja2
 _MOST = 1_000_000
 
 
-def product(*lists: Iterable[Any], repeat: int = 1) -> Iterator[tuple[Any, ...]]:
+def product(*lists: Iterable[object], repeat: int = 1) -> Iterator[tuple[object, ...]]:
     """Return the Cartesian product of the lists. Raises TemplateRuntimeError if it has more than a million items."""
     given = [list(each) for each in lists]
     _few("product", (repeat,))
@@ -23,7 +22,7 @@ def product(*lists: Iterable[Any], repeat: int = 1) -> Iterator[tuple[Any, ...]]
     return itertools.product(*given, repeat=repeat)
 
 
-def permutations(values: Iterable[Any], r: int | None = None) -> Iterator[tuple[Any, ...]]:
+def permutations(values: Iterable[object], r: int | None = None) -> Iterator[tuple[object, ...]]:
     """Return all ordered selections of ``r`` items. Raises TemplateRuntimeError if there are more than a million."""
     given = list(values)
     taken = len(given) if r is None else r
@@ -32,7 +31,7 @@ def permutations(values: Iterable[Any], r: int | None = None) -> Iterator[tuple[
     return itertools.permutations(given, r)
 
 
-def combinations(values: Iterable[Any], r: int) -> Iterator[tuple[Any, ...]]:
+def combinations(values: Iterable[object], r: int) -> Iterator[tuple[object, ...]]:
     """Return all selections of ``r`` items, without regard to order.
 
     Raises TemplateRuntimeError if there are more than a million.
@@ -43,7 +42,7 @@ def combinations(values: Iterable[Any], r: int) -> Iterator[tuple[Any, ...]]:
     return itertools.combinations(given, r)
 
 
-def combinations_with_replacement(values: Iterable[Any], r: int) -> Iterator[tuple[Any, ...]]:
+def combinations_with_replacement(values: Iterable[object], r: int) -> Iterator[tuple[object, ...]]:
     """Return all selections of ``r`` items where each item may repeat.
 
     Raises TemplateRuntimeError if there are more than a million.

@@ -23,12 +23,12 @@ def unique(given: Any) -> Any:
     return found
 
 
-def sequence(value: Any) -> Any:
+def sequence(value: object) -> object:
     """Return the value if it is a collection, else a list of the value."""
     return value if isinstance(value, list | tuple | set | dict) else [value]
 
 
-def _both_hashable(left: Any, right: Any) -> bool:
+def _both_hashable(left: object, right: object) -> bool:
     """Return True for two tuples or texts: as in Salt, set operations on these return a set, otherwise a list."""
     return isinstance(left, Hashable) and isinstance(right, Hashable)
 
@@ -62,19 +62,19 @@ def symmetric_difference(left: Any, right: Any) -> Any:
     return [value for value in union(left, right) if value not in both]
 
 
-def average(given: Any) -> float:
+def average(given: object) -> float:
     """Return the mean of the numbers; 0.0 for an empty list."""
     listed = given if isinstance(given, Iterable) else [given]
     numbers = list(listed)
     return float(sum(numbers) / len(numbers)) if numbers else 0.0
 
 
-def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False) -> list[Any]:
+def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False) -> list[object]:
     """Return a list without nested lists, down to ``levels`` levels (None: all). Of a map, the keys are taken.
 
     Nulls are removed unless ``preserve_nulls``. Raises RecursionError for a list that contains itself.
     """
-    flat: list[Any] = []
+    flat: list[object] = []
     for value in given:
         if not preserve_nulls and value in (None, "None", "null"):
             continue
@@ -85,23 +85,23 @@ def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False)
     return flat
 
 
-def exactly(given: Iterable[Any], amount: int = 1) -> bool:
+def exactly(given: Iterable[object], amount: int = 1) -> bool:
     """Return True if exactly ``amount`` of the values are true."""
     return sum(1 for value in given if value) == amount
 
 
-def is_iterable(value: Any) -> bool:
+def is_iterable(value: object) -> bool:
     """Return True if the value is iterable and not a text."""
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
-def compare_lists(old: list[Any], new: list[Any]) -> dict[str, list[Any]]:
+def compare_lists(old: list[object], new: list[object]) -> dict[str, list[object]]:
     """Map with "new" (values only in the new list) and "old" (values only in the old list). Empty ones are left out."""
     sides = {"new": [value for value in new if value not in old], "old": [value for value in old if value not in new]}
     return {side: found for side, found in sides.items() if found}
 
 
-def compare_dicts(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
+def compare_dicts(old: Mapping[object, object], new: Mapping[object, object]) -> dict[object, dict[str, object]]:
     """Map of each key whose value differs to its "old" and "new" value; "" for a missing value."""
     return {
         key: {"old": old.get(key, ""), "new": new.get(key, "")}
@@ -110,7 +110,7 @@ def compare_dicts(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, d
     }
 
 
-def to_entries(data: Any) -> list[dict[str, Any]]:
+def to_entries(data: object) -> list[dict[str, object]]:
     """List of ``{key, value}`` maps, one for each entry of a map or list."""
     if not isinstance(data, Mapping | list):
         raise jinja2.TemplateRuntimeError("Input data must be a dict or list")
@@ -118,7 +118,7 @@ def to_entries(data: Any) -> list[dict[str, Any]]:
     return [{"key": key, "value": value} for key, value in pairs]
 
 
-def from_entries(entries: Iterable[Mapping[str, Any]]) -> dict[Any, Any]:
+def from_entries(entries: Iterable[Mapping[str, object]]) -> dict[object, object]:
     """Return the map described by a list of ``{key, value}`` or ``{name, value}`` maps."""
     found: dict[Any, Any] = {}
     for entry in entries:
@@ -129,17 +129,17 @@ def from_entries(entries: Iterable[Mapping[str, Any]]) -> dict[Any, Any]:
     return found
 
 
-def traverse(data: Any, key: str, default: Any = None, delimiter: str = values.DELIMITER) -> Any:
+def traverse(data: object, key: str, default: object = None, delimiter: str = values.DELIMITER) -> object:
     """Return the value at a path of keys separated by ``delimiter``, or ``default``."""
     return values.traverse(data, key, default, delimiter)
 
 
-def set_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
+def set_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
     """Set the value at a path and return the map. Missing maps on the path are created."""
     return _changed(data, path.split(delimiter), lambda old: value)
 
 
-def append_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
+def append_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
     """Append a value to the list at a path and return the map.
 
     Raises InvocationError if the path holds something else.
@@ -147,7 +147,7 @@ def append_value(data: Any, path: str, value: Any, delimiter: str = values.DELIM
     return _changed(data, path.split(delimiter), lambda old: [*_list(old, "append"), value])
 
 
-def extend_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
+def extend_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
     """Append several values to the list at a path and return the map.
 
     Raises InvocationError if the path holds something else.
@@ -157,14 +157,14 @@ def extend_value(data: Any, path: str, value: Any, delimiter: str = values.DELIM
     return _changed(data, path.split(delimiter), lambda old: [*_list(old, "extend"), *value])
 
 
-def update_value(data: Any, path: str, value: Any, delimiter: str = values.DELIMITER) -> Any:
+def update_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
     """Update the map at a path and return the whole map. Raises InvocationError if the path holds something else."""
     if not isinstance(value, Mapping):
         raise InvocationError(f"Cannot update with a {type(value).__name__}")
     return _changed(data, path.split(delimiter), lambda old: {**_map(old), **value})
 
 
-def _list(value: Any, verb: str) -> list[Any]:
+def _list(value: object, verb: str) -> list[object]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -172,7 +172,7 @@ def _list(value: Any, verb: str) -> list[Any]:
     return value
 
 
-def _map(value: Any) -> Mapping[Any, Any]:
+def _map(value: object) -> Mapping[object, object]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -190,7 +190,7 @@ def _changed(data: Any, path: list[str], change: Any) -> Any:
     return data
 
 
-def encoded(data: Any, encoding: str = "utf-8", errors: str = "strict", **_: Any) -> Any:
+def encoded(data: object, encoding: str = "utf-8", errors: str = "strict", **_: object) -> object:
     """Return maps and lists with every text in them, keys too, encoded as bytes."""
     if isinstance(data, str):
         return data.encode(encoding, errors)
@@ -201,7 +201,7 @@ def encoded(data: Any, encoding: str = "utf-8", errors: str = "strict", **_: Any
     return data
 
 
-def mysql_rows(lines: Iterable[str], key: str) -> dict[Any, dict[str, Any]]:
+def mysql_rows(lines: Iterable[str], key: str) -> dict[object, dict[str, object]]:
     """Map of the value of column ``key`` to its row, parsed from the table that the program mysql prints."""
     rows: dict[Any, dict[str, Any]] = {}
     headers: list[str] = []
@@ -217,7 +217,7 @@ def mysql_rows(lines: Iterable[str], key: str) -> dict[Any, dict[str, Any]]:
     return rows
 
 
-def json_query(data: Any, expression: str) -> Any:
+def json_query(data: object, expression: str) -> object:
     """Return the result of a JMESPath expression. Raises TemplateRuntimeError if jmespath is not installed."""
     try:
         import jmespath  # optional: few templates use it

@@ -10,7 +10,6 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from jinja2.runtime import Context
@@ -31,7 +30,7 @@ _SEARCHED = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/
 _CONNECT = 2.0
 
 
-def _here(context: Context, path: Any) -> Path:
+def _here(context: Context, path: object) -> Path:
     """Return the path in this process's file system for a path of the managed host."""
     opts = context.resolve("opts")
     root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
@@ -181,7 +180,7 @@ def gen_mac(prefix: str = "AC:DE:48") -> str:
     return ":".join((prefix, *(f"{byte:02X}" for byte in secrets.token_bytes(3))))
 
 
-def http_query(url: str, *_: Any, **__: Any) -> Any:
+def http_query(url: str, *_: object, **__: object) -> object:
     """Raise TemplateRuntimeError: templates have no access to the network."""
     raise jinja2.TemplateRuntimeError(
         f"http_query: templates do not fetch {url}: fetch it in a module of your own (_modules), or give it as pillar"

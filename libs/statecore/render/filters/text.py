@@ -45,7 +45,7 @@ _TIMES = (
 )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return the data with all maps as dict and all sequences as list, which YAML and JSON can write."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
@@ -54,31 +54,31 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def yaml_text(value: Any, flow_style: bool = True) -> Markup:
+def yaml_text(value: object, flow_style: bool = True) -> Markup:
     """Return the value as YAML, by default on one line (flow style), to be inserted into an SLS."""
     text = yaml.safe_dump(_plain(value), default_flow_style=flow_style, allow_unicode=True, width=2**30)
     # As in Salt, the result is Markup: text that is added to it is escaped.
     return Markup(text.strip().removesuffix("\n...").strip())
 
 
-def yaml_encode(value: Any) -> str:
+def yaml_encode(value: object) -> str:
     """Return a scalar as YAML writes it, quoted if necessary. Raises TypeError for maps and lists."""
     if isinstance(value, Mapping | list | tuple):
         raise TypeError("yaml_encode takes a single value")
     return yaml_dquote(value) if isinstance(value, str) else yaml_text(value)
 
 
-def yaml_dquote(text: Any) -> str:
+def yaml_dquote(text: object) -> str:
     """Return the text in double quotes, escaped for YAML."""
     return yaml.safe_dump(str(text), default_style='"', width=2**30, allow_unicode=True).strip()
 
 
-def yaml_squote(text: Any) -> str:
+def yaml_squote(text: object) -> str:
     """Return the text in single quotes, escaped for YAML."""
     return yaml.safe_dump(str(text), default_style="'", width=2**30, allow_unicode=True).strip()
 
 
-def json_text(value: Any, sort_keys: bool = True, indent: int | None = None) -> Markup:
+def json_text(value: object, sort_keys: bool = True, indent: int | None = None) -> Markup:
     """Return the value as JSON."""
     return Markup(json.dumps(_plain(value), sort_keys=sort_keys, indent=indent, ensure_ascii=False))
 
@@ -89,7 +89,7 @@ def json_for_html(value: Any, indent: int | None = None, **options: Any) -> str:
     return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
-def to_bool(value: Any) -> bool:
+def to_bool(value: object) -> bool:
     """Return Salt's truth value: True for yes, true, 1, for numbers above zero and for collections that are not
     empty.
     """
@@ -102,7 +102,7 @@ def to_bool(value: Any) -> bool:
     return bool(value) if isinstance(value, list | dict | set) else False
 
 
-def _groups(match: re.Match[str] | None) -> tuple[Any, ...] | None:
+def _groups(match: re.Match[str] | None) -> tuple[object, ...] | None:
     return (match.groups() or (match.group(),)) if match else None
 
 
@@ -110,12 +110,16 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
     return (re.IGNORECASE if ignorecase else 0) | (re.MULTILINE if multiline else 0)
 
 
-def regex_search(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
+def regex_search(
+    text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
+) -> tuple[object, ...] | None:
     """Return the groups of the first match anywhere in the text, or None."""
     return _groups(re.search(pattern, text, _flags(ignorecase, multiline)))
 
 
-def regex_match(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
+def regex_match(
+    text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
+) -> tuple[object, ...] | None:
     """Return the groups of a match at the beginning of the text, or None."""
     return _groups(re.match(pattern, text, _flags(ignorecase, multiline)))
 
@@ -152,14 +156,14 @@ def _moment(text: str) -> datetime:
 def digest(name: str) -> Callable[[Any], str]:
     """Return a filter that returns the hexadecimal digest of a text."""
 
-    def filtered(text: Any) -> str:
+    def filtered(text: object) -> str:
         data = text if isinstance(text, bytes) else str(text).encode()
         return hashlib.new(name, data).hexdigest()
 
     return filtered
 
 
-def base64_encode(text: Any) -> str:
+def base64_encode(text: object) -> str:
     """Return the base64 encoding of a text."""
     return base64.b64encode(text if isinstance(text, bytes) else str(text).encode()).decode()
 
@@ -169,7 +173,7 @@ def base64_decode(text: Any) -> str:
     return base64.b64decode(text).decode()
 
 
-def method_call(value: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+def method_call(value: object, method: str, *args: object, **kwargs: object) -> object:
     """Return the result of a public method of the value, or None if the value has no such method."""
     if method.startswith("_"):
         raise jinja2.exceptions.SecurityError(f"'{method}' is not a public method")
@@ -188,7 +192,7 @@ def to_num(value: Any) -> Any:
             return value
 
 
-def xml(value: Any) -> Markup:
+def xml(value: object) -> Markup:
     """Return maps and lists as XML.
 
     Scalars in a map become attributes of its element, maps and lists become child elements.
@@ -196,7 +200,7 @@ def xml(value: Any) -> Markup:
     return Markup(xml_text.xml(value))
 
 
-def load_yaml(text: Any) -> Any:
+def load_yaml(text: object) -> object:
     """Return the data of a YAML text. Raises TemplateRuntimeError."""
     try:
         return sls_yaml.load(str(text))
@@ -206,7 +210,7 @@ def load_yaml(text: Any) -> Any:
         raise jinja2.TemplateRuntimeError(f"Encountered error loading yaml: {fault}{where}") from fault
 
 
-def load_json(text: Any) -> Any:
+def load_json(text: object) -> object:
     """Return the data of a JSON text. Raises TemplateRuntimeError."""
     try:
         return json.loads(str(text))
@@ -219,22 +223,22 @@ def sls_parameters(value: Any, flow_style: bool = False) -> Markup:
     return yaml_text([{key: item} for key, item in value.items()], flow_style)
 
 
-def hmac_text(text: Any, secret: str) -> str:
+def hmac_text(text: object, secret: str) -> str:
     """Return the HMAC-SHA256 of a text, hexadecimal."""
     return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).hexdigest()
 
 
-def hmac_fits(text: Any, secret: str, challenge: str) -> bool:
+def hmac_fits(text: object, secret: str, challenge: str) -> bool:
     """Return True if ``challenge`` is the base64 of the text's HMAC-SHA256."""
     own = base64.b64encode(hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest())
     return hmac.compare_digest(own, _bytes(challenge))
 
 
-def _bytes(text: Any) -> bytes:
+def _bytes(text: object) -> bytes:
     return text if isinstance(text, bytes) else str(text).encode()
 
 
-def uuid_of(value: Any) -> str:
+def uuid_of(value: object) -> str:
     """Return the version 5 UUID of the value. Equal values have equal UUIDs."""
     # Imported here, as pprint below: few templates use it, and every process would load the module.
     import uuid
@@ -253,7 +257,7 @@ def to_camelcase(text: str, uppercamel: bool = False) -> str:
     return (first.capitalize() if uppercamel else first) + "".join(word.capitalize() for word in rest)
 
 
-def human_to_bytes(size: Any, default_unit: str = "B", handle_metric: bool = False) -> int:
+def human_to_bytes(size: object, default_unit: str = "B", handle_metric: bool = False) -> int:
     """Return the number of bytes in a size such as ``2G``, ``30MB`` or ``64KiB``; 0 if it is not a size.
 
     Units are powers of 1024. With ``handle_metric``, ``MB`` and the like are powers of 1000.
@@ -279,7 +283,7 @@ def is_hex(text: Any) -> bool:
     return True
 
 
-def allowed(value: Any, whitelist: Any = None, blacklist: Any = None) -> bool:
+def allowed(value: Any, whitelist: object = None, blacklist: object = None) -> bool:
     """Return True if the value matches the whitelist (if there is one) and does not match the blacklist.
 
     The entries are globs or regular expressions.
@@ -301,14 +305,14 @@ def _matched(pattern: str, text: str) -> bool:
         return False
 
 
-def python_text(value: Any) -> Markup:
+def python_text(value: object) -> Markup:
     """Return the value as Python literal, on several lines if it is long."""
     import pprint
 
     return Markup(pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip())
 
 
-def joined_path(*parts: Any) -> str:
+def joined_path(*parts: object) -> str:
     """Return the parts joined to one normalized path.
 
     A part that begins with a slash is still appended to the previous one.
@@ -317,7 +321,7 @@ def joined_path(*parts: Any) -> str:
     return os.path.normpath(os.path.join(first, *(part.lstrip("/") for part in rest)))
 
 
-def to_bytes(text: Any, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+def to_bytes(text: object, encoding: str = "utf-8", errors: str = "strict") -> bytes:
     """Return the text as bytes. Raises TypeError for other types."""
     if isinstance(text, bytes | bytearray):
         return bytes(text)
@@ -326,7 +330,7 @@ def to_bytes(text: Any, encoding: str = "utf-8", errors: str = "strict") -> byte
     return text.encode(encoding, errors)
 
 
-def undefined_in(value: Any, seen: set[int]) -> list[jinja2.Undefined]:
+def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:
     """List of the undefined values in a value, at any depth."""
     if isinstance(value, jinja2.StrictUndefined):
         return [value]
@@ -337,11 +341,11 @@ def undefined_in(value: Any, seen: set[int]) -> list[jinja2.Undefined]:
     return [each for item in items for each in undefined_in(item, seen)]
 
 
-def strict(function: Callable[..., Any]) -> Callable[..., Any]:
+def strict(function: Callable[..., object]) -> Callable[..., Any]:
     """Return the filter wrapped so that it returns undefined for data that contains an undefined value."""
 
     @functools.wraps(function)
-    def filtered(value: Any, *args: Any, **kwargs: Any) -> Any:
+    def filtered(value: object, *args: object, **kwargs: object) -> object:
         found = undefined_in(value, set())
         if found:
             return jinja2.StrictUndefined("\n".join(each._undefined_message for each in found))
@@ -359,7 +363,7 @@ class _Printed(dict[Any, Any]):
     __str__ = __repr__
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     # YAML does not read escapes (\n) in single quotes, as repr writes them. In double quotes YAML and Python agree.
     return yaml_dquote(value) if isinstance(value, str) and any(char in value for char in "\n\r\t") else repr(value)
 

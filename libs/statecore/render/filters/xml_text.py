@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import jinja2
 
 
-def xml(value: Any) -> str:
+def xml(value: object) -> str:
     """Return a map or list as XML text. Raises TemplateRuntimeError for other values and for empty ones."""
     if not isinstance(value, Mapping | list | tuple):
         raise jinja2.TemplateRuntimeError("Value is not a dict or list. Cannot render as XML")

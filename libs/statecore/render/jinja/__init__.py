@@ -28,7 +28,7 @@ _WHITESPACE = {"jinja_trim_blocks": "trim_blocks", "jinja_lstrip_blocks": "lstri
 _STARTS = ("{%", "{{", "{#", "\r")
 
 
-def whitespace(opts: Mapping[str, Any]) -> dict[str, Any]:
+def whitespace(opts: Mapping[str, object]) -> dict[str, Any]:
     """Return Jinja's options for Salt's options ``jinja_trim_blocks`` and ``jinja_lstrip_blocks``."""
     return {own: True for option, own in _WHITESPACE.items() if opts.get(option)}
 
@@ -37,7 +37,7 @@ class Jinja:
     """The Jinja renderer of one tree."""
 
     def __init__(
-        self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any], memory: RenderMemory | None = None
+        self, files: Files, names: Mapping[str, object], opts: Mapping[str, object], memory: RenderMemory | None = None
     ) -> None:
         """Prepare the renderer.
 
@@ -45,7 +45,9 @@ class Jinja:
         """
         self._engine = deferred(lambda: engine.Engine(files, names, opts, memory))
 
-    def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    def render(
+        self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
+    ) -> str:
         """Return the rendered text, like ``Engine.render``.
 
         A text without Jinja syntax is returned unchanged. Raises TemplateFault.
@@ -55,7 +57,7 @@ class Jinja:
         return self._engine.render(text, name, saltenv, names, options)
 
     def line_map(
-        self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]
+        self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
     ) -> list[int]:
         """List that gives for each line of the rendered text the line of the template (0: unknown).
 

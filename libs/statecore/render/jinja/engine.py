@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import jinja2.defaults
@@ -34,7 +33,9 @@ log = logging.getLogger(__name__)
 _TURN = 1.0
 
 
-def environment(files: Files, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> jinja2.Environment:
+def environment(
+    files: Files, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
+) -> jinja2.Environment:
     """Return Jinja's environment over a state tree, for callers that analyse templates without rendering them."""
     return TreeEnvironment(files, saltenv, names, _known(options))
 
@@ -43,7 +44,7 @@ class Engine:
     """Renders the Jinja templates of one tree."""
 
     def __init__(
-        self, files: Files, names: Mapping[str, Any], opts: Mapping[str, Any], memory: RenderMemory | None = None
+        self, files: Files, names: Mapping[str, object], opts: Mapping[str, object], memory: RenderMemory | None = None
     ) -> None:
         """Prepare the engine.
 
@@ -56,7 +57,9 @@ class Engine:
         self._limit = time_limit_of(opts)
         self._environments: dict[tuple[str, str], TreeEnvironment] = {}
 
-    def render(self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    def render(
+        self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
+    ) -> str:
         """Return the rendered text of a template.
 
         ``name`` is the template's path in the tree, or "". ``names`` are this template's own variables; ``options`` are
@@ -72,7 +75,7 @@ class Engine:
         return rendered + "\n" if text.endswith("\n") and not env.keep_trailing_newline else rendered
 
     def line_map(
-        self, text: str, name: str, saltenv: str, names: Mapping[str, Any], options: Mapping[str, Any]
+        self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
     ) -> list[int]:
         """List that gives for each line of the rendered text the line of the template (0: unknown).
 
@@ -94,7 +97,7 @@ class Engine:
             origins.append(last)
         return origins
 
-    def _environment(self, saltenv: str, options: Mapping[str, Any]) -> TreeEnvironment:
+    def _environment(self, saltenv: str, options: Mapping[str, object]) -> TreeEnvironment:
         known = _known(options)
         key = (saltenv, repr(sorted(known.items())))
         env = self._environments.get(key)
@@ -104,7 +107,7 @@ class Engine:
             self._environments[key] = env
         return env
 
-    def _run(self, env: TreeEnvironment, text: str, name: str, saltenv: str, names: Mapping[str, Any]) -> str:
+    def _run(self, env: TreeEnvironment, text: str, name: str, saltenv: str, names: Mapping[str, object]) -> str:
         # A template may call a function that renders another template. The inner one gets the remaining time of the
         # outer one.
         outer = env.rendering
@@ -185,7 +188,7 @@ def _line_read(error: BaseException) -> int:
     return next((parser.stream.current.lineno for parser in parsers if isinstance(parser, jinja2.parser.Parser)), 0)
 
 
-def _known(options: Mapping[str, Any]) -> dict[str, Any]:
+def _known(options: Mapping[str, object]) -> dict[str, object]:
     """Return the options that Jinja has. As in Salt, other options are logged."""
     known = {}
     for name, value in options.items():

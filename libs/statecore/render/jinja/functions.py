@@ -18,10 +18,10 @@ else:
 class SaltFunctions(Mapping[str, Callable[..., Any]]):
     """Map of execution functions for use in templates."""
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, functions: Mapping[str, Callable[..., object]]) -> None:
         self._functions = functions
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
+    def __getitem__(self, name: str) -> Callable[..., object]:
         """Return the function.
 
         For an unavailable function, return an undefined value: a template can test it, a call raises the reason.
@@ -33,7 +33,7 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         except KeyError:
             return _undefined(str(NotAvailable(name)), name)
 
-    def __getattr__(self, module: str) -> Any:
+    def __getattr__(self, module: str) -> object:
         if module.startswith("__"):
             raise AttributeError(module)
         return _TemplateModule(self, module)
@@ -57,7 +57,7 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         return self[name]
 
 
-def _undefined(hint: str, name: str) -> Callable[..., Any]:
+def _undefined(hint: str, name: str) -> Callable[..., object]:
     return jinja2.StrictUndefined(hint=hint, name=name)
 
 
@@ -66,7 +66,7 @@ class _TemplateModule:
         self._functions = functions
         self._module = module
 
-    def __getattr__(self, function: str) -> Callable[..., Any]:
+    def __getattr__(self, function: str) -> Callable[..., object]:
         if function.startswith("__"):
             raise AttributeError(function)
         return self._functions[f"{self._module}.{function}"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +19,7 @@ def has_header(text: str) -> bool:
     return _HEADER in text[:_BEGINNING]
 
 
-def split_header(text: str) -> tuple[str, dict[str, Any]]:
+def split_header(text: str) -> tuple[str, dict[str, object]]:
     """Return (text without the header line, options of the header line). The numbers of the other lines stay the same.
 
     The header is the first line, or the second after a ``#!`` line.

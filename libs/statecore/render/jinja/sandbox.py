@@ -106,8 +106,8 @@ class TreeEnvironment(SandboxedEnvironment):
         self,
         files: Files,
         saltenv: str,
-        names: Mapping[str, Any],
-        options: Mapping[str, Any],
+        names: Mapping[str, object],
+        options: Mapping[str, object],
         memory: RenderMemory | None = None,
     ) -> None:
         """Prepare the environment.
@@ -143,11 +143,11 @@ class TreeEnvironment(SandboxedEnvironment):
         """Make a new counting iterator: an iterator that raised an exception is exhausted."""
         self.turns = chain.from_iterable(map(self._look, repeat(None)))
 
-    def counted(self, values: Iterable[Any]) -> Iterator[Any]:
+    def counted(self, values: Iterable[object]) -> Iterator[object]:
         """Return the values, where each one counts as a loop iteration."""
         return compress(values, self.turns)
 
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> object:
         """Return the product or power. Raises TemplateRuntimeError if the result would be too large."""
         if operator == "*":
             sizes = [(len(a), b) for a, b in ((left, right), (right, left)) if hasattr(a, "__len__")]
@@ -159,7 +159,7 @@ class TreeEnvironment(SandboxedEnvironment):
             raise jinja2.TemplateRuntimeError(f"the result of '{operator}' would be too large")
         return super().call_binop(context, operator, left, right)
 
-    def template(self, text: str, name: str | None, file: str | None, names: Mapping[str, Any]) -> jinja2.Template:
+    def template(self, text: str, name: str | None, file: str | None, names: Mapping[str, object]) -> jinja2.Template:
         """Return the template of a text. Each text is compiled once."""
         code = self.memory.code((self._own, name, file, text), text, lambda: self.compile(text, name, file))
         return self.template_class.from_code(self, code, self.make_globals({**names}), None)
@@ -173,7 +173,7 @@ class TreeEnvironment(SandboxedEnvironment):
             + "\nturns, counted = environment.turns, environment.counted"
         )
 
-    def _load_template(self, name: str, globals: MutableMapping[str, Any] | None) -> jinja2.Template:
+    def _load_template(self, name: str, globals: MutableMapping[str, object] | None) -> jinja2.Template:
         """Return a template by name.
 
         As in Salt, an imported template gets its own path variables, an included one the SLS's.
@@ -189,7 +189,7 @@ class TreeEnvironment(SandboxedEnvironment):
             rendering.loaded[name] = loaded
         return loaded
 
-    def is_safe_callable(self, obj: Any) -> bool:
+    def is_safe_callable(self, obj: object) -> bool:
         """Return True if the sandbox allows the call. Jinja calls this for each call, so calls are counted here."""
         next(self.turns)
         return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))
@@ -215,12 +215,12 @@ class TreeEnvironment(SandboxedEnvironment):
 
 
 @jinja2.pass_context
-def _show_full_context(context: Context) -> dict[Any, Any]:
+def _show_full_context(context: Context) -> dict[object, object]:
     shown: dict[Any, Any] = _simple(dict(context.get_all()))
     return shown
 
 
-def _simple(value: Any) -> Any:
+def _simple(value: object) -> Any:
     """Return the value with everything that is not plain data replaced by its repr."""
     if isinstance(value, Mapping) and isinstance(value, dict):
         return {key if _is_plain(key) else repr(key): _simple(item) for key, item in value.items()}
@@ -229,5 +229,5 @@ def _simple(value: Any) -> Any:
     return value if _is_plain(value) else repr(value)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)

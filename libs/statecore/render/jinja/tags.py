@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from jinja2 import nodes
 from jinja2.ext import Extension
@@ -19,7 +18,7 @@ from statecore.render.memory import RenderMemory
 #: Mark of a template line in the second rendering (``Engine.line_map``). Its control characters do not occur in texts.
 MARKED = re.compile("\x01(\\d+)\x02")
 
-_READERS: Mapping[str, Callable[[str], Any]] = {"yaml": load_yaml, "json": load_json, "text": str}
+_READERS: Mapping[str, Callable[[str], object]] = {"yaml": load_yaml, "json": load_json, "text": str}
 
 
 class SerializerExtension(Extension):
@@ -67,7 +66,7 @@ class SerializerExtension(Extension):
     def _read(self, kind: str, text: nodes.Expr, line: int) -> nodes.Expr:
         return self.call_method("_data", [nodes.Const(kind), text], lineno=line)
 
-    def _data(self, kind: str, text: Any) -> Any:
+    def _data(self, kind: str, text: object) -> object:
         plain, read = MARKED.sub("", str(text)), _READERS[kind]
         memory: RenderMemory | None = getattr(self.environment, "memory", None)
         return read(plain) if memory is None or kind != "yaml" else memory.document(plain, read)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import msgpack
 
@@ -14,7 +13,7 @@ from statecore.render.context import RenderContext
 from statecore.render.faults import DataFault
 
 
-def render_jinja(data: Any, context: RenderContext) -> str:
+def render_jinja(data: object, context: RenderContext) -> str:
     """Return the rendered text. The option ``-s`` is accepted, as in Salt, without effect."""
     if context.arguments not in ("", "-s"):
         raise DataFault(f"Unknown renderer option: {context.arguments}", 1)
@@ -22,7 +21,7 @@ def render_jinja(data: Any, context: RenderContext) -> str:
     return context.jinja.render(str(data), source.path, source.saltenv, context.names, context.jinja_options)
 
 
-def render_json(data: Any, context: RenderContext) -> Any:
+def render_json(data: object, context: RenderContext) -> object:
     """Return the JSON value; {} for an empty text. Raises DataFault."""
     text = str(data)
     if text.startswith("#!"):
@@ -36,7 +35,7 @@ def render_json(data: Any, context: RenderContext) -> Any:
         raise DataFault(f"not JSON: {error}", getattr(error, "lineno", 0)) from error
 
 
-def render_msgpack(data: Any, context: RenderContext) -> Any:
+def render_msgpack(data: object, context: RenderContext) -> object:
     """Return the msgpack value; {} for empty data. Raises DataFault."""
     packed = data if isinstance(data, bytes) else str(data).encode("utf-8", "surrogateescape")
     if packed.startswith(b"#!"):
@@ -49,7 +48,7 @@ def render_msgpack(data: Any, context: RenderContext) -> Any:
         raise DataFault(f"not msgpack: {error}", 0) from error
 
 
-def render_text(data: Any, context: RenderContext) -> Any:
+def render_text(data: object, context: RenderContext) -> object:
     """Return the data unchanged."""
     return data
 
@@ -57,7 +56,7 @@ def render_text(data: Any, context: RenderContext) -> Any:
 _LINE = re.compile(r"\(at line (\d+)")
 
 
-def render_toml(data: Any, context: RenderContext) -> dict[str, Any]:
+def render_toml(data: object, context: RenderContext) -> dict[str, object]:
     """Return the TOML document. Raises DataFault."""
     import tomllib  # few trees use it
 
@@ -71,7 +70,7 @@ def render_toml(data: Any, context: RenderContext) -> dict[str, Any]:
         raise DataFault(f"not TOML: {error}", int(found[1]) if found else str(data).count("\n")) from error
 
 
-def render_yaml(data: Any, context: RenderContext) -> Any:
+def render_yaml(data: object, context: RenderContext) -> object:
     """Return the YAML document. Data that is already a map is returned unchanged."""
     if isinstance(data, Mapping):
         return data

@@ -26,7 +26,7 @@ _BEGIN = "-----BEGIN PGP MESSAGE-----"
 _PATIENCE = 60
 
 
-def render(data: Any, context: RenderContext) -> Any:
+def render(data: object, context: RenderContext) -> Any:
     """Return the data with every OpenPGP message in it decrypted, in texts, maps and lists.
 
     Options: gpg_keydir, gpg_decrypt_must_succeed (True: a message that cannot be decrypted is a fault; False: it stays
@@ -49,7 +49,7 @@ class _Opened:
         self._must_succeed = must_succeed
         self._known: dict[bytes, bytes] = {}
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: object) -> Any:
         """Return the value with all messages in it decrypted."""
         if isinstance(value, str):
             return self._text(value) if _BEGIN in value else value
@@ -126,7 +126,7 @@ def _reason(output: str) -> str:
     return "; ".join(line.strip() for line in lines if line.strip()) or "gpg gave no error message"
 
 
-def _keys(opts: Mapping[str, Any]) -> str:
+def _keys(opts: Mapping[str, object]) -> str:
     """Return the directory of the GPG keys, from the options."""
     configured = opts.get("config_dir") or os.path.split(str(opts.get("conf_file") or ""))[0] or "/etc/salt"
     return str(opts.get("gpg_keydir") or os.path.join(str(configured), "gpgkeys"))

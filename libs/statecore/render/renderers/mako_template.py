@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from statecore.model.errors import Mark
 from statecore.model.ports import Files
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NAMED = re.compile("'(\\w+)' is not defined")
 
 
-def render(data: Any, context: RenderContext) -> str:
+def render(data: object, context: RenderContext) -> str:
     """Return the rendered text of the SLS."""
     source = context.source
     return run(
@@ -30,7 +30,7 @@ def render(data: Any, context: RenderContext) -> str:
     )
 
 
-def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, Any], seconds: float) -> str:
+def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, object], seconds: float) -> str:
     """Return the rendered text of the template at ``path`` in the tree. Raises TemplateFault with its line.
 
     The template may compute for ``seconds`` seconds.
@@ -130,7 +130,7 @@ class _Lookup:
         return uri
 
 
-def _passable(names: Mapping[str, Any]) -> dict[str, Any]:
+def _passable(names: Mapping[str, object]) -> dict[str, object]:
     """Return the variables without the names that Mako reserves."""
     return {
         name: value for name, value in names.items() if name not in ("context", "loop", "UNDEFINED", "STOP_RENDERING")

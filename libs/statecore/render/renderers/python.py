@@ -26,7 +26,7 @@ _DUNDERS: Mapping[str, str] = {
 }
 
 
-def render(data: Any, context: RenderContext) -> Any:
+def render(data: object, context: RenderContext) -> Any:
     """Return the value of the SLS file's ``run()``."""
     return run(str(data), context.source.file, context.names, time_limit_of(context.opts))
 

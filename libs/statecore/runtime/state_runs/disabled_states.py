@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
 from statecore.model.types import Low, Running, tag
 
@@ -51,7 +50,7 @@ def split(chunks: Sequence[Low], disabled: Sequence[str]) -> tuple[list[Low], Ru
     return list(kept.values()), left_out
 
 
-def _disabled_return(low: Low, function: str, row: str) -> dict[str, Any]:
+def _disabled_return(low: Low, function: str, row: str) -> dict[str, object]:
     return {
         "name": low["name"],
         "changes": {},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import data_files
 from statecore.model.errors import CommandError, InvocationError
@@ -30,7 +29,7 @@ class HighCache:
         found = None if self._directory is None else data_files.load(self._place(self._directory, name))
         return found if isinstance(found, dict) else None
 
-    def store(self, name: str, high: Mapping[str, Any]) -> None:
+    def store(self, name: str, high: Mapping[str, object]) -> None:
         """Store high data under the name. A write error is only logged. Raises InvocationError for a malformed name."""
         if self._directory is None:
             return

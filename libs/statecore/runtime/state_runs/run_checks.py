@@ -20,7 +20,7 @@ COMPILE_ERROR, STATE_FAILED, PILLAR_ERROR = 1, 2, 5
 _NO_STATES = "no_|-states_|-states_|-None"
 
 
-def pillar_errors(run: RunContext, options: Mapping[str, Any]) -> list[str]:
+def pillar_errors(run: RunContext, options: Mapping[str, object]) -> list[str]:
     """Return the error lines that stop a run because of its pillar; [] if there are none or ``force`` is set.
 
     Sets the exit code.
@@ -54,12 +54,12 @@ def must_have(state_id: str, compiled: Compiled, ctx: Context) -> None:
 _NEEDED = ("state", "fun", "name")
 
 
-def faults_of_chunk(data: Mapping[str, Any], loader: Loader, ctx: Context) -> list[str]:
+def faults_of_chunk(data: Mapping[str, object], loader: Loader, ctx: Context) -> list[str]:
     """Return the faults of a low chunk given to ``state.low``, in Salt's words; [] if it can be called."""
     return list(_malformed(data)) or list(_uncallable(data, loader, ctx))
 
 
-def _malformed(data: Mapping[str, Any]) -> Iterator[str]:
+def _malformed(data: Mapping[str, object]) -> Iterator[str]:
     yield from (f'Missing "{key}" data' for key in _NEEDED if key not in data)
     for key in ("state", "fun"):
         if not isinstance(data.get(key, ""), str):
@@ -75,7 +75,7 @@ def _malformed(data: Mapping[str, Any]) -> Iterator[str]:
             yield f"Invalid umask: {umask}"
 
 
-def _uncallable(data: Mapping[str, Any], loader: Loader, ctx: Context) -> Iterator[str]:
+def _uncallable(data: Mapping[str, object], loader: Loader, ctx: Context) -> Iterator[str]:
     full = f"{data['state']}.{data['fun']}"
     try:
         served, function = loader.function("states", full, ctx)
@@ -95,7 +95,7 @@ NAME = "<template-str>"
 _NOT_HERE = ("include", "exclude", "extend", "extends")
 
 
-def faults(data: Mapping[Any, Any]) -> list[str]:
+def faults(data: Mapping[object, object]) -> list[str]:
     """Return the faults of the data that a template of ``state.template_str`` rendered to, in Salt's words; [] without faults."""
     for word in _NOT_HERE:
         if word in data:
@@ -103,7 +103,7 @@ def faults(data: Mapping[Any, Any]) -> list[str]:
     return [fault for name, body in data.items() for fault in _of_id(name, body)]
 
 
-def _of_id(name: Any, body: Any) -> Iterator[str]:
+def _of_id(name: object, body: object) -> Iterator[str]:
     if not isinstance(body, Mapping):
         if not isinstance(body, str) or "." not in body:
             yield f"ID {name} in template {NAME} is not a dictionary"

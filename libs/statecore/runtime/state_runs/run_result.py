@@ -56,7 +56,7 @@ def _stand_ins(high: High) -> dict[_Named, set[_Named]]:
     return found
 
 
-def _failings(run: list[Any]) -> Iterator[_Named]:
+def _failings(run: list[object]) -> Iterator[_Named]:
     """Yield the states whose failure a state makes up for, from the state's arguments."""
     arguments = [item for item in run if isinstance(item, Mapping)]
     if not any(item.get("onfail_stop", True) is False for item in arguments):

@@ -34,7 +34,7 @@ class ProcDirectory:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @contextlib.contextmanager
-    def record(self, load: Mapping[str, Any]) -> Iterator[None]:
+    def record(self, load: Mapping[str, object]) -> Iterator[None]:
         """Keep a proc file for the job of this process while the block runs.
 
         If it cannot be written, a warning is logged.
@@ -83,7 +83,7 @@ class ProcDirectory:
         return ""
 
 
-def still_runs(pid: Any, born: Any) -> bool:
+def still_runs(pid: object, born: object) -> bool:
     """Return True if the process still runs that had this pid and this ``birth``.
 
     A restarted container gives the same pids to other processes.

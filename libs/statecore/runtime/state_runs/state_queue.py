@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.host.content import atomic_file
 from statecore.model.context import Context
@@ -76,7 +76,7 @@ def _ahead(others: Sequence[QueueEntry], jid: str) -> list[QueueEntry]:
     return [entry for entry in others if not entry.waits or not jid or entry.jid < jid]
 
 
-def queue_of(ctx: Context, queue: Any) -> bool | int:
+def queue_of(ctx: Context, queue: object) -> bool | int:
     """Return the argument ``queue``, or the option ``state_queue`` if it is None.
 
     Raises InvocationError for anything but True, False, or a number of at least 0.
@@ -90,7 +90,7 @@ def queue_of(ctx: Context, queue: Any) -> bool | int:
 
 
 @contextlib.contextmanager
-def taken(ctx: Context, queue: Any = None, concurrent: Any = False) -> Iterator[list[str]]:
+def taken(ctx: Context, queue: object = None, concurrent: object = False) -> Iterator[list[str]]:
     """Hold the queue's first place while the block runs; wait for it if ``queue`` says so.
 
     Yield [] when the run may start, else Salt's sentence about each run before it. ``concurrent`` starts at once, but other

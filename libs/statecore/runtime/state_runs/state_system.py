@@ -57,7 +57,7 @@ class StateRuns(StateSystem):
         self._contexts = contexts
         self._loader = contexts.loader
 
-    def highstate(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def highstate(self, options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run the states of the top file and return the running dictionary, or the list of errors."""
         run = self._contexts.run_context(options)
         if (high := self._cached(run, options)) is not None:
@@ -74,7 +74,7 @@ class StateRuns(StateSystem):
             return nothing(run.ctx, "No Top file or master_tops data matches found. Please see master log for details.")
         return self._apply(run, _allowed(matches, options), options, empty="No states found for this minion")
 
-    def sls(self, mods: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def sls(self, mods: Sequence[str], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run these SLS references and return the running dictionary, or the list of errors.
 
         With the option ``only_id`` run that ID and its requisites only. Raises InvocationError if there is no such ID.
@@ -84,7 +84,7 @@ class StateRuns(StateSystem):
             return pillar_errors(run, options) or self.high(high, options)
         return self._apply(run, {run.ctx.saltenv: list(mods)}, options)
 
-    def template(self, path: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def template(self, path: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
         """Run an SLS file of the minion's own file system, and return the running dictionary or the list of errors."""
         run = self._contexts.run_context(options)
         file = Path(path if path.endswith(".sls") else f"{path}.sls")
@@ -97,7 +97,7 @@ class StateRuns(StateSystem):
         run.tree.add(SlsSource(str(file), run.ctx.saltenv, file.name, str(file), text, str(file)))
         return self._apply(run, {run.ctx.saltenv: [str(file)]}, options)
 
-    def template_str(self, text: str, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def template_str(self, text: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
         """Run an SLS file given as text, and return the running dictionary or the list of errors."""
         run = self._contexts.run_context(options)
         name, saltenv = run_checks.NAME, run.ctx.saltenv
@@ -112,12 +112,12 @@ class StateRuns(StateSystem):
             return errors
         return self._run(run, self._compiled_high(run, run_checks.high_of(data), options), options)
 
-    def high(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def high(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run literal high data, and return the running dictionary or the list of errors."""
         run = self._contexts.run_context(options)
         return self._run(run, self._compiled_high(run, dict(data), options), options)
 
-    def low(self, data: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def low(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Run one low chunk and return its entry of the running dictionary, or the list of errors.
 
         With ``tagged`` return {tag: entry}.
@@ -132,7 +132,7 @@ class StateRuns(StateSystem):
             run.ctx.scratch["retcode"] = STATE_FAILED
         return {tag(low): entry} if options.get("tagged") else entry
 
-    def show_top(self, options: Mapping[str, Any]) -> dict[str, list[str]] | list[str]:
+    def show_top(self, options: Mapping[str, object]) -> dict[str, list[str]] | list[str]:
         """Map of saltenv to this minion's SLS references; the list of errors if the top file or pillar has errors."""
         run = self._contexts.run_context(options)
         if errors := pillar_errors(run, options):
@@ -142,18 +142,18 @@ class StateRuns(StateSystem):
         except SlsError as error:
             return error.lines()
 
-    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> dict[str, object] | list[str]:
         """Return the high data of the top file (``mods`` None) or of SLS references, or the list of errors."""
         make = _verified if options.get("verify") else _gathered
         compiled = self._shown(mods, options, make)
         return compiled if isinstance(compiled, list) else compiled.high
 
-    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, Any]) -> list[Any]:
+    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> list[Any]:
         """Return the low chunks in run order, or the list of errors as texts."""
         compiled = self._shown(mods, options, lambda run, matches: self._switched(run, self._compiled(run, matches))[0])
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
-    def show_usage(self, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def show_usage(self, options: Mapping[str, object]) -> dict[str, Any] | list[str]:
         """Map of saltenv to the SLS files that the top file assigns to this minion, and those that it does not; or the list of
         errors.
         """
@@ -167,7 +167,7 @@ class StateRuns(StateSystem):
         """Remove the cached high data and return the file names. Raises CommandError if a file cannot be removed."""
         return HighCache(str(self._contexts.run_context({}).opts.get("cachedir") or "")).clear()
 
-    def bench(self, options: Mapping[str, Any]) -> RunParts:
+    def bench(self, options: Mapping[str, object]) -> RunParts:
         """Return the parts of a run with these options. Compiles pillar; renders and runs nothing."""
         run = self._contexts.run_context(options)
         return RunParts(
@@ -181,7 +181,7 @@ class StateRuns(StateSystem):
     def _shown(
         self,
         mods: Sequence[str] | None,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         make: Callable[[RunContext, Mapping[str, Sequence[str]]], Compiled],
     ) -> Compiled | list[str]:
         run = self._contexts.run_context(options)
@@ -203,11 +203,11 @@ class StateRuns(StateSystem):
             matches[env] = [*first, *(ref for ref in second if ref not in first)]
         return {env: refs for env, refs in matches.items() if refs}
 
-    def _cached(self, run: RunContext, options: Mapping[str, Any]) -> High | None:
+    def _cached(self, run: RunContext, options: Mapping[str, object]) -> High | None:
         """Return the high data of an earlier run if the option ``cache`` is set and there is one."""
         return _cache(run).load(_cache_name(options)) if options.get("cache") else None
 
-    def _compiled_high(self, run: RunContext, high: High, options: Mapping[str, Any]) -> Compiled:
+    def _compiled_high(self, run: RunContext, high: High, options: Mapping[str, object]) -> Compiled:
         return compile_high(
             high,
             run.opts,
@@ -217,7 +217,7 @@ class StateRuns(StateSystem):
         )
 
     def _apply(
-        self, run: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, Any], *, empty: str = ""
+        self, run: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, object], *, empty: str = ""
     ) -> dict[str, Any] | list[str]:
         """Compile and run these SLS references. ``empty`` is the error when they hold no ID; "" allows that."""
         if errors := pillar_errors(run, options):
@@ -266,7 +266,7 @@ class StateRuns(StateSystem):
             return compiled, {}
         return compile_chunks(kept, reacts=partial(self._reacts, run.ctx))._replace(high=compiled.high), left_out
 
-    def _engine_options(self, run: RunContext, options: Mapping[str, Any]) -> engine.EngineOptions:
+    def _engine_options(self, run: RunContext, options: Mapping[str, object]) -> engine.EngineOptions:
         only = options.get("only_id")
         jid = self._contexts.jid()
         return engine.EngineOptions(
@@ -280,7 +280,7 @@ class StateRuns(StateSystem):
             reload=lambda ctx, wanted: self._contexts.reloaded(ctx, wanted, options),
         )
 
-    def _fetch_modules(self, run: RunContext, envs: Sequence[str], options: Mapping[str, Any]) -> RunContext:
+    def _fetch_modules(self, run: RunContext, envs: Sequence[str], options: Mapping[str, object]) -> RunContext:
         """Fetch users' modules of these environments, and return the context of the run.
 
         Skipped if the state tree has no modules and none were fetched before. If grain modules changed, the run gets a new
@@ -302,7 +302,7 @@ class StateRuns(StateSystem):
         return self._contexts.run_context(options)
 
     def _compiled(
-        self, run: RunContext, matches: Mapping[str, Sequence[str]], excludes: Sequence[Any] = ()
+        self, run: RunContext, matches: Mapping[str, Sequence[str]], excludes: Sequence[object] = ()
     ) -> Compiled:
         reacts = partial(self._reacts, run.ctx)
         return compile_sls(run.tree, matches, run.opts, reacts=reacts, excludes=excludes)
@@ -348,7 +348,7 @@ def _cache(run: RunContext) -> HighCache:
     return HighCache(str(run.opts.get("cachedir") or ""))
 
 
-def _cache_name(options: Mapping[str, Any]) -> str:
+def _cache_name(options: Mapping[str, object]) -> str:
     return str(options.get("cache_name") or "highstate")
 
 
@@ -360,7 +360,7 @@ def _gate(run: RunContext, jid: str) -> pauses.Gate | None:
     return pauses.Gate(pauses.FileOrders(pauses.directory(cachedir) / jid)) if jid and cachedir else None
 
 
-def _usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
+def _usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict[str, object]]:
     """Map of saltenv to its ``used`` and ``unused`` SLS references, and their counts.
 
     A file that no top file names is unused, even if another file includes it.
@@ -368,7 +368,7 @@ def _usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict
     return {env: _usage_of_env(_references(files.paths(env)), set(matches.get(env, ()))) for env in files.envs()}
 
 
-def _usage_of_env(known: Sequence[str], chosen: set[str]) -> dict[str, Any]:
+def _usage_of_env(known: Sequence[str], chosen: set[str]) -> dict[str, object]:
     used = [ref for ref in known if ref in chosen]
     unused = [ref for ref in known if ref not in chosen]
     return {

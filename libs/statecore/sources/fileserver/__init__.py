@@ -37,14 +37,14 @@ class Backend(Files, Protocol):
 
 
 #: Name of a backend -> function that builds it from the options. Raises StatecoreError for invalid options.
-BACKENDS: Mapping[str, Callable[[Mapping[str, Any]], Backend]] = {
+BACKENDS: Mapping[str, Callable[[Mapping[str, object]], Backend]] = {
     "roots": LocalFiles.of,
     "gitfs": GitFiles.of,
     "minionfs": MinionFiles.of,
 }
 
 
-def backend_name(backend: str, opts: Mapping[str, Any]) -> str:
+def backend_name(backend: str, opts: Mapping[str, object]) -> str:
     """Return the backend's name for a name or alias: a built-in backend, or a user's one. Raises UnknownBackend."""
     found = ALIASES.get(backend, backend)
     if found not in BACKENDS and not may_be_backend(found, opts):

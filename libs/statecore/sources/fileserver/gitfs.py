@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from statecore.sources.gitrepos.files import View, ViewedFiles
 from statecore.sources.gitrepos.mirror import Mirror, NotFetched, mirrors_directory
@@ -33,7 +32,7 @@ class GitFiles(ViewedFiles):
         self._envs: dict[Path, tuple[Mapping[str, str], set[str]]] = {}
 
     @classmethod
-    def of(cls, opts: Mapping[str, Any]) -> GitFiles:
+    def of(cls, opts: Mapping[str, object]) -> GitFiles:
         """Build from the options ``cachedir`` and ``gitfs_*``. Raises GitConfigError."""
         return cls(mirrors_directory(opts, GITFS), gitfs_remotes(opts), str(opts.get("hash_type") or "sha256"))
 

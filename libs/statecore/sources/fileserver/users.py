@@ -57,14 +57,14 @@ class BackendError(StatecoreError):
     """A function of a user's backend raised an exception. The text names its file and line."""
 
 
-def may_be_backend(name: str, opts: Mapping[str, Any]) -> bool:
+def may_be_backend(name: str, opts: Mapping[str, object]) -> bool:
     """Return whether a user's file may be a backend of this name: the file has the name, or contains the name as a
     text.
     """
     return any(path.stem == name or path.parent.name == name or _says(path, name) for path in _files(opts))
 
 
-def _files(opts: Mapping[str, Any]) -> Iterator[Path]:
+def _files(opts: Mapping[str, object]) -> Iterator[Path]:
     for directory in _places(opts):
         yield from directory.glob("[!_.]*.py")
         yield from directory.glob("[!_.]*/__init__.py")
@@ -87,7 +87,7 @@ def _says(path: Path, name: str) -> bool:
 class UserFiles:
     """Implementation of ``Backend`` with the functions of one user's file. The file is loaded at the first use."""
 
-    def __init__(self, name: str, opts: Mapping[str, Any], load: BackendLoader) -> None:
+    def __init__(self, name: str, opts: Mapping[str, object], load: BackendLoader) -> None:
         self.name = name
         self._opts = opts
         self._load = load
@@ -207,7 +207,7 @@ class UserFiles:
         # Some backends ignore the prefix.
         return sorted({str(each) for each in found if str(each).startswith(prefix.strip("/"))})
 
-    def _listed(self, function: str, *args: Any, **kwargs: Any) -> list[Any]:
+    def _listed(self, function: str, *args: object, **kwargs: object) -> list[Any]:
         found = self._guarded(function, [], *args, **kwargs)
         if isinstance(found, list | tuple | set | frozenset):
             return list(found)
@@ -223,13 +223,13 @@ class UserFiles:
         log.error("file server backend '%s': find_file returned no map but a %s", self.name, type(found).__name__)
         return None
 
-    def _hash(self, found: Mapping[str, Any], path: str, saltenv: str) -> FileHash | None:
+    def _hash(self, found: Mapping[str, object], path: str, saltenv: str) -> FileHash | None:
         told = self._guarded("file_hash", {}, {"path": path, "saltenv": saltenv}, dict(found))
         if not isinstance(told, Mapping) or not told.get("hsum"):
             return None
         return FileHash(_text(told.get("hash_type", self._opts.get("hash_type", "sha256"))), _text(told["hsum"]))
 
-    def _copy(self, found: Mapping[str, Any], path: str, saltenv: str, place: Path) -> None:
+    def _copy(self, found: Mapping[str, object], path: str, saltenv: str, place: Path) -> None:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with atomic_file.writer(place, 0o600) as file:
             while chunk := self._chunk(found, path, saltenv, file.tell()):
@@ -240,12 +240,12 @@ class UserFiles:
                 if other != place and time.time() - other.stat().st_mtime > _KEPT:
                     other.unlink()
 
-    def _chunk(self, found: Mapping[str, Any], path: str, saltenv: str, loc: int) -> bytes:
+    def _chunk(self, found: Mapping[str, object], path: str, saltenv: str, loc: int) -> bytes:
         answer = self._call("serve_file", {"path": path, "saltenv": saltenv, "loc": loc}, dict(found))
         data = answer.get("data", b"") if isinstance(answer, Mapping) else b""
         return data.encode() if isinstance(data, str) else bytes(data or b"")
 
-    def _guarded(self, function: str, default: Any, *args: Any, **kwargs: Any) -> Any:
+    def _guarded(self, function: str, default: object, *args: object, **kwargs: object) -> Any:
         """Call a function of the backend. Return ``default`` when it does not exist or raises; the error is logged."""
         if not self._has(function):
             return default
@@ -258,7 +258,7 @@ class UserFiles:
     def _has(self, function: str) -> bool:
         return function in self._functions()
 
-    def _call(self, function: str, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, function: str, *args: object, **kwargs: object) -> Any:
         assert self._loaded is not None
         try:
             return self._loaded.functions[function](*args, **kwargs)
@@ -280,7 +280,7 @@ class UserFiles:
         return self._loaded.functions if self._loaded is not None else {}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.decode("ascii", "replace") if isinstance(value, bytes) else str(value)
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
@@ -40,7 +39,7 @@ _REFS = "refs.json"
 _LOCKED = "update.lk"
 
 
-def mirrors_directory(opts: Mapping[str, Any], role: str) -> Path:
+def mirrors_directory(opts: Mapping[str, object], role: str) -> Path:
     """Return the directory of the mirrors of a role ("gitfs", "git_pillar"): below ``cachedir``, or below
     ``mirrors_dir`` if set.
     """

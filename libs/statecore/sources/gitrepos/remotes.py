@@ -96,39 +96,39 @@ def without_password(url: str) -> str:
     return re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:<redacted>@", url)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value)
 
 
-def _mount(value: Any) -> str:
+def _mount(value: object) -> str:
     return str(value).removeprefix("salt://").strip("/")
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def _words(value: object) -> tuple[str, ...]:
     given = value if isinstance(value, list | tuple) else str(value).split(",")
     return tuple(str(each).strip() for each in given if str(each).strip())
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("must be true or false")
     return value
 
 
-def _number(value: Any) -> int:
+def _number(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("must be a whole number, not below 0")
     return value
 
 
-def _ref_types(value: Any) -> tuple[str, ...]:
+def _ref_types(value: object) -> tuple[str, ...]:
     found = tuple(each.lower() for each in _words(value))
     if wrong := [each for each in found if each not in REF_TYPES]:
         raise ValueError(f"knows {', '.join(REF_TYPES)}, not {', '.join(wrong)}")
     return found
 
 
-def _envs(value: Any) -> Mapping[str, EnvPlace]:
+def _envs(value: object) -> Mapping[str, EnvPlace]:
     kinds: Mapping[str, Callable[[Any], str]] = {"ref": _text, "root": _text, "mountpoint": _mount}
     found: dict[str, EnvPlace] = {}
     for env, told in _joined(value).items():
@@ -148,7 +148,7 @@ def _joined(value: Any) -> dict[str, Any]:
 
 
 #: Parameter -> function that checks and converts its value. Raises ValueError.
-_KINDS: Mapping[str, Callable[[Any], Any]] = {
+_KINDS: Mapping[str, Callable[[object], object]] = {
     **dict.fromkeys(("base", "fallback", "root", "proxy"), _text),
     **dict.fromkeys(("user", "password", "pubkey", "privkey", "passphrase"), _text),
     **dict.fromkeys(("name", "all_saltenvs", "env", "branch"), _text),
@@ -192,12 +192,12 @@ _COMMON: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def gitfs_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
+def gitfs_remotes(opts: Mapping[str, object]) -> list[GitRemote]:
     """Return the remotes of the option ``gitfs_remotes``. Raises GitConfigError."""
     return _remotes(GITFS, opts.get("gitfs_remotes") or [], opts)
 
 
-def pillar_remotes(entries: Sequence[Any], opts: Mapping[str, Any]) -> list[GitRemote]:
+def pillar_remotes(entries: Sequence[object], opts: Mapping[str, object]) -> list[GitRemote]:
     """Return the remotes of one entry ``git`` of the option ``ext_pillar``. Raises GitConfigError."""
     return _remotes(PILLAR, entries, opts)
 
@@ -208,7 +208,7 @@ def all_pillar_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
     return [remote for entries in found for remote in pillar_remotes(entries, opts)]
 
 
-def _remotes(role: str, entries: Any, opts: Mapping[str, Any]) -> list[GitRemote]:
+def _remotes(role: str, entries: object, opts: Mapping[str, object]) -> list[GitRemote]:
     if not isinstance(entries, list | tuple):
         raise GitConfigError(f"{role}: remotes must be a list of URLs, not {entries!r}")
     common = {name: opts[f"{role}_{name}"] for name in _COMMON[role] if opts.get(f"{role}_{name}") is not None}
@@ -219,7 +219,7 @@ def _remotes(role: str, entries: Any, opts: Mapping[str, Any]) -> list[GitRemote
     return [_remote(role, entry, common, envs) for entry in entries]
 
 
-def _remote(role: str, entry: Any, common: Mapping[str, Any], envs: Mapping[str, EnvPlace]) -> GitRemote:
+def _remote(role: str, entry: object, common: Mapping[str, object], envs: Mapping[str, EnvPlace]) -> GitRemote:
     if isinstance(entry, Mapping):
         if len(entry) != 1:
             raise GitConfigError(f"{role}: a remote must be `URL: parameters`, not {entry!r}")
@@ -267,7 +267,7 @@ def _over(under: EnvPlace, own: EnvPlace) -> EnvPlace:
     return EnvPlace(*(below if above is None else above for below, above in zip(under, own, strict=True)))
 
 
-def _checked(remote: GitRemote, own: Mapping[str, Any]) -> GitRemote:
+def _checked(remote: GitRemote, own: Mapping[str, object]) -> GitRemote:
     where = f"{remote.role} remote '{remote.shown}'"
     if not remote.url or remote.url.startswith("-") or any(ord(char) < 33 for char in remote.url):
         raise GitConfigError(f"{where}: '{without_password(remote.url)}' is no URL of a repository")

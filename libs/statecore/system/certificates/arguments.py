@@ -101,7 +101,7 @@ def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -
 
 
 def request(
-    read: Read, private_key: Any, passphrase: str | None, given: Mapping[str, Any]
+    read: Read, private_key: object, passphrase: str | None, given: Mapping[str, object]
 ) -> tuple[desired.WantedRequest, PrivateKey]:
     """Return (desired signing request, private key that signs it). Raises CommandError, InvocationError."""
     _known(given, _REQUEST)
@@ -111,13 +111,13 @@ def request(
 
 def revocation_list(
     read: Read,
-    signing_private_key: Any,
+    signing_private_key: object,
     passphrase: str | None,
-    signing_cert: Any,
-    revoked: Any,
+    signing_cert: object,
+    revoked: object,
     include_expired: bool,
-    days_valid: Any,
-    given: Mapping[str, Any],
+    days_valid: object,
+    given: Mapping[str, object],
 ) -> tuple[desired.WantedList, PrivateKey]:
     """Return (desired revocation list, private key that signs it). Raises CommandError, InvocationError."""
     if not signing_cert:
@@ -138,14 +138,14 @@ def whole(argument: str, value: Any, usual: int) -> int:
         raise InvocationError(f"{argument} is a number of days, not {value!r}") from None
 
 
-def passphrase(argument: str, value: Any) -> str | None:
+def passphrase(argument: str, value: object) -> str | None:
     """Return a password as text, or None. Raises InvocationError, whose message does not contain it."""
     if value is None or isinstance(value, str | int):
         return None if value is None else str(value)
     raise InvocationError(f"{argument} is a text")
 
 
-def _key(read: Read, reference: Any, password: Any) -> PrivateKey:
+def _key(read: Read, reference: object, password: object) -> PrivateKey:
     if not reference:
         raise InvocationError("a private key is needed")
     return loading.key(read(reference), passphrase("passphrase", password)).key
@@ -155,12 +155,12 @@ def _pair(issuer: x509.Certificate, key: PrivateKey) -> bool:
     return issuing.same_key(loading.public_key(issuing.public_pem(issuer.public_key()).encode()), key.public_key())
 
 
-def _known(given: Mapping[str, Any], known: Iterable[str]) -> None:
+def _known(given: Mapping[str, object], known: Iterable[str]) -> None:
     if unknown := sorted(set(given) - set(known)):
         raise InvocationError(f"Unrecognized keyword arguments: {unknown}")
 
 
-def _rows(revoked: Any) -> Iterable[Mapping[str, Any]]:
+def _rows(revoked: object) -> Iterable[Mapping[str, Any]]:
     """Yield each row as a map.
 
     Also accepts the older x509 module's ``name: [map, ...]`` with the reason beside the extensions.
@@ -179,7 +179,7 @@ def _rows(revoked: Any) -> Iterable[Mapping[str, Any]]:
         yield row
 
 
-def _revocation(read: Read, row: Mapping[str, Any], include_expired: bool) -> desired.Revocation | None:
+def _revocation(read: Read, row: Mapping[str, object], include_expired: bool) -> desired.Revocation | None:
     allowed = ("certificate", "serial_number", "not_after", "revocation_date", "extensions")
     if unknown := [name for name in row if name not in allowed]:
         raise InvocationError(f"revoked: a row has no {', '.join(map(str, unknown))}; it has {', '.join(allowed)}")

@@ -163,7 +163,7 @@ class WantedList:
 
 
 def certificate(
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     validity: Validity,
     holder: PublicKey,
     issuer: x509.Certificate | None,
@@ -193,7 +193,7 @@ def certificate(
     )
 
 
-def request(given: Mapping[str, Any], holder: PublicKey) -> WantedRequest:
+def request(given: Mapping[str, object], holder: PublicKey) -> WantedRequest:
     """Return the desired signing request. Raises CommandError, InvocationError."""
     if refused := [name for name in extensions.ISSUERS if given.get(name) is not None]:
         raise InvocationError(
@@ -207,7 +207,7 @@ def request(given: Mapping[str, Any], holder: PublicKey) -> WantedRequest:
 
 
 def revocation_list(
-    issuer: x509.Certificate, days: int, rows: Sequence[Revocation], given: Mapping[str, Any]
+    issuer: x509.Certificate, days: int, rows: Sequence[Revocation], given: Mapping[str, object]
 ) -> WantedList:
     """Return the desired revocation list. Raises CommandError, InvocationError."""
     if unknown := sorted(set(given) - extensions.LIST):
@@ -223,7 +223,7 @@ class Revocation:
 
     serial_number: int
     date: datetime
-    extensions: Mapping[str, Any]
+    extensions: Mapping[str, object]
 
     def built(self, parties: Parties) -> tuple[int, datetime, tuple[Built, ...]]:
         """Return (serial number, date, built extensions). Raises CommandError, InvocationError."""
@@ -243,11 +243,11 @@ def _usable(found: x509.Certificate | x509.CertificateSigningRequest) -> PublicK
     return loading.public_key(issuing.public_pem(found.public_key()).encode())
 
 
-def _subject(given: Mapping[str, Any]) -> x509.Name:
+def _subject(given: Mapping[str, object]) -> x509.Name:
     return names.distinguished(given["subject"] if given.get("subject") else dict(given))
 
 
-def _asked_for(request: x509.CertificateSigningRequest | None, given: Mapping[str, Any]) -> Iterable[Built]:
+def _asked_for(request: x509.CertificateSigningRequest | None, given: Mapping[str, object]) -> Iterable[Built]:
     """Yield the request's extensions that the call does not set and that the issuer does not decide."""
     if request is None:
         return
@@ -291,7 +291,7 @@ def _same(current: x509.Extensions, wanted: Sequence[Built]) -> bool:
     return {(each.value, each.critical) for each in current} == set(wanted)
 
 
-def _extension_changes(current: x509.Extensions, wanted: Sequence[Built]) -> dict[str, Any]:
+def _extension_changes(current: x509.Extensions, wanted: Sequence[Built]) -> dict[str, object]:
     there = {each.oid: (each.value, each.critical) for each in current}
     asked = {extension.oid: (extension, critical) for extension, critical in wanted}
     found = {

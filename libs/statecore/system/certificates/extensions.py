@@ -53,7 +53,7 @@ class Parties:
     issuer_key: PublicKey | None = None
 
 
-def build(name: str, value: Any, parties: Parties) -> Built:
+def build(name: str, value: object, parties: Parties) -> Built:
     """Return (extension, critical). Raises InvocationError or CommandError, both with the extension's name."""
     try:
         return _BUILDERS[name](value, parties)
@@ -65,7 +65,7 @@ def build(name: str, value: Any, parties: Parties) -> Built:
         raise InvocationError(f"{name}: {value!r} is not a valid value: {error}") from error
 
 
-def _basic_constraints(value: Any, parties: Parties) -> Built:
+def _basic_constraints(value: object, parties: Parties) -> Built:
     found, critical = settings(value)
     lower = {name.lower(): each for name, each in found.items()}
     ca, length = lower["ca"], lower.get("pathlen")
@@ -74,7 +74,7 @@ def _basic_constraints(value: Any, parties: Parties) -> Built:
     return x509.BasicConstraints(ca, None if length is None else int(length)), critical
 
 
-def _key_usage(value: Any, parties: Parties) -> Built:
+def _key_usage(value: object, parties: Parties) -> Built:
     found, critical = words(value)
     if unknown := [each for each in found if each not in _USAGES]:
         raise InvocationError(f"there is no {', '.join(unknown)}; there are {', '.join(_USAGES)}")
@@ -82,12 +82,12 @@ def _key_usage(value: Any, parties: Parties) -> Built:
     return x509.KeyUsage(**flags), critical
 
 
-def _extended_key_usage(value: Any, parties: Parties) -> Built:
+def _extended_key_usage(value: object, parties: Parties) -> Built:
     found, critical = words(value)
     return x509.ExtendedKeyUsage([names.identifier(PURPOSES.get(each, each)) for each in found]), critical
 
 
-def _subject_key_identifier(value: Any, parties: Parties) -> Built:
+def _subject_key_identifier(value: object, parties: Parties) -> Built:
     if "critical" in str(value):
         raise InvocationError("must be marked as non-critical")
     if value == "hash":
@@ -98,7 +98,7 @@ def _subject_key_identifier(value: Any, parties: Parties) -> Built:
     return x509.SubjectKeyIdentifier(digest), False
 
 
-def _authority_key_identifier(value: Any, parties: Parties) -> Built:
+def _authority_key_identifier(value: object, parties: Parties) -> Built:
     found, critical = settings(value)
     if critical:
         raise InvocationError("must be marked as non-critical")
@@ -128,7 +128,7 @@ def _issuer_digest(parties: Parties) -> bytes | None:
     return x509.AuthorityKeyIdentifier.from_issuer_public_key(parties.issuer_key).key_identifier
 
 
-def _issuer_names(value: Any, parties: Parties) -> tuple[list[x509.GeneralName], bool]:
+def _issuer_names(value: object, parties: Parties) -> tuple[list[x509.GeneralName], bool]:
     found, critical = pairs(value)
     copied: list[x509.GeneralName] = []
     if ("issuer", "copy") in found:
@@ -156,7 +156,7 @@ def _authority_info_access(value: Any, parties: Parties) -> Built:
     return x509.AuthorityInformationAccess(found), False
 
 
-def _subject_alt_name(value: Any, parties: Parties) -> Built:
+def _subject_alt_name(value: object, parties: Parties) -> Built:
     found, critical = pairs(value)
     return x509.SubjectAlternativeName(names.general(found)), critical
 
@@ -169,7 +169,7 @@ def _distribution_points(value: Any) -> tuple[list[x509.DistributionPoint], bool
     return points, "critical" in listed
 
 
-def _point(value: Any) -> x509.DistributionPoint:
+def _point(value: object) -> x509.DistributionPoint:
     if not isinstance(value, Mapping):
         return x509.DistributionPoint([names.general_of(value)], None, None, None)
     if not value.keys() & {"fullname", "relativename", "crlissuer", "reasons"}:
@@ -178,22 +178,22 @@ def _point(value: Any) -> x509.DistributionPoint:
     return x509.DistributionPoint(*_place(value), _reasons(value.get("reasons")), issuers)
 
 
-def _place(value: Mapping[str, Any]) -> tuple[list[x509.GeneralName] | None, x509.RelativeDistinguishedName | None]:
+def _place(value: Mapping[str, object]) -> tuple[list[x509.GeneralName] | None, x509.RelativeDistinguishedName | None]:
     full = [names.general_of(each) for each in listed(value.get("fullname"))] or None
     relative = value.get("relativename")
     return full, names.relative(relative) if relative else None
 
 
-def _reasons(value: Any) -> frozenset[x509.ReasonFlags] | None:
+def _reasons(value: object) -> frozenset[x509.ReasonFlags] | None:
     return frozenset(x509.ReasonFlags(each) for each in listed(value)) or None
 
 
-def _crl_distribution_points(value: Any, parties: Parties) -> Built:
+def _crl_distribution_points(value: object, parties: Parties) -> Built:
     found, critical = _distribution_points(value)
     return x509.CRLDistributionPoints(found), critical
 
 
-def _certificate_policies(value: Any, parties: Parties) -> Built:
+def _certificate_policies(value: object, parties: Parties) -> Built:
     if not isinstance(value, Mapping):
         found, critical = words(value)
         return x509.CertificatePolicies(
@@ -215,21 +215,21 @@ def _qualifier(value: Any) -> str | x509.UserNotice:
     return x509.UserNotice(notice, value.get("text"))
 
 
-def _policy_constraints(value: Any, parties: Parties) -> Built:
+def _policy_constraints(value: object, parties: Parties) -> Built:
     found, critical = settings(value)
     known = ("requireExplicitPolicy", "inhibitPolicyMapping")
     explicit, mapping = (int(found[name]) if name in found else None for name in known)
     return x509.PolicyConstraints(explicit, mapping), critical
 
 
-def _inhibit_any_policy(value: Any, parties: Parties) -> Built:
+def _inhibit_any_policy(value: object, parties: Parties) -> Built:
     if isinstance(value, Mapping):
         return x509.InhibitAnyPolicy(int(value["value"])), bool(value.get("critical"))
     (number,), critical = words(value)
     return x509.InhibitAnyPolicy(int(number)), critical
 
 
-def _name_constraints(value: Any, parties: Parties) -> Built:
+def _name_constraints(value: object, parties: Parties) -> Built:
     found: dict[str, list[Any]] = {"permitted": [], "excluded": []}
     if isinstance(value, Mapping):
         critical = bool(value.get("critical"))
@@ -246,20 +246,20 @@ def _name_constraints(value: Any, parties: Parties) -> Built:
     return x509.NameConstraints(*scopes), critical
 
 
-def _subtree(pair: tuple[str, Any]) -> x509.GeneralName:
+def _subtree(pair: tuple[str, object]) -> x509.GeneralName:
     return names.general([pair])[0]
 
 
-def _no_check(value: Any, parties: Parties) -> Built:
+def _no_check(value: object, parties: Parties) -> Built:
     return x509.OCSPNoCheck(), "critical" in str(value)
 
 
-def _tls_feature(value: Any, parties: Parties) -> Built:
+def _tls_feature(value: object, parties: Parties) -> Built:
     found, critical = words(value)
     return x509.TLSFeature([x509.TLSFeatureType[each] for each in found]), critical
 
 
-def _not_there(value: Any, parties: Parties) -> Built:
+def _not_there(value: object, parties: Parties) -> Built:
     raise InvocationError("is currently not implemented.")
 
 
@@ -267,18 +267,18 @@ def _crl_number(value: Any, parties: Parties) -> Built:
     return x509.CRLNumber(int(value)), False
 
 
-def _delta_crl_indicator(value: Any, parties: Parties) -> Built:
+def _delta_crl_indicator(value: object, parties: Parties) -> Built:
     numbers = re.findall(r"\d+", str(value))
     if len(numbers) != 1:
         raise InvocationError("must contain a single integer pointing to a cRLNumber")
     return x509.DeltaCRLIndicator(int(numbers[0])), "critical" in str(value)
 
 
-def _freshest_crl(value: Any, parties: Parties) -> Built:
+def _freshest_crl(value: object, parties: Parties) -> Built:
     return x509.FreshestCRL(_distribution_points(value)[0]), False
 
 
-def _issuing_distribution_point(value: Any, parties: Parties) -> Built:
+def _issuing_distribution_point(value: object, parties: Parties) -> Built:
     if not isinstance(value, Mapping):
         raise InvocationError("must be a dictionary")
     full, relative = _place(value)
@@ -289,22 +289,22 @@ def _issuing_distribution_point(value: Any, parties: Parties) -> Built:
     return point, bool(value.get("critical"))
 
 
-def _issuer_alt_name(value: Any, parties: Parties) -> Built:
+def _issuer_alt_name(value: object, parties: Parties) -> Built:
     found, critical = _issuer_names(value, parties)
     return x509.IssuerAlternativeName(found), critical
 
 
-def _certificate_issuer(value: Any, parties: Parties) -> Built:
+def _certificate_issuer(value: object, parties: Parties) -> Built:
     found, critical = _issuer_names(value, parties)
     return x509.CertificateIssuer(found), critical
 
 
-def _crl_reason(value: Any, parties: Parties) -> Built:
+def _crl_reason(value: object, parties: Parties) -> Built:
     (reason,), critical = words(value)
     return x509.CRLReason(x509.ReasonFlags(reason)), critical
 
 
-def _invalidity_date(value: Any, parties: Parties) -> Built:
+def _invalidity_date(value: object, parties: Parties) -> Built:
     if not isinstance(value, str):
         raise InvocationError("must be a string")
     critical = value.startswith("critical")
@@ -312,7 +312,7 @@ def _invalidity_date(value: Any, parties: Parties) -> Built:
     return x509.InvalidityDate(datetime.strptime(text, names.TIME_FORMAT)), critical
 
 
-_BUILDERS: Mapping[str, Callable[[Any, Parties], Built]] = {
+_BUILDERS: Mapping[str, Callable[[object, Parties], Built]] = {
     "basicConstraints": _basic_constraints,
     "keyUsage": _key_usage,
     "extendedKeyUsage": _extended_key_usage,
@@ -390,7 +390,7 @@ LONG_NAMES: Mapping[str, str] = {
 }
 
 
-def words(value: Any) -> tuple[list[str], bool]:
+def words(value: object) -> tuple[list[str], bool]:
     """Return (list of words, True if "critical" is one of them).
 
     The words come from ``critical, a, b``, from a list, or from the keys of a map whose values are true.
@@ -404,7 +404,7 @@ def words(value: Any) -> tuple[list[str], bool]:
     return [each for each in found if each not in ("critical", "")], "critical" in found
 
 
-def settings(value: Any) -> tuple[dict[str, Any], bool]:
+def settings(value: object) -> tuple[dict[str, Any], bool]:
     """Return (map of name to value, True if critical), from ``critical, a:1, b`` or from a map."""
     if isinstance(value, Mapping):
         return {str(name): each for name, each in value.items() if name != "critical"}, bool(value.get("critical"))
@@ -413,7 +413,7 @@ def settings(value: Any) -> tuple[dict[str, Any], bool]:
     return {name.strip(): setting.strip() if colon else "__present__" for name, colon, setting in pairs}, critical
 
 
-def pairs(value: Any) -> tuple[list[tuple[str, Any]], bool]:
+def pairs(value: object) -> tuple[list[tuple[str, object]], bool]:
     """Return (list of (type, value), True if critical), from ``critical, type:value, ...``, a list of such texts, or
     maps.
     """
@@ -433,7 +433,7 @@ def pairs(value: Any) -> tuple[list[tuple[str, Any]], bool]:
     return found, critical
 
 
-def listed(value: Any) -> list[Any]:
+def listed(value: object) -> list[Any]:
     """Return a list unchanged, [] for None, and any other value in a list."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 

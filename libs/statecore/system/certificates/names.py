@@ -50,7 +50,7 @@ LONG_NAMES: Mapping[str, str] = {
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
 
 
-def distinguished(value: Any) -> x509.Name:
+def distinguished(value: object) -> x509.Name:
     """Return a distinguished name from a text (RFC 4514), a list of its parts, or a map of attributes.
 
     Raises CommandError, InvocationError.
@@ -69,7 +69,7 @@ def distinguished(value: Any) -> x509.Name:
     raise InvocationError("Need string, list or dict to parse distinguished names")
 
 
-def relative(value: Any) -> x509.RelativeDistinguishedName:
+def relative(value: object) -> x509.RelativeDistinguishedName:
     """Return a relative distinguished name (one part of a name) from a text. Raises CommandError, InvocationError."""
     try:
         parts = x509.Name.from_rfc4514_string(str(value)).rdns
@@ -80,7 +80,7 @@ def relative(value: Any) -> x509.RelativeDistinguishedName:
     return parts[0]
 
 
-def identifier(value: Any) -> x509.ObjectIdentifier:
+def identifier(value: object) -> x509.ObjectIdentifier:
     """Return an object identifier from its dotted form. Raises CommandError."""
     try:
         return x509.ObjectIdentifier(str(value))
@@ -88,7 +88,7 @@ def identifier(value: Any) -> x509.ObjectIdentifier:
         raise CommandError(f"Invalid oid: {value}") from error
 
 
-def serial(value: Any) -> int:
+def serial(value: object) -> int:
     """Return a serial number from a number or from hexadecimal digits with or without colons. None: a new random one.
 
     Raises CommandError.
@@ -103,7 +103,7 @@ def serial(value: Any) -> int:
         raise CommandError(f"Could not parse serial number {value}") from error
 
 
-def moment(argument: str, value: Any) -> datetime:
+def moment(argument: str, value: object) -> datetime:
     """Return the date of the argument called ``argument``. Raises InvocationError."""
     try:
         return datetime.strptime(str(value), TIME_FORMAT).replace(tzinfo=UTC)
@@ -123,12 +123,12 @@ def general(pairs: Iterable[Any]) -> list[x509.GeneralName]:
     return found
 
 
-def general_of(text: Any) -> x509.GeneralName:
+def general_of(text: object) -> x509.GeneralName:
     """Return the general name for a text ``type:value``. Raises CommandError, InvocationError."""
     return general([pair(text)])[0]
 
 
-def pair(text: Any) -> tuple[str, str]:
+def pair(text: object) -> tuple[str, str]:
     """Split ``type:value`` into (type, value). Raises InvocationError."""
     kind, colon, value = str(text).partition(":")
     if not colon:
@@ -136,7 +136,7 @@ def pair(text: Any) -> tuple[str, str]:
     return kind.strip(), value.strip()
 
 
-def domain(value: Any, *, dot: bool = False, wildcard: bool = False) -> str:
+def domain(value: object, *, dot: bool = False, wildcard: bool = False) -> str:
     """Return a domain name in ASCII (IDNA). Raises CommandError, InvocationError.
 
     With ``dot`` it may begin with a dot, with ``wildcard`` with ``*.``.

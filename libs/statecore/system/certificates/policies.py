@@ -12,7 +12,7 @@ from statecore.system.certificates import extensions, names
 FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose", "cipher"})
 
 
-def short(given: Mapping[str, Any]) -> dict[str, Any]:
+def short(given: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments under their short names, with ``algorithm`` as ``digest``, and without those in
     ``FORMER``.
     """
@@ -36,7 +36,7 @@ def read(policy: Any, name: str) -> dict[str, Any]:
     return short({key: value for row in rows for key, value in row.items()})
 
 
-def merged(policy: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def merged(policy: Mapping[str, object], given: Mapping[str, object]) -> dict[str, Any]:
     """Return the effective arguments: those of the policy, and those of the caller that the policy leaves open.
 
     If the policy fixes parts of the subject, the caller's ``subject`` is ignored. If both have a map or list as

@@ -4,8 +4,6 @@ bytes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.host.content import managed_file
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import ManagedHost
@@ -16,7 +14,7 @@ class NoSuchFile(CommandError):
     """A path at which no file exists (yet)."""
 
 
-def content(host: ManagedHost, reference: Any) -> bytes:
+def content(host: ManagedHost, reference: object) -> bytes:
     """Return the bytes that a reference names. Raises NoSuchFile, InvocationError, HostError."""
     if isinstance(reference, bytes):
         return reference
@@ -33,7 +31,7 @@ def content(host: ManagedHost, reference: Any) -> bytes:
     return data
 
 
-def is_path(reference: Any) -> bool:
+def is_path(reference: object) -> bool:
     """Return True if a reference is a path.
 
     Only paths begin with a slash; PEM, base64 and hexadecimal data never do here.

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.model.errors import InvocationError
 
@@ -48,7 +47,7 @@ class Grant:
     grant_option: bool = False
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """Return a text as SQL string literal. Raises InvocationError."""
     text = str(value)
     if any("\ud800" <= each <= "\udfff" for each in text):
@@ -56,7 +55,7 @@ def literal(value: Any) -> str:
     return f"'{text.translate(_ESCAPES)}'"
 
 
-def identifier(name: Any, *, pattern: bool = False) -> str:
+def identifier(name: object, *, pattern: bool = False) -> str:
     """Return a quoted name. With ``pattern`` (databases in grants), underscores are escaped, so that they are not
     wildcards.
 
@@ -74,7 +73,7 @@ def account(user: str, host: str) -> str:
     return f"{literal(user)}@{literal(host)}"
 
 
-def word(argument: str, value: Any) -> str:
+def word(argument: str, value: object) -> str:
     """Return a bare SQL word: a character set, a collation, a plugin. Raises InvocationError."""
     if not re.fullmatch(r"[A-Za-z0-9_]+", str(value)):
         raise InvocationError(f"{argument} is a word, not {value!r}")
@@ -86,7 +85,7 @@ def native_hash(password: str) -> str:
     return "*" + hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest().upper()
 
 
-def privileges(text: Any) -> frozenset[tuple[str, str]]:
+def privileges(text: object) -> frozenset[tuple[str, str]]:
     """Set of (privilege, column or "") in ``SELECT, INSERT (a, b)``. Raises InvocationError."""
     found: set[tuple[str, str]] = set()
     rest = str(text).strip()
@@ -103,7 +102,7 @@ def privileges(text: Any) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-def place(database: Any, *, escape: bool = True) -> tuple[str, str, str]:
+def place(database: object, *, escape: bool = True) -> tuple[str, str, str]:
     """Return (database, table, both in SQL) for ``db.table``, ``db.*`` or ``*.*``. Raises InvocationError.
 
     Without ``escape`` the name is used as given, as a pattern.

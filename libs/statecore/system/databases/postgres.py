@@ -9,7 +9,6 @@ import os
 import re
 import stringprep
 import unicodedata
-from typing import Any
 
 from statecore.model.errors import InvocationError
 
@@ -36,7 +35,7 @@ _PROHIBITED = (
 METHODS = ("md5", "scram-sha-256")
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """Return a text as SQL string literal, in the form E'...' that does not depend on the server's settings.
 
     Raises InvocationError.
@@ -47,7 +46,7 @@ def literal(value: Any) -> str:
     return f"E'{text.translate(_ESCAPES)}'"
 
 
-def identifier(name: Any) -> str:
+def identifier(name: object) -> str:
     """Return a quoted name. Raises InvocationError."""
     text = str(name)
     if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
@@ -55,7 +54,7 @@ def identifier(name: Any) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def need_method(encrypted: Any) -> str:
+def need_method(encrypted: object) -> str:
     """Return the password hash method: md5 (for True and None) or scram-sha-256. Raises InvocationError."""
     if encrypted is False:
         raise InvocationError("not supported: encrypted: False; no server keeps plain passwords since PostgreSQL 10")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.model.errors import InvocationError
 from statecore.system.databases.postgres import identifier, literal
@@ -97,7 +96,7 @@ KINDS: Mapping[str, _ObjectKind] = {
 GROUP = "group"
 
 
-def kind_of(object_type: Any) -> str:
+def kind_of(object_type: object) -> str:
     """Return the kind of an object type. Raises InvocationError."""
     found = str(object_type).lower()
     if found not in KINDS and found != GROUP:
@@ -105,7 +104,7 @@ def kind_of(object_type: Any) -> str:
     return found
 
 
-def wanted(kind: str, privileges: Any) -> list[str]:
+def wanted(kind: str, privileges: object) -> list[str]:
     """List of privilege names, from a list or a text with commas; ``ALL`` replaces all others.
 
     Raises InvocationError.

@@ -29,7 +29,7 @@ def connection(
     maintenance_db: str | None,
     db_password: str | None,
     db_host: str | None,
-    db_port: Any,
+    db_port: object,
     db_user: str | None,
 ) -> dict[str, Any]:
     """Return the connection arguments of the execution functions, from the arguments of a state."""
@@ -59,11 +59,11 @@ def present(
     to: Mapping[str, Any],
     flags: Mapping[str, bool | None],
     *,
-    encrypted: Any,
+    encrypted: object,
     password: Any,
     refresh_password: bool | None,
     groups: Any,
-    default_password: Any = None,
+    default_password: object = None,
     valid_until: str | None = None,
 ) -> Plan:
     """Return the plan for a role (``kind`` is user or group) that exists with these attributes.
@@ -118,7 +118,7 @@ def present(
     )
 
 
-def absent(ctx: Context, kind: str, name: str, to: Mapping[str, Any]) -> Plan:
+def absent(ctx: Context, kind: str, name: str, to: Mapping[str, object]) -> Plan:
     """Return the plan for a role that does not exist."""
     title = f"{kind.capitalize()} {name}"
     try:
@@ -139,14 +139,14 @@ def absent(ctx: Context, kind: str, name: str, to: Mapping[str, Any]) -> Plan:
     return Plan.change(f"{title} is set to be removed", [Step(f"remove {kind} {name}", work)], changes)
 
 
-def _listed(groups: Any) -> list[str]:
+def _listed(groups: object) -> list[str]:
     listed = groups.split(",") if isinstance(groups, str) else groups or []
     if not isinstance(listed, list):
         raise InvocationError(f"groups is a list, or names with commas between, not {groups!r}")
     return [str(each).strip() for each in listed]
 
 
-def _moment(ctx: Context, text: Any, to: Mapping[str, Any]) -> str | None:
+def _moment(ctx: Context, text: object, to: Mapping[str, Any]) -> str | None:
     """Return a date as the server normalizes it; None for infinity."""
     query = f"SELECT {postgres.literal(text)}::timestamp(0) AS dt"
     found: str = ctx.call("postgres.psql_query", query, **to)[0]["dt"]

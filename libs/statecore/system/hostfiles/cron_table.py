@@ -88,12 +88,12 @@ def render(table: Mapping[str, list[Any]]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def env_value(value: Any) -> str:
+def env_value(value: object) -> str:
     """Return the value of an environment variable as it is written in a table."""
     return '""' if value in (None, "") else str(value)
 
 
-def matches(entry: Mapping[str, Any], cmd: str | None, identifier: Any = None) -> bool:
+def matches(entry: Mapping[str, object], cmd: str | None, identifier: object = None) -> bool:
     """Return True if the entry has this identifier; or this command, if the entry has no identifier."""
     own = str(entry["identifier"] or NO_IDENTIFIER)
     wanted = str(identifier or NO_IDENTIFIER)
@@ -102,7 +102,7 @@ def matches(entry: Mapping[str, Any], cmd: str | None, identifier: Any = None) -
     return own == wanted
 
 
-def needs_change(old: Any, new: Any) -> bool:
+def needs_change(old: object, new: object) -> bool:
     """Return True if a column must change from ``old`` to ``new``.
 
     None never changes; ``random`` changes only ``*``.
@@ -112,7 +112,7 @@ def needs_change(old: Any, new: Any) -> bool:
     return bool(old == "*") if new == "random" else True
 
 
-def status(entries: list[dict[str, Any]], wanted: Mapping[str, Any]) -> str:
+def status(entries: list[dict[str, object]], wanted: Mapping[str, Any]) -> str:
     """Return the status of a wanted entry: "present", "update" or "absent"."""
     for entry in entries:
         if matches(entry, wanted["cmd"], wanted["identifier"]):
@@ -120,7 +120,7 @@ def status(entries: list[dict[str, Any]], wanted: Mapping[str, Any]) -> str:
     return "absent"
 
 
-def put(table: Mapping[str, list[Any]], wanted: Mapping[str, Any]) -> str:
+def put(table: Mapping[str, list[object]], wanted: Mapping[str, object]) -> str:
     """Put an entry into a table, replacing the entries that it matches. Return "new", "updated" or "present"."""
     kind = "special" if "spec" in wanted else "crons"
     want = dict(wanted)
@@ -150,7 +150,7 @@ def take(entries: list[dict[str, Any]], cmd: str, identifier: Any, when: Mapping
     return "absent"
 
 
-def drawn(when: Mapping[str, Any]) -> dict[str, str]:
+def drawn(when: Mapping[str, object]) -> dict[str, str]:
     """Return the five time columns, with numbers drawn for ``random`` and for ranges (``5:20``)."""
     columns = {key: str(when.get(key, "1")).lower() for key in TIMES}
     for key, choices in _RANGES.items():
@@ -172,12 +172,12 @@ def _match(table: Mapping[str, list[Any]], wanted: Mapping[str, Any]) -> tuple[s
     return None
 
 
-def _differs(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def _differs(entry: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
     named = needs_change(wanted["identifier"], entry["identifier"] or NO_IDENTIFIER)
     if not wanted["identifier"] and not entry["identifier"]:
         named = False
     return named or any(needs_change(entry.get(key), value) for key, value in wanted.items() if key != "identifier")
 
 
-def _due(column: str, wanted: Any) -> bool:
+def _due(column: str, wanted: object) -> bool:
     return wanted is None or column == str(wanted) or (str(wanted).lower() == "random" and column != "*")

@@ -105,7 +105,7 @@ def interface(
     return _render(iface, values, ipv6=bool(options.switch(iface, given, "enable_ipv6", "yes", "")))
 
 
-def _require(iface: str, type_: str, given: dict[str, Any]) -> None:
+def _require(iface: str, type_: str, given: dict[str, object]) -> None:
     if type_ == "slave" and not given.get("master"):
         raise InvocationError("master is a required setting for slave interfaces")
     if type_ == "bond" and "mode" not in given:
@@ -138,7 +138,7 @@ def _ethtool(iface: str, given: Mapping[str, Any], cpus: int) -> dict[str, str]:
     return {**found, **options.offload(iface, given)}
 
 
-def _of_type(iface: str, type_: str, given: Mapping[str, Any], release: int) -> dict[str, Any]:
+def _of_type(iface: str, type_: str, given: Mapping[str, Any], release: int) -> dict[str, object]:
     values: dict[str, Any] = {"devtype": _DEVICES.get(type_)}
     if type_ == "team":
         values["devicetype"] = "Team"
@@ -166,7 +166,7 @@ def _of_type(iface: str, type_: str, given: Mapping[str, Any], release: int) -> 
     return values
 
 
-def _hwaddr(iface: str, type_: str, given: Mapping[str, Any], kernels: str | None) -> Any:
+def _hwaddr(iface: str, type_: str, given: Mapping[str, object], kernels: str | None) -> object:
     wanted = given.get("hwaddr", "auto")
     if "hwaddr" in given and "macaddr" in given:
         raise InvocationError("Cannot pass both hwaddr and macaddr. Must use either hwaddr or macaddr")
@@ -178,7 +178,7 @@ def _hwaddr(iface: str, type_: str, given: Mapping[str, Any], kernels: str | Non
     return kernels if wanted == "auto" and not virtual else None
 
 
-def _addresses(iface: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _addresses(iface: str, given: Mapping[str, object]) -> dict[str, object]:
     values: dict[str, Any] = {}
     if "ipaddrs" in given:
         values["ipaddrs"] = options.words(given["ipaddrs"])
@@ -192,10 +192,10 @@ def _addresses(iface: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str, Any]:
+def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str, object]:
     """Map of a bond's options, in the order of BONDING_OPTS. Raises InvocationError."""
     mode = options.bond_mode(iface, given)
-    bond: dict[str, Any] = {"mode": mode, **_miimon(iface, given)}
+    bond: dict[str, object] = {"mode": mode, **_miimon(iface, given)}
     if mode in "02":
         if "arp_interval" in given:
             bond["arp_interval"] = options.integer(iface, given, "arp_interval")
@@ -251,7 +251,7 @@ def _render(iface: str, values: Mapping[str, Any], *, ipv6: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def routes(iface: str, wanted: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def routes(iface: str, wanted: Sequence[Mapping[str, object]]) -> tuple[str, str]:
     """Return (text of route-NAME, text of route6-NAME)."""
     texts = ["", ""]
     for route in wanted:

@@ -53,7 +53,7 @@ class IfupdownInterface:
     hotplug: bool = False
     #: Address family -> its options, named as in ``_ORDER``, and ``proto``. ``ethtool``, ``bond`` and ``bridge`` are
     #: maps, ``other`` is a list of lines.
-    families: dict[str, dict[str, Any]] = field(default_factory=dict)
+    families: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def render(self, name: str) -> str:
         """Return the text of the stanzas."""

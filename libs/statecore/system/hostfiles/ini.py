@@ -30,12 +30,12 @@ def parse(text: str, separator: str = "=") -> Section:
     return top
 
 
-def plain(section: Mapping[str, Any]) -> Section:
+def plain(section: Mapping[str, object]) -> Section:
     """Return the options and sections without comments."""
     return {key: plain(value) if isinstance(value, dict) else value for key, value in section.items() if key[:1] != "#"}
 
 
-def update(section: Section, wanted: Mapping[str, Any], separator: str = "=") -> dict[str, Any]:
+def update(section: Section, wanted: Mapping[str, object], separator: str = "=") -> dict[str, Any]:
     """Set options and sections. Return the changes by name: ``{"before": ..., "after": ...}``."""
     changes: dict[str, Any] = {}
     for name, value in ((str(key), each) for key, each in wanted.items()):
@@ -53,7 +53,7 @@ def update(section: Section, wanted: Mapping[str, Any], separator: str = "=") ->
     return changes
 
 
-def render(top: Mapping[str, Any], separator: str = "=", *, no_spaces: bool = False) -> str:
+def render(top: Mapping[str, object], separator: str = "=", *, no_spaces: bool = False) -> str:
     """Return the text of a file: top-level options, then each section after an empty line."""
     sign = separator.strip()
     sign = " " if not sign else sign if no_spaces else f" {sign} "
@@ -102,7 +102,7 @@ def _pattern(separator: str) -> re.Pattern[str]:
     return re.compile(rf"(\s*)(.+?)\s*{re.escape(separator)}\s*(.*)\s*")
 
 
-def _lines(section: Mapping[str, Any], sign: str) -> Iterator[str]:
+def _lines(section: Mapping[str, object], sign: str) -> Iterator[str]:
     for name, value in section.items():
         if not isinstance(value, dict):
             yield f"{value}\n" if name.startswith("#") else f"{name}{sign}{value}\n"

@@ -58,7 +58,7 @@ _LONG = {
 _NOT = re.compile(r"(!|not)\s?")
 
 
-def build(arguments: Mapping[str, Any]) -> str:
+def build(arguments: Mapping[str, object]) -> str:
     """Return the text of a rule. Raises InvocationError if several ports are given without a protocol."""
     given = {key: value for key, value in arguments.items() if key not in _NO_OPTION}
     if "target" in given:
@@ -95,7 +95,7 @@ def build(arguments: Mapping[str, Any]) -> str:
     return " ".join([*rule, *behind])
 
 
-def _matches(given: dict[str, Any], *, policy: bool) -> list[str]:
+def _matches(given: dict[str, object], *, policy: bool) -> list[str]:
     if "match" not in given:
         return []
     rule = []
@@ -109,14 +109,14 @@ def _matches(given: dict[str, Any], *, policy: bool) -> list[str]:
     return rule
 
 
-def _ports(key: str, value: Any) -> list[str]:
+def _ports(key: str, value: object) -> list[str]:
     ports = [str(each) for each in value] if isinstance(value, list) else [str(value)]
     inverted = any(each.startswith(("!", "not")) for each in ports)
     plain = [_NOT.sub("", each) if inverted else each for each in ports]
     return [*(["!"] if inverted else []), f"--{key} {','.join(plain)}"]
 
 
-def _option(flag: str, value: Any) -> str:
+def _option(flag: str, value: object) -> str:
     text = "" if value is None else str(value)
     before = ""
     if text.startswith(("!", "not")):
@@ -124,7 +124,7 @@ def _option(flag: str, value: Any) -> str:
     return f"{before}{flag} {text}" if text else f"{before}{flag}"
 
 
-def _target(key: str, value: Any) -> str:
+def _target(key: str, value: object) -> str:
     if value in (None, ""):
         return f"--{key}"
     return f'--{key} "{value}"' if re.search(r"\s", str(value)) else f"--{key} {value}"
@@ -143,7 +143,7 @@ def parse(saved: str) -> dict[str, dict[str, dict[str, Any]]]:
 
     Each of the ``rules`` maps an option to its values. ``rules_comment`` maps a rule's comment to the rule.
     """
-    tables: dict[str, dict[str, dict[str, Any]]] = {}
+    tables: dict[str, dict[str, dict[str, object]]] = {}
     chains: dict[str, dict[str, Any]] = {}
     for line in saved.splitlines():
         if line.startswith("*"):

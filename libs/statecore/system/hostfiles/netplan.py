@@ -42,7 +42,7 @@ _BRIDGE = {
 }
 
 
-def document(iface: str, type_: str, settings: Mapping[str, Any], renderer: str) -> str:
+def document(iface: str, type_: str, settings: Mapping[str, object], renderer: str) -> str:
     """Return the text of an interface's file. Raises InvocationError that names the argument."""
     section = SECTIONS.get(type_)
     if section is None:
@@ -61,7 +61,7 @@ def document(iface: str, type_: str, settings: Mapping[str, Any], renderer: str)
     return dump({"network": network})
 
 
-def dump(data: Any) -> str:
+def dump(data: object) -> str:
     """Return YAML in block style with sorted keys."""
     return yaml.safe_dump(data, default_flow_style=False, sort_keys=True)
 
@@ -75,7 +75,7 @@ def section_of(iface: str, texts: Sequence[str]) -> str:
     return SECTIONS["eth"]
 
 
-def routes_document(iface: str, section: str, wanted: Sequence[Mapping[str, Any]]) -> str:
+def routes_document(iface: str, section: str, wanted: Sequence[Mapping[str, object]]) -> str:
     """Return the text of a file with only an interface's routes. Netplan merges it with the other files."""
     return dump({"network": {"version": 2, section: {iface: {"routes": routes(wanted)}}}})
 
@@ -99,7 +99,7 @@ def renderer_of(texts: Sequence[str]) -> str:
     return next((str(network["renderer"]) for network in _networks(texts) if network.get("renderer")), "networkd")
 
 
-def _networks(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _networks(texts: Sequence[str]) -> Iterator[dict[str, object]]:
     for text in texts:
         try:
             data = yaml.safe_load(text)
@@ -140,7 +140,7 @@ def _entry(iface: str, type_: str, settings: Mapping[str, Any]) -> dict[str, Any
     return entry | _of_type(iface, type_, settings)
 
 
-def _of_type(iface: str, type_: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _of_type(iface: str, type_: str, settings: Mapping[str, object]) -> dict[str, object]:
     if type_ == "vlan":
         number, link = _vlan(iface, settings)
         if number is None or not link:
@@ -162,7 +162,7 @@ def _of_type(iface: str, type_: str, settings: Mapping[str, Any]) -> dict[str, A
     return found | ({"parameters": parameters} if parameters else {})
 
 
-def _members(iface: str, type_: str, settings: Mapping[str, Any]) -> list[str]:
+def _members(iface: str, type_: str, settings: Mapping[str, object]) -> list[str]:
     if type_ == "bond":
         return _listed(settings, "slaves", "interfaces")
     if type_ == "bridge":
@@ -171,7 +171,7 @@ def _members(iface: str, type_: str, settings: Mapping[str, Any]) -> list[str]:
     return [link] if link else []
 
 
-def _vlan(iface: str, settings: Mapping[str, Any]) -> tuple[int | None, str | None]:
+def _vlan(iface: str, settings: Mapping[str, object]) -> tuple[int | None, str | None]:
     """Return (id, parent interface) of a VLAN. Missing values are taken from a name such as ``eth0.5``."""
     base, dot, tag = iface.rpartition(".")
     names = ("vlan-raw-device", "vlan_raw_device", "phys_dev", "parent", "link")
@@ -180,11 +180,11 @@ def _vlan(iface: str, settings: Mapping[str, Any]) -> tuple[int | None, str | No
     return (int(str(number)) if str(number).isdecimal() else None), link
 
 
-def _listed(settings: Mapping[str, Any], *names: str) -> list[str]:
+def _listed(settings: Mapping[str, object], *names: str) -> list[str]:
     return next((options.words(settings[name]) for name in names if settings.get(name)), [])
 
 
-def _cidr(address: Any, netmask: Any) -> str:
+def _cidr(address: object, netmask: object) -> str:
     text = str(address)
     if netmask is None and "/" not in text:
         raise InvocationError(f"{text} has no prefix: write it with one, or give a netmask")

@@ -82,12 +82,12 @@ def of(family: str) -> str:
     return FAMILIES[family]
 
 
-def _part(given: Mapping[str, Any], form: str, *names: str) -> str:
+def _part(given: Mapping[str, object], form: str, *names: str) -> str:
     value = next((given[name] for name in names if given.get(name) not in (None, "")), None)
     return "" if value is None else form.format(value)
 
 
-def _port(given: Mapping[str, Any], key: str, protocol: str) -> str:
+def _port(given: Mapping[str, object], key: str, protocol: str) -> str:
     value = given.get(key)
     if value is None:
         return ""

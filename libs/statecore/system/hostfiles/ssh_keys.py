@@ -88,7 +88,7 @@ def split_line(line: str) -> tuple[list[str], str, str, str] | None:
     return found.group(1).split(",") if found.group(1) else [], words[0], words[1], " ".join(words[2:])
 
 
-def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, Any]]:
+def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, object]]:
     """Map of key to its enc, comment, options and fingerprint, for every key in authorized_keys."""
     found: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():

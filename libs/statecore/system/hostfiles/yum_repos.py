@@ -13,7 +13,7 @@ _HEADER = re.compile(r"^\[(?P<name>[^\]]+)\]\s*$")
 _OPTION = re.compile(r"^(?P<key>[^\s=:#;\[][^=:]*?)\s*[=:]\s*(?P<value>.*?)\s*$")
 
 
-def sections(text: str) -> dict[str, dict[str, Any]]:
+def sections(text: str) -> dict[str, dict[str, object]]:
     """Map of repository to its options. The option ``comments`` lists the comments in its section."""
     found: dict[str, dict[str, Any]] = {}
     section: dict[str, Any] | None = None

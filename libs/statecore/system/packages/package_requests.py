@@ -45,7 +45,7 @@ def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | Non
 # ------------------------------------------------------------------------------------------------------- arguments
 
 
-def wanted(name: str | None, pkgs: Any, version: Any, normalize: Callable[[str], str]) -> dict[str, str | None]:
+def wanted(name: str | None, pkgs: object, version: object, normalize: Callable[[str], str]) -> dict[str, str | None]:
     """Map of package to version or conditions (None: any version). Raises InvocationError."""
     if not pkgs:
         listed: list[Any] = [{each: version} for each in str(name or "").split(",") if each]
@@ -63,7 +63,7 @@ def wanted(name: str | None, pkgs: Any, version: Any, normalize: Callable[[str],
     return found
 
 
-def packed(sources: Any) -> dict[str, str]:
+def packed(sources: object) -> dict[str, str]:
     """Map of package to the path or URL of its file, from the argument ``sources``. Raises InvocationError."""
     if not isinstance(sources, list) or not all(isinstance(each, Mapping) and len(each) == 1 for each in sources):
         raise InvocationError("sources must be a list of maps, each with one package name and the place of its file")
@@ -80,7 +80,7 @@ def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
     return [str(next(iter(each)) if isinstance(each, Mapping) else each) for each in listed]
 
 
-def texts(value: Any) -> list[str]:
+def texts(value: object) -> list[str]:
     """List of texts, from a list or from one text with commas. [] for None and ""."""
     if value in (None, ""):
         return []
@@ -154,7 +154,7 @@ def listed(packages: Mapping[str, Sequence[str]], *, as_list: bool) -> dict[str,
     return {name: list(versions) if as_list else ",".join(versions) for name, versions in packages.items()}
 
 
-def versions(packages: Mapping[str, Any], names: Sequence[str], nothing: Any) -> Any:
+def versions(packages: Mapping[str, object], names: Sequence[str], nothing: object) -> Any:
     """Return the result of ``pkg.version``: the version of one package, or a map for several names or a glob."""
     found: dict[str, Any] = {}
     for name in names:
@@ -165,7 +165,7 @@ def versions(packages: Mapping[str, Any], names: Sequence[str], nothing: Any) ->
     return next(iter(found.values())) if len(names) == 1 and names[0] in found else found
 
 
-def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def compared(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
     """Map of package to {"old", "new"} for the packages that differ."""
     names = sorted({*before, *after})
     pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
@@ -190,7 +190,7 @@ def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
     return [output or f"{program} failed with return code {result.retcode}"]
 
 
-def complain(message: str, errors: Sequence[str], changes: Mapping[str, Any]) -> None:
+def complain(message: str, errors: Sequence[str], changes: Mapping[str, object]) -> None:
     """Raise CommandError with the errors and the changes made so far, if there are errors."""
     if errors:
         raise CommandError(message, {"errors": list(errors), "changes": changes})

@@ -12,7 +12,7 @@ from typing import Any
 HIDDEN = ("interval", "disable_during_state_run", "_beacon_name", "beacon_module", "enabled", "run_once")
 
 
-def merged(config: Sequence[Any]) -> dict[str, Any]:
+def merged(config: Sequence[object]) -> dict[str, Any]:
     """Return all entries in one map, later entries over earlier ones."""
     whole: dict[str, Any] = {}
     for entry in config:
@@ -21,7 +21,7 @@ def merged(config: Sequence[Any]) -> dict[str, Any]:
     return whole
 
 
-def own(config: Sequence[Any]) -> list[dict[str, Any]]:
+def own(config: Sequence[object]) -> list[dict[str, Any]]:
     """List of the entries without the options in ``HIDDEN``."""
     entries = (
         {key: value for key, value in each.items() if key not in HIDDEN} for each in config if isinstance(each, Mapping)
@@ -29,7 +29,7 @@ def own(config: Sequence[Any]) -> list[dict[str, Any]]:
     return [entry for entry in entries if entry]
 
 
-def listed(config: Any, name: str) -> str:
+def listed(config: object, name: str) -> str:
     """Return the error message for a configuration that is not a list of maps; "" if it is one."""
     if not isinstance(config, list):
         return f"Configuration for {name} beacon must be a list."

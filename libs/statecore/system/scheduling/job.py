@@ -99,7 +99,7 @@ class Job:
     skip_explicit: tuple[datetime, ...]
     run_explicit: tuple[datetime, ...]
     after: Any
-    until: Any
+    until: object
     run_on_start: bool
     enabled: bool
     maxrunning: int
@@ -107,7 +107,9 @@ class Job:
     dry_run: bool
 
     @classmethod
-    def of(cls, name: str, data: Any, whole: Mapping[str, Any], named_dates: Mapping[str, Any], now: datetime) -> Job:
+    def of(
+        cls, name: str, data: object, whole: Mapping[str, object], named_dates: Mapping[str, object], now: datetime
+    ) -> Job:
         """Return the job described by a map of options. Raises ValueError.
 
         ``whole`` is the job's schedule, with the options for all jobs. ``named_dates`` maps names that ``when`` may use
@@ -160,7 +162,7 @@ class Job:
                 parse_date(option, now)
 
 
-def function_of(data: Mapping[str, Any]) -> str:
+def function_of(data: Mapping[str, object]) -> str:
     """Return the function of a job, from any of Salt's three keys. Raises ValueError."""
     for key in ("function", "func", "fun"):
         if isinstance(data.get(key), str) and data[key]:
@@ -168,7 +170,7 @@ def function_of(data: Mapping[str, Any]) -> str:
     raise ValueError("function is missing")
 
 
-def arguments_of(data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def arguments_of(data: Mapping[str, object]) -> tuple[list[Any], dict[str, Any]]:
     """Return (positional arguments, keyword arguments). Raises ValueError."""
     args, kwargs = data.get("args") or [], data.get("kwargs") or {}
     if not isinstance(args, list | tuple):
@@ -178,7 +180,7 @@ def arguments_of(data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     return list(args), {str(key): value for key, value in kwargs.items()}
 
 
-def _check_names(data: Mapping[str, Any]) -> None:
+def _check_names(data: Mapping[str, object]) -> None:
     for key in data:
         if key not in OPTIONS and not str(key).startswith("_"):
             near = close_matches(str(key), OPTIONS, n=1)
@@ -186,14 +188,14 @@ def _check_names(data: Mapping[str, Any]) -> None:
     arguments_of(data)
 
 
-def _interval(data: Mapping[str, Any]) -> int:
+def _interval(data: Mapping[str, object]) -> int:
     total = sum(_whole(key, data[key], 0) * factor for key, factor in INTERVALS.items() if data.get(key) is not None)
     if total < 1:
         raise ValueError("the interval must be at least one second")
     return total
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, str) and value.isdecimal())):
         raise ValueError(f"{name} must be a whole number, not {value!r}")
     if int(value) < least:
@@ -201,14 +203,14 @@ def _whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def _cron(text: Any) -> Cron:
+def _cron(text: object) -> Cron:
     try:
         return Cron.parse(text)
     except ValueError as error:
         raise ValueError(f"Invalid cron string: {error}") from error
 
 
-def _dates(data: Mapping[str, Any], named: Mapping[str, Any]) -> DatesAt | None:
+def _dates(data: Mapping[str, object], named: Mapping[str, object]) -> DatesAt | None:
     if "once" in data:
         moment = data["once"]
         if not isinstance(moment, datetime):
@@ -235,7 +237,7 @@ def _strptime(option: str, value: Any, form: str) -> datetime:
         raise ValueError(f"{option}: Date string could not be parsed: {value}, {form}") from error
 
 
-def _splay(value: Any) -> tuple[int, int]:
+def _splay(value: object) -> tuple[int, int]:
     if not isinstance(value, Mapping):
         return 1, _whole("splay", value, 1)
     if not {"start", "end"} <= set(value):
@@ -246,7 +248,7 @@ def _splay(value: Any) -> tuple[int, int]:
     return start, end
 
 
-def _range(option: str, value: Any) -> Range:
+def _range(option: str, value: object) -> Range:
     if not isinstance(value, Mapping) or not {"start", "end"} <= set(value):
         raise ValueError(f"{option} must be specified as a dictionary of start and end, not {value!r}")
     return Range(value["start"], value["end"], bool(value.get("invert")))

@@ -34,7 +34,7 @@ def load(file: Path, key: str = "schedule") -> dict[str, Any]:
     return whole
 
 
-def save(file: Path, whole: Mapping[str, Any], key: str = "schedule") -> None:
+def save(file: Path, whole: Mapping[str, object], key: str = "schedule") -> None:
     """Replace the file atomically. Names that begin with ``_`` are not written. Raises ScheduleFileError."""
     kept = {name: _without_notes(data) for name, data in whole.items() if not str(name).startswith("__")}
     try:
@@ -44,7 +44,7 @@ def save(file: Path, whole: Mapping[str, Any], key: str = "schedule") -> None:
         raise ScheduleFileError(f"{file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _without_notes(data: Any) -> Any:
+def _without_notes(data: object) -> object:
     if not isinstance(data, Mapping):
         return data
     return {key: value for key, value in data.items() if not str(key).startswith("_")}

@@ -229,7 +229,7 @@ def _local(options: MinionOptions, procs: Any) -> Runtime:
     )
 
 
-def _manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+def _manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, object]:
     """Send a control request to the minion on this host and return its answer. Raise CommandError."""
     answer: dict[str, Any] = importlib.import_module(_MINION).manage(cachedir, area, request)
     return answer
@@ -242,8 +242,8 @@ def _refreshed(cachedir: Path, what: str) -> bool:
 
 
 def _load(
-    options: MinionOptions, fun: str, arguments: Sequence[Any], returned: Returned, metadata: str | None
-) -> dict[str, Any]:
+    options: MinionOptions, fun: str, arguments: Sequence[object], returned: Returned, metadata: str | None
+) -> dict[str, object]:
     """Load of the return, without its JID."""
     load = {
         "id": options.id,

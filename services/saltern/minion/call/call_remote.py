@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.command.command_line import CommandError
 from saltern.kit.config.minion_options import MinionOptions, extension_directory
@@ -67,7 +66,7 @@ def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDir
     return runtime
 
 
-def report(options: MinionOptions, job: Mapping[str, Any]) -> None:
+def report(options: MinionOptions, job: Mapping[str, object]) -> None:
     """Send the return to the master's job cache. A missing answer is logged as a warning."""
     load = {**job, "cmd": "_return", "jid": "req", "user": os.environ.get("USER", "root")}
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)

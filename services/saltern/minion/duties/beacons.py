@@ -25,14 +25,14 @@ SendEvents = Callable[[list[dict[str, Any]]], None]
 class Beacons:
     """All beacons by name."""
 
-    def __init__(self, configured: Mapping[str, Any], file: Path, send_events: SendEvents) -> None:
+    def __init__(self, configured: Mapping[str, object], file: Path, send_events: SendEvents) -> None:
         """``configured``: the option ``beacons``. ``file``: written by ``save``. ``send_events``: sends events to the master."""
         self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
         self._pillar: dict[str, Any] = {}
         self._file = file
         self._send_events = send_events
 
-    def update(self, pillar: Mapping[str, Any]) -> None:
+    def update(self, pillar: Mapping[str, object]) -> None:
         """Use the beacons of a new pillar."""
         beacons = pillar.get("beacons") or {}
         if not isinstance(beacons, Mapping):
@@ -50,9 +50,9 @@ class Beacons:
         """Whether there is a beacon."""
         return any(name != "enabled" for name in self.whole)
 
-    def manage(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def manage(self, request: Mapping[str, object]) -> dict[str, Any]:
         """Answer a control request ``{"verb": ..., ...}``. Raise ValueError for an unknown verb."""
-        verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+        verbs: Mapping[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "list": self._list,
             "add": lambda request: self._put(
                 request, "Cannot update beacon item {}, because it is configured in pillar."
@@ -72,12 +72,12 @@ class Beacons:
             raise ValueError(f"unknown verb {verb} for beacons; use one of {', '.join(verbs)}")
         return verbs[verb](request)
 
-    def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _list(self, request: Mapping[str, object]) -> dict[str, object]:
         pillar = self._pillar if request.get("include_pillar", True) else {}
         configured = self._configured if request.get("include_opts", True) else {}
         return {"beacons": {**pillar, **configured}}
 
-    def _looked(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _looked(self, request: Mapping[str, Any]) -> dict[str, object]:
         """Take events and finished beacons from the process that runs beacons, and return the list of beacons."""
         events = request.get("events")
         if isinstance(events, list) and events:
@@ -87,7 +87,7 @@ class Beacons:
                 self._switch({"name": name}, on=False)
         return {"beacons": self.whole}
 
-    def _put(self, request: Mapping[str, Any], refusal: str) -> dict[str, Any]:
+    def _put(self, request: Mapping[str, object], refusal: str) -> dict[str, object]:
         name, config = str(request.get("name")), request.get("beacon_data")
         if name in self._pillar:
             return self._answer(refusal.format(name), complete=False)
@@ -95,7 +95,7 @@ class Beacons:
         self._configured[name] = config
         return self._answer(f"Updating settings for beacon item: {name}" if known else f"Added new beacon item: {name}")
 
-    def _delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _delete(self, request: Mapping[str, object]) -> dict[str, object]:
         name = str(request.get("name"))
         if name in self._pillar:
             return self._answer(f"Cannot delete beacon item {name}, it is configured in pillar.", complete=False)
@@ -103,7 +103,7 @@ class Beacons:
             return self._answer(f"Beacon item {name} not found.")
         return self._answer(f"Deleting beacon item: {name}")
 
-    def _switch(self, request: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+    def _switch(self, request: Mapping[str, object], *, on: bool) -> dict[str, object]:
         name, able = str(request.get("name")), "enable" if on else "disable"
         if name in self._pillar:
             return self._answer(f"Cannot {able} beacon item {name}, it is configured in pillar.", complete=False)
@@ -114,15 +114,15 @@ class Beacons:
         self._configured[name] = [*rest, {"enabled": on}]
         return self._answer(f"{able[:-1].capitalize()}ing beacon item {name}")
 
-    def _switch_all(self, *, on: bool) -> dict[str, Any]:
+    def _switch_all(self, *, on: bool) -> dict[str, object]:
         self._configured["enabled"] = on
         return self._answer("")
 
-    def _reset(self) -> dict[str, Any]:
+    def _reset(self) -> dict[str, object]:
         self._configured = {}
         return self._answer("Beacons have been reset")
 
-    def _save(self) -> dict[str, Any]:
+    def _save(self) -> dict[str, object]:
         try:
             save(self._file, self._configured, "beacons")
         except ScheduleFileError as error:
@@ -130,5 +130,5 @@ class Beacons:
             return {"unsaved": str(error), "file": str(self._file)}
         return {"unsaved": "", "file": str(self._file)}
 
-    def _answer(self, comment: str, *, complete: bool = True) -> dict[str, Any]:
+    def _answer(self, comment: str, *, complete: bool = True) -> dict[str, object]:
         return {"complete": complete, "comment": comment, "beacons": self._configured}

@@ -30,7 +30,7 @@ _PAUSE = 5.0
 class Duties:
     """Schedule and beacons of the main process that leads."""
 
-    def __init__(self, options: MinionOptions, send_events: Callable[[list[dict[str, Any]]], None]) -> None:
+    def __init__(self, options: MinionOptions, send_events: Callable[[list[dict[str, object]]], None]) -> None:
         """``send_events``: sends events to the master."""
         self._options = options
         self._send_events = send_events
@@ -47,7 +47,7 @@ class Duties:
         #: JID -> name of the job, for scheduled jobs whose jobber has not ended.
         self._running_jobs: dict[str, str] = {}
 
-    def update(self, pillar: Mapping[str, Any], grains: Mapping[str, Any]) -> None:
+    def update(self, pillar: Mapping[str, object], grains: Mapping[str, object]) -> None:
         """Use new pillar and grains, at the start and after each refresh."""
         self._pillar, self._grains = pillar, grains
         if self._schedule is not None:
@@ -112,7 +112,7 @@ class Duties:
         self._running_jobs.clear()
         self._beacon_process_runs = False
 
-    def answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def answer(self, request: Mapping[str, object]) -> Mapping[str, Any]:
         """Answer a control request. Raise ValueError for an unknown area or verb."""
         area = request.get("area")
         if area == "schedule":
@@ -136,7 +136,7 @@ class Duties:
         made.update(self._pillar, self._grains, self._own_jobs())
         return made
 
-    def _own_jobs(self) -> dict[str, Any]:
+    def _own_jobs(self) -> dict[str, object]:
         """Scheduled jobs of the minion itself (mine, grains refresh), by Salt's names."""
         options = self._options
         jobs: dict[str, Any] = {}

@@ -104,7 +104,7 @@ class Leadership:
         if self._control is not None:
             self._control.register(poller)
 
-    def serve(self, ready: Mapping[Any, int]) -> None:
+    def serve(self, ready: Mapping[object, int]) -> None:
         """Answer control requests of jobs and salt-call. ``ready``: result of the poller."""
         if self._control is not None and self.duties is not None:
             self._control.serve(ready, self.duties.answer)
@@ -155,5 +155,5 @@ class Leadership:
             )
 
 
-def _log_lost_events(events: Sequence[Mapping[str, Any]]) -> None:
+def _log_lost_events(events: Sequence[Mapping[str, object]]) -> None:
     _LOG.warning("%d events are lost: there is no connection to a master", len(events))

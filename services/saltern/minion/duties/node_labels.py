@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def grains_of(node: Mapping[str, Any]) -> dict[str, Any]:
+def grains_of(node: Mapping[str, Any]) -> dict[str, object]:
     """Grains for a Kubernetes Node object."""
     metadata = node.get("metadata") or {}
     info = (node.get("status") or {}).get("nodeInfo") or {}

@@ -52,10 +52,10 @@ class Schedule:
     def __init__(
         self,
         minion_id: str,
-        configured: Mapping[str, Any],
+        configured: Mapping[str, object],
         file: Path,
         *,
-        own: Mapping[str, Any] | None = None,
+        own: Mapping[str, object] | None = None,
         returners: list[str] | str = "",
         draw: Callable[[int, int], int] = random.randint,
         clock: Callable[[], Clock] = now,
@@ -72,7 +72,7 @@ class Schedule:
         self._clock = clock
         self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
         self._pillar: dict[str, Any] = {}
-        self._named_dates: dict[str, Any] = {}
+        self._named_dates: dict[str, object] = {}
         self._entries: dict[str, ScheduleEntry] = {}
         #: Names of jobs to run at once (``schedule.run_job``).
         self._requested: list[str] = []
@@ -84,7 +84,7 @@ class Schedule:
     # --------------------------------------------------------------------------------------------------------- sources
 
     def update(
-        self, pillar: Mapping[str, Any], grains: Mapping[str, Any], own: Mapping[str, Any] | None = None
+        self, pillar: Mapping[str, object], grains: Mapping[str, object], own: Mapping[str, object] | None = None
     ) -> None:
         """Use new pillar, grains and own jobs. Unchanged jobs keep their progress."""
         jobs = pillar.get("schedule") or {}
@@ -205,9 +205,9 @@ class Schedule:
 
     # ------------------------------------------------------------------------------------------------------------- changes
 
-    def manage(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def manage(self, request: Mapping[str, object]) -> dict[str, Any]:
         """Answer a control request ``{"verb": ..., ...}``. Raise ValueError for an unknown verb or an invalid job."""
-        verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+        verbs: Mapping[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "list": self._list,
             "add": self._put,
             "modify": self._put,
@@ -229,11 +229,11 @@ class Schedule:
             raise ValueError(f"unknown verb {verb} for the schedule; use one of {', '.join(verbs)}")
         return verbs[verb](request)
 
-    def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _list(self, request: Mapping[str, object]) -> dict[str, object]:
         sources = {"pillar": self._pillar, "opts": {**self._own, **self._configured}}
         return {"schedule": sources.get(str(request.get("where")), self.whole)}
 
-    def _put(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _put(self, request: Mapping[str, object]) -> dict[str, object]:
         name, data = str(request.get("name")), request.get("schedule")
         Job.of(name, data, self.whole, self._named_dates, self._clock().wall)
         if name in self._pillar:
@@ -243,7 +243,7 @@ class Schedule:
         self._entries.pop(name, None)
         return self._changed(persist=bool(request.get("persist", True)))
 
-    def _delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _delete(self, request: Mapping[str, object]) -> dict[str, object]:
         name = str(request.get("name"))
         if self._configured.pop(name, None) is None and name in self._pillar:
             _LOG.warning("Cannot delete job %s, it's in the pillar!", name)
@@ -257,19 +257,19 @@ class Schedule:
             _LOG.warning("Cannot modify job %s, it's in the pillar!", name)
         return self._changed(persist=bool(request.get("persist", True)))
 
-    def _set_global(self, request: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    def _set_global(self, request: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
         self._configured |= values
         return self._changed(persist=bool(request.get("persist", True)))
 
-    def _skip(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _skip(self, request: Mapping[str, object]) -> dict[str, object]:
         return self._with_times(request, {"skip_explicit": request.get("time")})
 
-    def _postpone(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _postpone(self, request: Mapping[str, object]) -> dict[str, object]:
         return self._with_times(
             request, {"skip_explicit": request.get("time"), "run_explicit": request.get("new_time")}
         )
 
-    def _with_times(self, request: Mapping[str, Any], times: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_times(self, request: Mapping[str, object], times: Mapping[str, object]) -> dict[str, object]:
         data = self._configured.get(str(request.get("name")))
         if not isinstance(data, Mapping):
             return self._set_in_job({**request, "persist": False}, {})
@@ -278,7 +278,7 @@ class Schedule:
         # As in Salt, this change is not saved: it concerns a single run.
         return self._set_in_job({**request, "persist": False}, values)
 
-    def _run_job(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _run_job(self, request: Mapping[str, object]) -> dict[str, object]:
         name = str(request.get("name"))
         entry = self._entries.get(name)
         if entry is None:
@@ -288,7 +288,7 @@ class Schedule:
         self._requested.append(name)
         return {"schedule": self.whole}
 
-    def _reload(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _reload(self, request: Mapping[str, object]) -> dict[str, object]:
         jobs = request.get("schedule")
         if not isinstance(jobs, Mapping):
             raise ValueError("a schedule is a map of jobs")
@@ -296,7 +296,7 @@ class Schedule:
         self._entries.clear()
         return self._changed(persist=False)
 
-    def _changed(self, *, persist: bool) -> dict[str, Any]:
+    def _changed(self, *, persist: bool) -> dict[str, object]:
         """Apply a change and save it. ``unsaved`` of the answer is the error of the save, or empty."""
         self._rebuild()
         unsaved = ""
@@ -310,12 +310,12 @@ class Schedule:
 
     # --------------------------------------------------------------------------------------------------------------- answers
 
-    def _next_fire_time(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _next_fire_time(self, request: Mapping[str, object]) -> dict[str, object]:
         entry = self._entries.get(str(request.get("name")))
         moment = entry.progress.next_fire if entry is not None else None
         return {"next_fire_time": moment.strftime(TIME_FORMAT) if moment is not None else None}
 
-    def _job_status(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _job_status(self, request: Mapping[str, object]) -> dict[str, object]:
         entry = self._entries.get(str(request.get("name")))
         if entry is None:
             return {"data": {}}
@@ -323,14 +323,14 @@ class Schedule:
         return {"data": {**entry.data, **_noted(str(request.get("name")), entry, form)}}
 
 
-def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, Any]:
+def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, object]:
     """The fields that Salt's scheduler adds to a job's data (``_next_fire_time`` ...)."""
     progress = entry.progress
 
     def shown(moment: datetime | None) -> str | None:
         return moment.strftime(form) if moment is not None else None
 
-    noted: dict[str, Any] = {"name": entry.data.get("name", name), "_next_fire_time": shown(progress.next_fire)}
+    noted: dict[str, object] = {"name": entry.data.get("name", name), "_next_fire_time": shown(progress.next_fire)}
     noted["_splay"] = shown(progress.next_fire) if progress.delay else None
     if entry.error:
         noted["_error"] = entry.error
@@ -354,7 +354,7 @@ def _unless_running(job: Job, progress: Progress, clock: Clock, running: Running
     return progress, True
 
 
-def _same_job(before: Any, after: Any) -> bool:
+def _same_job(before: object, after: object) -> bool:
     """Return whether two definitions differ only in options that are read anew each time, so that progress is kept."""
     passing = ("enabled", "skip_explicit", "run_explicit")
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):

@@ -24,10 +24,10 @@ class Backend(Protocol):
 
     def runtime(
         self,
-        pillar: Mapping[str, Any],
+        pillar: Mapping[str, object],
         procs: ProcDirectory,
-        grains: Callable[[], Any],
-        known: Mapping[str, Any] | None = None,
+        grains: Callable[[], object],
+        known: Mapping[str, object] | None = None,
     ) -> Runtime:
         """New runtime for the next jobs. ``grains``: returns the grains of the current runtime.
 
@@ -39,11 +39,11 @@ class Backend(Protocol):
         """Current pillar. ``clean_cache``: ignore cached pillar. Raise ChannelError."""
         ...
 
-    def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
+    def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
         """Prepare the runtime for this job. Called in the jobber's process before the job runs."""
         ...
 
-    def send(self, load: Mapping[str, Any]) -> None:
+    def send(self, load: Mapping[str, object]) -> None:
         """Send a return to the master that could not be spooled. Raise ChannelError."""
         ...
 
@@ -65,10 +65,10 @@ class MasterBackend:
 
     def runtime(
         self,
-        pillar: Mapping[str, Any],
+        pillar: Mapping[str, object],
         procs: ProcDirectory,
         grains: Callable[[], Any],
-        known: Mapping[str, Any] | None = None,
+        known: Mapping[str, object] | None = None,
     ) -> Runtime:
         """Runtime with this pillar, whose files and events are the master's."""
         options = self._options
@@ -92,7 +92,7 @@ class MasterBackend:
         with Channel(options, self._identity, self._credentials) as channel:
             return channel.pillar(runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache)
 
-    def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
+    def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
         """Record whether the minion started the job itself. The pillar is in the runtime already."""
         self._own = bool(load.get("own"))
 
@@ -103,7 +103,7 @@ class MasterBackend:
         """
         return self._own and is_away(self._masters.state(self._options.cachedir))
 
-    def send(self, load: Mapping[str, Any]) -> None:
+    def send(self, load: Mapping[str, object]) -> None:
         """Send a return over a new connection. Raise ChannelError."""
         with Channel(self._options, self._identity, self._credentials) as channel:
             channel.ask(load)
@@ -122,10 +122,10 @@ class LocalBackend:
 
     def runtime(
         self,
-        pillar: Mapping[str, Any],
+        pillar: Mapping[str, object],
         procs: ProcDirectory,
-        grains: Callable[[], Any],
-        known: Mapping[str, Any] | None = None,
+        grains: Callable[[], object],
+        known: Mapping[str, object] | None = None,
     ) -> Runtime:
         """Runtime whose pillar is compiled at its first use."""
         options, cachedir = self._options, Path(self._options.cachedir)
@@ -143,11 +143,11 @@ class LocalBackend:
         runtime.forget(pillar=True)
         return dict(runtime.pillar)
 
-    def prepare_job(self, runtime: Runtime, load: Mapping[str, Any]) -> None:
+    def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
         """Forget the compiled pillar: each job sees the current files."""
         runtime.forget(pillar=True)
 
-    def send(self, load: Mapping[str, Any]) -> None:
+    def send(self, load: Mapping[str, object]) -> None:
         """Do nothing: there is no master."""
 
     def set_credentials(self, credentials: Credentials) -> None:

@@ -41,7 +41,7 @@ class ForkedCalls:
         self._socket = socket
         self._marshallable = True
 
-    def call(self, work: Callable[[], Any]) -> Any:
+    def call(self, work: Callable[[], object]) -> Any:
         """Return the value of ``work()``. Raise ``expected``, ForkEnded.
 
         Values of plain types come from a fork. After the first value that cannot be transferred,
@@ -56,7 +56,7 @@ class ForkedCalls:
             self._marshallable = False
         return work()
 
-    def _forked(self, work: Callable[[], Any]) -> bytes:
+    def _forked(self, work: Callable[[], object]) -> bytes:
         reader, writer = os.pipe()
         pid = os.fork()
         if not pid:
@@ -90,7 +90,7 @@ class ForkedCalls:
                 return b"".join(blocks)
             blocks.append(block)
 
-    def _write_reply(self, work: Callable[[], Any], writer: int) -> None:
+    def _write_reply(self, work: Callable[[], object], writer: int) -> None:
         code = 1
         try:
             self._socket.close()

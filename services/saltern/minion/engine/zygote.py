@@ -284,13 +284,13 @@ class Zygote:
             self._handle(msgpack.unpackb(message, strict_map_key=False))
         return message == b"" or bool(self._ending)
 
-    def _renew_runtime(self, grains: Mapping[str, Any] | None) -> None:
+    def _renew_runtime(self, grains: Mapping[str, object] | None) -> None:
         """Replace the runtime after credentials, grains, pillar or modules changed. ``grains`` None: gathered later."""
         old, self._runtime = self._runtime, self._new_runtime(grains)
         # Frozen objects are never collected, so the old runtime is closed explicitly.
         old.close()
 
-    def _new_runtime(self, grains: Mapping[str, Any] | None) -> Runtime:
+    def _new_runtime(self, grains: Mapping[str, object] | None) -> Runtime:
         runtime = self._backend.runtime(self._pillar, self._procs, lambda: self._runtime.grains, grains)
         share()
         return runtime

@@ -63,7 +63,7 @@ class ControlSocket:
         for number, client in self._open.items():
             poller.register(number, zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
 
-    def serve(self, ready: Mapping[Any, int], handler: Handler) -> None:
+    def serve(self, ready: Mapping[object, int], handler: Handler) -> None:
         """Accept a client and answer complete requests. ``ready``: result of the poller."""
         for number, client in list(self._open.items()):
             if number in ready and not self._serve_client(client, ready[number], handler):
@@ -105,7 +105,7 @@ class ControlSocket:
         self._listener.close()
 
 
-def ask(directory: Path, request: Mapping[str, Any], patience: float = _PATIENCE) -> dict[str, Any]:
+def ask(directory: Path, request: Mapping[str, object], patience: float = _PATIENCE) -> dict[str, object]:
     """Answer of the minion with this cache directory. ``patience``: seconds to wait. Raise MinionNotRunning."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end.settimeout(patience)
@@ -132,7 +132,7 @@ def ask(directory: Path, request: Mapping[str, Any], patience: float = _PATIENCE
     return dict(handler)
 
 
-def _reply_to(message: bytes, handler: Handler) -> Mapping[str, Any]:
+def _reply_to(message: bytes, handler: Handler) -> Mapping[str, object]:
     try:
         request = msgpack.unpackb(message, strict_map_key=False)
     except (ValueError, msgpack.UnpackException) as error:

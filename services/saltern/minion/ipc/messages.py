@@ -40,8 +40,8 @@ class JobLoad(TypedDict, total=False):
     #: Names of returners, separated by commas.
     ret: str
     metadata: Any
-    ret_config: Any
-    ret_kwargs: Any
+    ret_config: object
+    ret_kwargs: object
     #: True for a job that the minion started itself: by its schedule, or as startup_states.
     own: bool
     #: Name of the scheduled job.

@@ -66,7 +66,7 @@ class CatchUp:
         """Load of the question: publications since ``after`` (milliseconds since 1970)."""
         return {"cmd": COMMAND, "after": self._from or self.known_until}
 
-    def take_answer(self, answer: Any, now: float) -> list[dict[str, Any]]:
+    def take_answer(self, answer: object, now: float) -> list[dict[str, object]]:
         """Return the valid job loads of an answer ``{"jobs": [...], "next": ms, "now": ms}``.
 
         If ``next`` is set there are more, and the next question is due at once. After the last part ``known_until``
@@ -89,7 +89,7 @@ class CatchUp:
         return [job for job in jobs if _is_job(job)] if isinstance(jobs, list) else []
 
 
-def _number(value: Any) -> int:
+def _number(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 

@@ -50,7 +50,7 @@ class JobTracker:
     def __contains__(self, jid: str) -> bool:
         return jid in self._journal
 
-    def take(self, job: Mapping[str, Any]) -> ZygoteRequest | None:
+    def take(self, job: Mapping[str, object]) -> ZygoteRequest | None:
         """Request that lets the zygote run this publication; None if the job is refused (its return says so)."""
         jid = str(job["jid"])
         if not self.has_room(jid):
@@ -129,7 +129,7 @@ class JobTracker:
                 return
         self._journal.end(entry)
 
-    def _signs(self, running: list[JournalEntry]) -> Iterator[dict[str, Any]]:
+    def _signs(self, running: list[JournalEntry]) -> Iterator[dict[str, object]]:
         now_ms = int(time.time() * 1000)
         for entry in running:
             began = entry.since_ms()
@@ -138,7 +138,7 @@ class JobTracker:
                 self._reported[entry.jid] = now_ms
                 yield {"jid": entry.jid, "sign": "started", "ms": began}
 
-    def _put(self, ret: Mapping[str, Any]) -> bool:
+    def _put(self, ret: Mapping[str, object]) -> bool:
         try:
             self._spool.put(ret)
         except OSError as error:

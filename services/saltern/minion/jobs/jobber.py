@@ -48,9 +48,9 @@ def work(
     procs: ProcDirectory,
     spool: Spool,
     notify: FramedSocket,
-    send_to_other_masters: Callable[[Mapping[str, Any]], None],
+    send_to_other_masters: Callable[[Mapping[str, object]], None],
     steps: JobSteps | None = None,
-    send_unspooled: Callable[[Mapping[str, Any]], None] | None = None,
+    send_unspooled: Callable[[Mapping[str, object]], None] | None = None,
     tracing: Tracing | None = None,
 ) -> None:
     """Run the job and spool its return. Call it in the jobber's process.
@@ -91,7 +91,7 @@ def work(
             runtime.deliver(names, told)
 
 
-def _traced(runtime: Runtime, load: Mapping[str, Any], tracing: Tracing | None) -> dict[str, Any]:
+def _traced(runtime: Runtime, load: Mapping[str, object], tracing: Tracing | None) -> dict[str, object]:
     """Run the job inside a span of its publication's trace, if it has one."""
     if tracing is None or load.get("own"):
         return run(runtime, load)
@@ -104,7 +104,7 @@ def _traced(runtime: Runtime, load: Mapping[str, Any], tracing: Tracing | None) 
 
 
 def _spool_return(
-    result: Mapping[str, Any], spool: Spool, send_unspooled: Callable[[Mapping[str, Any]], None] | None
+    result: Mapping[str, object], spool: Spool, send_unspooled: Callable[[Mapping[str, object]], None] | None
 ) -> None:
     try:
         spool.put(result)
@@ -173,23 +173,23 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _call(runtime: Runtime, fun: str, args: Sequence[Any], load: Mapping[str, Any]) -> Returned:
+def _call(runtime: Runtime, fun: str, args: Sequence[object], load: Mapping[str, object]) -> Returned:
     positional, keywords = split_arguments(args)
     # Only the master may set these: functions that sign certificates trust the id.
     keywords = {name: value for name, value in keywords.items() if not name.startswith(_PUBLICATION)}
     return _guarded(runtime, fun, positional, {**keywords, **_publication(load, _PUBLICATION_FIELDS)}, load)
 
 
-def _publication(load: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
+def _publication(load: Mapping[str, object], names: Sequence[str] | None = None) -> dict[str, object]:
     return {f"{_PUBLICATION}{name}": load[name] for name in (load if names is None else names) if name in load}
 
 
 def _guarded(
     runtime: Runtime,
     fun: str,
-    positional: Sequence[Any],
-    keywords: Mapping[str, Any],
-    load: Mapping[str, Any],
+    positional: Sequence[object],
+    keywords: Mapping[str, object],
+    load: Mapping[str, object],
     *,
     trusted: bool = False,
 ) -> Returned:
@@ -217,7 +217,7 @@ def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     return positional, keywords
 
 
-def _is_keywords(argument: Any) -> bool:
+def _is_keywords(argument: object) -> bool:
     return isinstance(argument, Mapping) and bool(argument.get("__kwarg__"))
 
 

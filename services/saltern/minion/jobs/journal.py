@@ -81,7 +81,7 @@ def entry_of(path: Path) -> JournalEntry | None:
     return JournalEntry(found["jid"], JournalStep.BEGAN, path, int(found["pid"]), found["born"])
 
 
-def may_still_run(load: Mapping[str, Any], received_ms: int, now_ms: int, window: float) -> bool:
+def may_still_run(load: Mapping[str, object], received_ms: int, now_ms: int, window: float) -> bool:
     """Return whether a job that waited may run now.
 
     It may run until ``replay_until`` of the load (milliseconds since 1970), else for ``window`` seconds after its receipt.
@@ -134,7 +134,7 @@ class Journal:
         except OSError as error:
             _LOG.debug("%s: %s", self._asked, error.strerror)
 
-    def receive(self, load: Mapping[str, Any]) -> bool:
+    def receive(self, load: Mapping[str, object]) -> bool:
         """Add a received job. Return False if it cannot be written: the JID is remembered, the job runs without an entry."""
         jid = str(load["jid"])
         if is_jid(jid):

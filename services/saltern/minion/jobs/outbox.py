@@ -33,7 +33,7 @@ _SLOWEST = 1024 * 1024
 _SILENCES = 3
 
 #: A request that any master answers and that has no effect.
-_PROBE: Mapping[str, Any] = {"cmd": "_file_envs"}
+_PROBE: Mapping[str, object] = {"cmd": "_file_envs"}
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Outbox:
     longest: float
     #: Requests with events. They are sent once and are lost at a restart.
     events: deque[dict[str, Any]] = field(default_factory=deque)
-    in_flight: Path | Mapping[str, Any] | None = None
+    in_flight: Path | Mapping[str, object] | None = None
     _due: float = 0.0
     _deadline: float = 0.0
     _failures: int = 0
@@ -61,7 +61,7 @@ class Outbox:
         """Record that the spool may hold new returns."""
         self._waiting = True
 
-    def next_request(self, now: float) -> dict[str, Any] | None:
+    def next_request(self, now: float) -> dict[str, object] | None:
         """Load to send now; None if nothing waits, if a pause is not over, or if another request is in flight."""
         if self.in_flight is not None or now < self._due:
             return None
@@ -89,13 +89,13 @@ class Outbox:
         except FileNotFoundError:
             return 0
 
-    def _next_event(self) -> dict[str, Any] | None:
+    def _next_event(self) -> dict[str, object] | None:
         if not self.events:
             return None
         self.in_flight = self.events[0]
         return self.events[0]
 
-    def _next_return(self) -> dict[str, Any] | None:
+    def _next_return(self) -> dict[str, object] | None:
         if not self._waiting:
             return None
         for path in sorted(self.spool.waiting(), key=self._refused.__contains__):

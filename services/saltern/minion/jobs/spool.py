@@ -44,13 +44,13 @@ class Spool:
             if not writer.isdecimal() or not is_alive(int(writer)):
                 path.unlink(missing_ok=True)
 
-    def put(self, load: Mapping[str, Any]) -> Path:
+    def put(self, load: Mapping[str, object]) -> Path:
         """Write a return to disk, completely or not at all, and return its path. Raise OSError (disk full)."""
         path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
         atomic_file.write(path, self.packed(load), sync=True)
         return path
 
-    def packed(self, load: Mapping[str, Any]) -> bytes:
+    def packed(self, load: Mapping[str, object]) -> bytes:
         """The return as msgpack. A return that is too large is replaced by a failed return that says so."""
         packed = _packed(load)
         if 0 < self._most < len(packed):
@@ -127,7 +127,7 @@ class Spool:
         return sum(_sizes(self._directory))
 
 
-def dropped_return(load: Mapping[str, Any], size: int) -> dict[str, Any]:
+def dropped_return(load: Mapping[str, object], size: int) -> dict[str, object]:
     """Failed return that replaces a result which was dropped from a full spool."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (
@@ -137,7 +137,7 @@ def dropped_return(load: Mapping[str, Any], size: int) -> dict[str, Any]:
     return kept | {"return": told, "retcode": 1, "success": False}
 
 
-def too_large_return(load: Mapping[str, Any], size: int, why: str) -> dict[str, Any]:
+def too_large_return(load: Mapping[str, object], size: int, why: str) -> dict[str, object]:
     """Failed return that replaces a return which is too large to be sent. ``size``: its bytes."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (
@@ -165,7 +165,7 @@ def _sizes(directory: Path) -> Iterator[int]:
                 continue
 
 
-def _packed(load: Mapping[str, Any]) -> bytes:
+def _packed(load: Mapping[str, object]) -> bytes:
     """The load as msgpack that can be unpacked again, for any value that a function may return."""
     packed: bytes
     try:
@@ -177,7 +177,7 @@ def _packed(load: Mapping[str, Any]) -> bytes:
     return packed
 
 
-def _storable(value: Any, levels: int) -> Any:
+def _storable(value: object, levels: int) -> object:
     if not levels:
         try:
             return _text(str(value))
@@ -192,7 +192,7 @@ def _storable(value: Any, levels: int) -> Any:
     return value
 
 
-def _key(key: Any) -> Any:
+def _key(key: object) -> object:
     return key if isinstance(key, int | float | bytes | None) else _text(str(key))
 
 
@@ -201,7 +201,7 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Replacement for a value that msgpack cannot pack: a list for a set, a dict for a mapping, else its text."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)

@@ -49,7 +49,7 @@ def sign_in_once(
     socket: RequestSocket,
     options: MinionOptions,
     identity: Identity,
-    grains: Mapping[str, Any],
+    grains: Mapping[str, object],
     waits: Iterator[float] | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Answer:
@@ -97,7 +97,7 @@ def sign_in_once(
     return answer
 
 
-def _patiently(ask: Callable[[], Any], pause: Callable[[float], None] = time.sleep) -> None:
+def _patiently(ask: Callable[[], object], pause: Callable[[float], None] = time.sleep) -> None:
     """Call ``ask`` again while the master answers that it is busy. Raise NoAnswer or what ``ask`` raises."""
     while True:
         try:
@@ -158,7 +158,7 @@ class Channel:
         self._socket.close()
         self._context.term()
 
-    def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
+    def ask(self, load: Mapping[str, object], *, raw: bool = False, once: bool = False) -> object:
         """Send a request and return the value of the answer. ``once``: do not repeat the request. Raise ChannelError."""
 
         def attempt(session: ClientSession) -> Any:
@@ -169,11 +169,11 @@ class Channel:
 
     def pillar(
         self,
-        grains: Mapping[str, Any],
+        grains: Mapping[str, object],
         saltenv: str | None,
         pillarenv: str | None,
-        override: Mapping[str, Any] | None,
-        on_demand: Mapping[str, Any] | None = None,
+        override: Mapping[str, object] | None,
+        on_demand: Mapping[str, object] | None = None,
         *,
         clean_cache: bool = False,
     ) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Channel:
         answer: dict[str, Any] = self._with_session("_pillar", attempt)
         return answer
 
-    def _open_pillar(self, reply: bytes, nonce: str) -> dict[str, Any]:
+    def _open_pillar(self, reply: bytes, nonce: str) -> dict[str, object]:
         assert self.credentials is not None
         try:
             pillar: dict[str, Any] = open_pillar(
@@ -219,7 +219,7 @@ class Channel:
             # A reply that is no pillar ("bad load", {}) means: sign in again. See docs/protocol.md#pillar-transfer.
             raise AuthenticationError(str(error)) from error
 
-    def _with_session(self, cmd: str, attempt: Callable[[ClientSession], Any]) -> Any:
+    def _with_session(self, cmd: str, attempt: Callable[[ClientSession], object]) -> Any:
         """Call ``attempt`` with the session. If the master rejects the session, sign in and call it once more."""
         try:
             for last in (False, True):
@@ -245,9 +245,9 @@ class Channel:
         self._session = session_of(self._options, self._identity, answer.credentials)
         return self._session
 
-    def _opened(self, payload: bytes, open_reply: Callable[[bytes], Any], *, once: bool = False) -> Any:
+    def _opened(self, payload: bytes, open_reply: Callable[[bytes], object], *, once: bool = False) -> object:
         """Send a request, wait for its reply and return the opened value. Replies to earlier requests are skipped."""
-        box: list[Any] = []
+        box: list[object] = []
 
         def wanted(reply: bytes) -> bool:
             check_busy(reply)

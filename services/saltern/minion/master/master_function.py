@@ -83,7 +83,7 @@ def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dic
         os.waitpid(pid, 0)
 
 
-def _opened(told: bytes, name: str) -> dict[str, Any]:
+def _opened(told: bytes, name: str) -> dict[str, object]:
     if not told:
         raise ConfigError(f"master: the process of the function {name} died; see the log")
     answer: dict[str, Any] = msgpack.unpackb(told, strict_map_key=False)

@@ -58,7 +58,7 @@ class _Master:
             self._owner = os.getpid()
         return self._channel
 
-    def ask(self, load: Mapping[str, Any], *, raw: bool = False, once: bool = False) -> Any:
+    def ask(self, load: Mapping[str, object], *, raw: bool = False, once: bool = False) -> object:
         """Return the master's answer to a request. Raise CommandError, which fails the calling state or function."""
         try:
             return self.channel().ask(load, raw=raw, once=once)
@@ -91,7 +91,7 @@ class RemoteFiles(_Master):
         super().__init__(options, identity, credentials, given_up)
         self._cache = Path(options.cachedir) / "files"
         #: Answers cached in this process: a state run asks for the same lists and digests many times.
-        self._known: dict[tuple[Any, ...], Any] = {}
+        self._known: dict[tuple[object, ...], object] = {}
         self._known_by = 0
 
     def envs(self) -> list[str]:
@@ -176,7 +176,7 @@ class RemoteFiles(_Master):
         answer = self._once((cmd, saltenv), load)
         return [str(path) for path in answer] if isinstance(answer, list) else []
 
-    def _once(self, key: tuple[Any, ...], load: Mapping[str, Any]) -> Any:
+    def _once(self, key: tuple[object, ...], load: Mapping[str, object]) -> object:
         if self._known_by != os.getpid():
             self._known, self._known_by = {}, os.getpid()
         if key not in self._known:
@@ -193,7 +193,7 @@ class RemoteMinion(_Master):
         masters: Masters,
         identity: Identity,
         credentials: GetCredentials,
-        grains: Callable[[], Mapping[str, Any]],
+        grains: Callable[[], Mapping[str, object]],
         given_up: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(options, identity, credentials, given_up)
@@ -216,8 +216,8 @@ class RemoteMinion(_Master):
         self,
         saltenv: str | None,
         pillarenv: str | None,
-        override: Mapping[str, Any] | None,
-        on_demand: Mapping[str, Any] | None = None,
+        override: Mapping[str, object] | None,
+        on_demand: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """Pillar that the master compiles for this request. Raise CommandError."""
         with self.failing_clearly():
@@ -236,7 +236,9 @@ class RemoteMinion(_Master):
             return {}
         return {str(env): [str(sls) for sls in refs] for env, refs in answer.items() if isinstance(refs, list)}
 
-    def ask_master(self, cmd: str, fields: Mapping[str, Any], *, once: bool = False, master: str | None = None) -> Any:
+    def ask_master(
+        self, cmd: str, fields: Mapping[str, object], *, once: bool = False, master: str | None = None
+    ) -> object:
         """Return the answer of the current master, or of ``master`` if given.
 
         Commands that concern every master (mine, revoke_auth) are also put into the spools of the others.
@@ -249,7 +251,7 @@ class RemoteMinion(_Master):
             OtherMasters(self._masters, self._options).send(load)
         return answer
 
-    def _ask_other(self, name: str, load: Mapping[str, Any], *, once: bool) -> Any:
+    def _ask_other(self, name: str, load: Mapping[str, object], *, once: bool) -> object:
         """Ask the master with this address, with or without port. Raise CommandError if it is not in the list."""
         found = [one for one in self._masters.at_once if name in (one, address(one, 0)[0])]
         if not found:
@@ -258,11 +260,11 @@ class RemoteMinion(_Master):
         with self.failing_clearly(), Channel(replace(self._options, master=found[0]), self._identity, None) as channel:
             return channel.ask(load, once=once)
 
-    def manage(self, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
         """Send a control request to the running minion and return its answer. Raise CommandError."""
         return manage(Path(self._options.cachedir), area, request)
 
-    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+    def fire(self, tag: str, data: Mapping[str, object]) -> bool:
         """Fire an event on the master's bus and return True. The event carries this minion's id beside ``data``."""
         load = {
             "cmd": "_minion_event",
@@ -296,7 +298,7 @@ def request_refresh(states: Sequence[Path], what: str) -> bool:
     return True
 
 
-def manage(cachedir: Path, area: str, request: Mapping[str, Any]) -> dict[str, Any]:
+def manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, Any]:
     """Answer of the minion with this cache directory to a control request. Raise CommandError."""
     try:
         answer = ask(cachedir, {**request, "area": area})

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.jobs.spool import Spool
@@ -23,7 +22,7 @@ class OtherMasters:
         self._spools = [Spool(state / "spool") for state in masters.other_states(options.cachedir)]
         self._most = options.spool_max_bytes
 
-    def send(self, load: Mapping[str, Any]) -> None:
+    def send(self, load: Mapping[str, object]) -> None:
         """Put a request into the spool of each other master. A spool above ``spool_max_bytes`` loses it (logged)."""
         for spool in self._spools:
             if spool.size() > self._most:

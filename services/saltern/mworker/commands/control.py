@@ -39,7 +39,7 @@ _JID_TRIES = 100
 _LONGEST_WAIT = 30 * 86400
 
 
-def ping(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def ping(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
     """Return {"id": the master's id}."""
     return {"id": context.options.id}
 
@@ -105,7 +105,7 @@ def published(
     return answer
 
 
-def targets(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def targets(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
     """Return the accepted ``minions`` that a target matches, and ``missing``: names in it without an accepted key.
 
     Raises ControlError with the name TargetError.
@@ -119,7 +119,7 @@ def targets(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> d
 
 
 def _record(
-    context: WorkerContext, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, Any]
+    context: WorkerContext, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, object]
 ) -> Published:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):
@@ -162,7 +162,7 @@ def _of_the_moment(fun: str | list[str]) -> bool:
     return fun in _OF_THE_MOMENT if isinstance(fun, str) else all(name in _OF_THE_MOMENT for name in fun)
 
 
-def _when_back(value: Any) -> int:
+def _when_back(value: object) -> int:
     """Return how many seconds a job waits for absent minions; 0: it does not wait. Raises ControlError."""
     if value in (None, ""):
         return 0
@@ -176,7 +176,7 @@ def _when_back(value: Any) -> int:
     return seconds
 
 
-def _function(fun: Any) -> str | list[str]:
+def _function(fun: object) -> str | list[str]:
     if isinstance(fun, str) and fun:
         return fun
     if isinstance(fun, list) and fun and all(isinstance(name, str) and name for name in fun):
@@ -184,7 +184,7 @@ def _function(fun: Any) -> str | list[str]:
     raise ControlError("InvocationError", f"fun must be the name of a function or a list of names, not {fun!r}")
 
 
-def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
+def _typed(fields: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
     """Return a field that must be a list or a map; an empty one if it is missing. Raises ControlError for another type."""
     value = fields.get(name)
     if value is None:
@@ -194,7 +194,7 @@ def _typed(fields: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
     return value
 
 
-def calls_of(fields: Mapping[str, Any]) -> list[PeerCall]:
+def calls_of(fields: Mapping[str, object]) -> list[PeerCall]:
     """Return the functions of a publish request with their arguments, for the access lists. Raises ControlError."""
     fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
     if isinstance(fun, str):
@@ -204,7 +204,7 @@ def calls_of(fields: Mapping[str, Any]) -> list[PeerCall]:
     return [PeerCall(name, *off_the_wire(group)) for name, group in zip(fun, groups, strict=False)]
 
 
-def call_of(fields: Mapping[str, Any]) -> PeerCall:
+def call_of(fields: Mapping[str, object]) -> PeerCall:
     """Return the runner or wheel function of a request with its arguments, for the access lists."""
     kwarg = fields.get("kwarg")
     arg = fields.get("arg")
@@ -218,7 +218,7 @@ def call_of(fields: Mapping[str, Any]) -> PeerCall:
 class Reach:
     """The minions that a publish request targets, resolved when they are first needed."""
 
-    def __init__(self, context: WorkerContext, fields: Mapping[str, Any]) -> None:
+    def __init__(self, context: WorkerContext, fields: Mapping[str, object]) -> None:
         self._context, self._fields = context, fields
 
     @cached_property
@@ -249,7 +249,7 @@ def job_returns(context: WorkerContext, client: str, fields: Mapping[str, Any]) 
     return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
-def runner(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
     """Start a runner in a child process; return {"tag", "jid"}. The result is fired as event ``<tag>/ret`` and kept in
     the job cache.
 
@@ -271,7 +271,7 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> di
 
 
 def runner_call(
-    context: WorkerContext, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any], user: str
+    context: WorkerContext, fun: str, arg: Sequence[object], kwarg: Mapping[str, object], user: str
 ) -> RunnerCall:
     """Return a runner call with a new JID. Raises ControlError if no runner has this name."""
     # As on minions, a user's module takes precedence over a built-in one of the same name.

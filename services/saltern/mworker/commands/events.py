@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from saltern.mworker.commands.resend import heard_of
 from saltern.mworker.worker_context import WorkerContext
@@ -17,7 +16,7 @@ _OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start", "beacon"})
 _NOT_FIRED = frozenset({"nonce", "tok", "sig", "_stamp"})
 
 
-def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
+def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> None:
     """Fire one event (the whole load under its tag) or a batch of events (each with its own data). Forbidden tags are
     dropped.
     """
@@ -35,7 +34,7 @@ def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, Any]
         context.fire(tag, {**kept, "id": minion_id})
 
 
-def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: Any, pretag: Any) -> None:
+def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: object, pretag: object) -> None:
     body = (
         {name: value for name, value in data.items() if name != "_stamp"}
         if isinstance(data, Mapping)
@@ -57,7 +56,7 @@ def _allowed(context: WorkerContext, minion_id: str, tag: str) -> bool:
     return False
 
 
-def register_resources(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def register_resources(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
     """Return True and store nothing: minions of Salt 3008 announce resources at their start, but targeting by resources
     is not supported.
     """

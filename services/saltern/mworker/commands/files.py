@@ -10,44 +10,44 @@ from saltwire import file_transfer
 from saltwire.messages import FileChunk
 
 
-def envs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def envs(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
     """Return the environments of the state tree."""
     return context.files.envs()
 
 
-def file_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def file_list(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
     """Return the paths of all files that start with ``prefix``, sorted."""
     return context.files.paths(_env(load), _prefix(load))
 
 
-def empty_dirs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def empty_dirs(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
     """Return the paths of empty directories that start with ``prefix``."""
     return context.files.empty_dirs(_env(load), _prefix(load))
 
 
-def dir_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[str]:
+def dir_list(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
     """Return the paths of all directories that start with ``prefix``."""
     return context.files.dirs(_env(load), _prefix(load))
 
 
-def symlink_list(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, str]:
+def symlink_list(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, str]:
     """Return {path of a symlink: its target}."""
     return context.files.symlinks(_env(load), _prefix(load))
 
 
-def file_hash(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def file_hash(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
     """Return {"hash_type", "hsum"} of a file, or "" if it does not exist."""
     found = context.files.hash(_path(load), _env(load))
     return {"hash_type": found.hash_type, "hsum": found.hsum} if found else ""
 
 
-def file_hash_and_stat(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> list[Any]:
+def file_hash_and_stat(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[object]:
     """Return [hash, stat] of a file, or ["", None] if it does not exist."""
     digest = file_hash(context, minion_id, load)
     return [digest, _stat(context, load) if digest else None]
 
 
-def find(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def find(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
     """Return where a file is; ``path`` and ``rel`` are empty if it does not exist. Minions before 3008 read the file
     mode from it.
     """
@@ -76,7 +76,7 @@ def _read(file: BinaryIO, loc: int, size: int) -> bytes:
     return file.read(size)
 
 
-def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
     """Return the master's options that a minion's state run needs. Source: docs/protocol.md#master-options"""
     options = context.options
     answer: dict[str, Any] = {
@@ -103,21 +103,21 @@ def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, Any])
     return answer
 
 
-def _env(load: Mapping[str, Any]) -> str:
+def _env(load: Mapping[str, object]) -> str:
     # Some minions send None or a number. Source: docs/protocol.md#file-transfer
     return str(load.get("saltenv") or "base")
 
 
-def _prefix(load: Mapping[str, Any]) -> str:
+def _prefix(load: Mapping[str, object]) -> str:
     prefix = load.get("prefix") or ""
     return prefix.strip("'").lstrip("/") if isinstance(prefix, str) else ""
 
 
-def _path(load: Mapping[str, Any]) -> str:
+def _path(load: Mapping[str, object]) -> str:
     """Return the requested path; empty if it is absolute or contains ``..``."""
     path = load.get("path")
     return path if isinstance(path, str) and file_transfer.is_inside(path) else ""
 
 
-def _stat(context: WorkerContext, load: Mapping[str, Any]) -> list[int] | None:
+def _stat(context: WorkerContext, load: Mapping[str, object]) -> list[int] | None:
     return context.files.stat(_path(load), _env(load))

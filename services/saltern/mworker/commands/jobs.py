@@ -21,20 +21,20 @@ _PAGE = 500
 _RETURNS = 100
 
 
-def job_status(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def job_status(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
     """Return the state of a job on each minion, see ``status.status_of``. Raises ControlError with the name JidError or
     UnknownJob.
     """
     return status_of(context.store, _job(context, fields.get("jid")), int(time.time() * 1000))
 
 
-def failed_of(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, int]:
+def failed_of(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, int]:
     """Return {minion id: 1 if it returned a failure, else 0} of those in ``minions`` (at most 100) that have returned."""
     returns = context.store.jobs.returns(str(fields.get("jid", "")), _names(fields.get("minions")))
     return {minion: int(failed(ret)) for minion, ret in returns.items()}
 
 
-def find_jobs(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def find_jobs(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
     """Return one page of the jobs that ``filters`` match, newest first, at most 500: {jobs: [{jid, load, meta}],
     cursor}.
 
@@ -56,7 +56,7 @@ def find_jobs(context: WorkerContext, client: str, fields: Mapping[str, Any]) ->
     }
 
 
-def _job(context: WorkerContext, jid: Any) -> Job:
+def _job(context: WorkerContext, jid: object) -> Job:
     text = str(jid)
     if not is_jid(text):
         raise ControlError("JidError", not_a_jid(text))
@@ -66,7 +66,7 @@ def _job(context: WorkerContext, jid: Any) -> Job:
     return found[0]
 
 
-def _names(given: Any) -> list[str]:
+def _names(given: object) -> list[str]:
     if not isinstance(given, list) or len(given) > _RETURNS:
         raise ControlError("InvocationError", f"minions must be a list of {_RETURNS} ids at most")
     return list(map(str, given))

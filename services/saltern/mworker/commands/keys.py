@@ -33,14 +33,14 @@ STATES: Mapping[str, str] = {name: state for state, name in LISTS.items()}
 Wheel: TypeAlias = Callable[[WorkerContext, Mapping[str, Any]], Any]
 
 
-def call(context: WorkerContext, fun: str, kwarg: Mapping[str, Any]) -> Any:
+def call(context: WorkerContext, fun: str, kwarg: Mapping[str, object]) -> Any:
     """Call one of WHEELS. Raises ControlError if a changing function gets no ``match``."""
     if fun in _CHANGES and "match" not in kwarg:
         raise ControlError("InvocationError", f"{fun} changes keys: name them with match ('*' for all)")
     return WHEELS[fun](context, kwarg)
 
 
-def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
     """Delete the minion's own key and return True. If ``allow_minion_key_revoke`` is off, return the load unchanged, as
     Salt does.
 
@@ -52,7 +52,7 @@ def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) 
     return True
 
 
-def known(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def known(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """Return {minion id: {"key": state of its key or "", "age": seconds since its last request or None}} of the given
     ``minions``.
     """
@@ -71,13 +71,13 @@ def known(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dic
     }
 
 
-def list_all(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_all(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
     """Return all minion ids by state: {list name: ids}."""
     everything = context.store.minion_keys.all()
     return {name: sorted(everything.get(state, ()), key=str.lower) for state, name in LISTS.items()}
 
 
-def list_one(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_one(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
     """Return the minion ids in one state. ``match`` begins with acc, pre, un, rej or den; ``all`` returns every state."""
     word = str(kwarg.get("match", ""))
     everything = list_all(context, kwarg)
@@ -89,14 +89,14 @@ def list_one(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list
     return {name: everything[name]}
 
 
-def list_match(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_match(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
     """Return the minion ids that ``match`` matches, by state: a glob, several globs with commas, or a list of ids.
     Empty states are left out.
     """
     return {LISTS[state]: ids for state, ids in _matching(context, kwarg, tuple(LISTS)).items() if ids}
 
 
-def finger(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def finger(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """Return the fingerprints of matching keys by state; the master's own key is added under ``local`` if ``match``
     matches ``master.pub``.
     """
@@ -110,23 +110,23 @@ def finger(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[s
     return answer
 
 
-def finger_master(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def finger_master(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """Return the fingerprint of the master's own key."""
     return {"local": {"master.pub": context.keys.private.public.fingerprint(_hash_type(context, kwarg))}}
 
 
-def key_str(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """Return the matching keys as PEM, by state."""
     found = _matching(context, kwarg, tuple(LISTS))
     return {LISTS[state]: context.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
 
 
-def master_key_str(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def master_key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """Return the master's own public key as PEM."""
     return {"local": {"master.pub": context.keys.private.public.pem}}
 
 
-def accept(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def accept(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
     """Accept pending keys; with ``include_rejected`` and ``include_denied`` those, too. Returns the changed ids by
     their new state.
 
@@ -136,7 +136,7 @@ def accept(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[s
     return _moved(context, _found(context, kwarg, states), "accepted", kwarg)
 
 
-def reject(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def reject(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
     """Reject pending keys; with ``include_accepted`` and ``include_denied`` those, too. Returns the changed ids by
     their new state.
     """
@@ -144,7 +144,7 @@ def reject(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[s
     return _moved(context, _found(context, kwarg, states), "rejected", kwarg)
 
 
-def delete(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[str]]:
+def delete(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
     """Delete keys of every state. Returns the deleted ids by their former state.
 
     ``rotate_aes_key: False`` keeps the publication key although a minion lost access. ``preserve_minions: True`` keeps
@@ -154,7 +154,7 @@ def delete(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, list[s
     return {LISTS[state]: ids for state, ids in changed.items() if ids}
 
 
-def bring(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
+def bring(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, object]:
     """Import minion keys from another master: ``keys`` is {list name: {minion id: PEM}}; ``replace`` overwrites
     different keys.
 
@@ -187,7 +187,7 @@ def bring(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def generate(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
+def generate(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, str]:
     """Return a new key pair as {"priv", "pub"}; the master does not store it. ``keysize`` is in bits."""
     bits = kwarg.get("keysize", _SMALLEST)
     if not isinstance(bits, int) or not _SMALLEST <= bits <= _LARGEST:
@@ -196,7 +196,7 @@ def generate(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]
     return {"priv": private.to_pem().decode(), "pub": private.public.pem + "\n"}
 
 
-def generate_accepted(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[str, str]:
+def generate_accepted(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, str]:
     """Return a new key pair and accept its public key for ``id_``; {} if the id has a key and ``force`` is not set."""
     minion = kwarg.get("id_")
     if not is_minion_id(minion):
@@ -209,7 +209,7 @@ def generate_accepted(context: WorkerContext, kwarg: Mapping[str, Any]) -> dict[
 def _by_name(function: Wheel) -> Wheel:
     """Wrap a key function so that ``match`` must be {list name: ids}."""
 
-    def run(context: WorkerContext, kwarg: Mapping[str, Any]) -> Any:
+    def run(context: WorkerContext, kwarg: Mapping[str, object]) -> Any:
         match = kwarg.get("match")
         lists = match if isinstance(match, Mapping) else {"": None}
         if not all(name in STATES and isinstance(ids, list) for name, ids in lists.items()):
@@ -294,7 +294,7 @@ def _judged(context: WorkerContext, minion: Any, pem: Any, state: str, *, replac
 
 
 def _moved(
-    context: WorkerContext, found: Mapping[str, Sequence[str]], to: str, kwarg: Mapping[str, Any]
+    context: WorkerContext, found: Mapping[str, Sequence[str]], to: str, kwarg: Mapping[str, object]
 ) -> dict[str, list[str]]:
     changed = _change(context, found, to, {"accepted": "accept", "rejected": "reject"}[to], kwarg)
     ids = list(dict.fromkeys(minion for minions in changed.values() for minion in minions))
@@ -302,7 +302,7 @@ def _moved(
 
 
 def _change(
-    context: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, Any]
+    context: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, object]
 ) -> dict[str, list[str]]:
     """Move the keys of these ids to the state ``to``, or delete them if ``to`` is None; return the changed ids by their
     former state.
@@ -326,7 +326,7 @@ def _change(
     return changed
 
 
-def _rotate(context: WorkerContext, kwarg: Mapping[str, Any]) -> None:
+def _rotate(context: WorkerContext, kwarg: Mapping[str, object]) -> None:
     wanted = kwarg.get("rotate_aes_key")
     if context.options.rotate_aes_key if wanted is None else wanted:
         context.store.epochs.rotate_aes()
@@ -334,7 +334,7 @@ def _rotate(context: WorkerContext, kwarg: Mapping[str, Any]) -> None:
         context.fire("key", {"rotate_aes_key": True})
 
 
-def _found(context: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
+def _found(context: WorkerContext, kwarg: Mapping[str, object], states: Sequence[str]) -> dict[str, list[str]]:
     """Return the ids that ``match`` means, by state."""
     match = kwarg.get("match")
     if isinstance(match, Mapping):
@@ -343,13 +343,13 @@ def _found(context: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[st
     return _matching(context, kwarg, states)
 
 
-def _matching(context: WorkerContext, kwarg: Mapping[str, Any], states: Sequence[str]) -> dict[str, list[str]]:
+def _matching(context: WorkerContext, kwarg: Mapping[str, object], states: Sequence[str]) -> dict[str, list[str]]:
     wanted = _wanted(kwarg)
     everything = context.store.minion_keys.all()
     return {state: sorted(filter(wanted, everything.get(state, ())), key=str.lower) for state in states}
 
 
-def _wanted(kwarg: Mapping[str, Any]) -> Callable[[str], bool]:
+def _wanted(kwarg: Mapping[str, object]) -> Callable[[str], bool]:
     """Return a function that tells whether ``match`` matches an id."""
     match = kwarg.get("match", "*")
     if isinstance(match, str):
@@ -361,7 +361,7 @@ def _wanted(kwarg: Mapping[str, Any]) -> Callable[[str], bool]:
     raise ControlError("InvocationError", f"match must be a glob or a list of ids, not {type(match).__name__}")
 
 
-def _hash_type(context: WorkerContext, kwarg: Mapping[str, Any]) -> str:
+def _hash_type(context: WorkerContext, kwarg: Mapping[str, object]) -> str:
     hash_type = str(kwarg.get("hash_type") or context.options.hash_type)
     # Digests of variable length (shake) cannot be used: hash_type does not give a length.
     known = sorted(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake"))

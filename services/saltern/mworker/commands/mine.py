@@ -17,7 +17,7 @@ _MOST_FUNCTIONS = 1000
 _GUARD, _VALUE = "__saltmine_acl__", "__data__"
 
 
-def store(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def store(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
     """Store the sender's mine data ({function: value}) and return whether it was stored; ``clear`` deletes its earlier
     data first.
     """
@@ -34,7 +34,7 @@ def store(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bo
     return True
 
 
-def get(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def get(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
     """Return {minion id: value} of one function, or {function: {minion id: value}} of several; functions without values
     are left out.
     """
@@ -67,7 +67,7 @@ def _may_have(context: WorkerContext, minion_id: str, fun: str) -> bool:
     return any(matches(who, minion_id) and any(matches(what, fun) for what in funs) for who, funs in rules.items())
 
 
-def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, object]) -> dict[str, object]:
     """Return the values that their owners allow ``minion_id`` to read (``allow_tgt``)."""
     found: dict[str, Any] = {}
     asked: dict[tuple[str, str], bool] = {}
@@ -85,7 +85,7 @@ def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, Any])
     return found
 
 
-def _is_meant(context: WorkerContext, minion_id: str, target: Any, kind: str) -> bool:
+def _is_meant(context: WorkerContext, minion_id: str, target: object, kind: str) -> bool:
     try:
         return minion_id in resolve(context, target, kind).minions
     except TargetError as error:
@@ -93,12 +93,12 @@ def _is_meant(context: WorkerContext, minion_id: str, target: Any, kind: str) ->
         return False
 
 
-def delete(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def delete(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
     """Delete one function from the sender's mine; return whether it was there."""
     return context.store.cache.mine_delete(minion_id, str(load.get("fun", "")))
 
 
-def flush(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def flush(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
     """Delete the sender's whole mine."""
     context.store.cache.mine_flush(minion_id)
     return True

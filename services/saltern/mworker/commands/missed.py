@@ -22,7 +22,7 @@ _MOST_JOBS, _MOST_BYTES = 1000, 4 * 1024 * 1024
 _MOST_SIGNS = 1000
 
 
-def missed(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def missed(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
     """Return the jobs since ``after`` (milliseconds since 1970) that this minion has not received and may still run,
     oldest first.
 
@@ -48,7 +48,7 @@ def missed(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> d
     return {"jobs": jobs, "next": following, "now": now_ms}
 
 
-def job_signs(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> None:
+def job_signs(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> None:
     """Record the minion's signs about its jobs: ``signs`` is [{jid, sign, ms}]. Malformed entries are skipped.
 
     Raises StoreUnavailable; the minion then gets no acknowledgement and sends the signs again.

@@ -36,7 +36,7 @@ _EXACT: Mapping[str, str] = {
 }
 
 
-def pub(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def pub(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
     """Answer ``minion_pub``: publish a job and return its ``jid`` and ``minions``."""
     try:
         job = _published(context, minion_id, load)
@@ -46,7 +46,7 @@ def pub(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict
     return {"jid": job["jid"] or 0, "minions": job["minions"]}
 
 
-def pub_ret(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def pub_ret(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """Return the returns so far of a job that this minion published: {minion id: {"ret": value}}, with ``out`` if the
     return names one.
     """
@@ -101,7 +101,7 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
 # ---------------------------------------------------------------------------------------------------------------- the parts
 
 
-def _published(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
     """Publish the job of a load and return its record. Raises ControlError if the minion may not publish it or the load
     is malformed.
     """
@@ -128,7 +128,7 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) 
 
 
 def _authorise(
-    context: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: Any, tgt_type: str
+    context: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: object, tgt_type: str
 ) -> set[str] | None:
     """Return the minion ids to which the job is restricted, or None for no restriction. Raises ControlError if it is
     not allowed.
@@ -171,7 +171,7 @@ def _calls(load: Mapping[str, Any]) -> list[PeerCall]:
     return [PeerCall(name, *_parsed(group, no_parse)) for name, group in zip(names, groups, strict=True)]
 
 
-def _parsed(given: Sequence[Any], no_parse: Any) -> tuple[list[Any], dict[str, Any]]:
+def _parsed(given: Sequence[object], no_parse: object) -> tuple[list[Any], dict[str, Any]]:
     """Return (positional, keyword) arguments: texts are parsed as on a command line, other values stay as they are."""
     as_text = no_parse if isinstance(no_parse, list) else []
     positional: list[Any] = []
@@ -196,7 +196,7 @@ def _seconds(load: Mapping[str, Any], default: float) -> float:
         raise ControlError("InvocationError", f"the timeout {given!r} is no number of seconds") from error
 
 
-def _request_id(minion_id: str, load: Mapping[str, Any]) -> str:
+def _request_id(minion_id: str, load: Mapping[str, object]) -> str:
     """Return an id that is the same for each repetition of the message. Raises PeerFault without a nonce."""
     nonce = load.get("nonce")
     if not isinstance(nonce, str) or not nonce:
@@ -204,7 +204,7 @@ def _request_id(minion_id: str, load: Mapping[str, Any]) -> str:
     return f"{minion_id}:{nonce}"
 
 
-def _gathered(tools: RunnerTools, *, job: Mapping[str, Any], timeout: float, full: bool) -> dict[str, Any]:
+def _gathered(tools: RunnerTools, *, job: Mapping[str, object], timeout: float, full: bool) -> dict[str, Any]:
     returns = tools.follow(job, timeout=timeout).returns
     if not full:
         return {minion: load.get("return") for minion, load in returns.items()}
@@ -214,6 +214,6 @@ def _gathered(tools: RunnerTools, *, job: Mapping[str, Any], timeout: float, ful
     return told | {"__jid__": job["jid"]}
 
 
-def _refused(context: WorkerContext, minion_id: str, load: Mapping[str, Any], why: str) -> dict[str, Any]:
+def _refused(context: WorkerContext, minion_id: str, load: Mapping[str, object], why: str) -> dict[str, Any]:
     context.log.warning("%s of %s is refused: %s", load.get("cmd"), load.get("fun"), why, extra={"minion": minion_id})
     return {}

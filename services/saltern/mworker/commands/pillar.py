@@ -12,7 +12,7 @@ from statecore.runtime.master_data import MinionDataRequest, as_data, pillar_of,
 from statecore.runtime.runtime import Runtime
 
 
-def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
     """Compile and return the minion's pillar; errors are under ``_errors``. Stores the pillar and the request's grains
     for targeting.
     """
@@ -34,7 +34,7 @@ def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, Any])
             context.store.cache.drop_pillar(minion_id)
         elif (kept := context.cached_pillar(minion_id, environments)) is not None:
             return kept
-    live: dict[str, Any] = {}
+    live: dict[str, object] = {}
     runtime = _runtime(context, minion_id, grains, live, saltenv=wanted.saltenv)
     result = pillar_of(
         runtime.context, runtime.loader, wanted, live, own_id=context.options.id, memory=context.pillar_memory
@@ -49,7 +49,7 @@ def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, Any])
     return as_data(result)
 
 
-def master_tops(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, list[str]]:
+def master_tops(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, list[str]]:
     """Return {saltenv: SLS names} that the modules of the option ``master_tops`` assign to the minion."""
     if not context.options.master_tops:
         return {}
@@ -61,7 +61,7 @@ def master_tops(context: WorkerContext, minion_id: str, load: Mapping[str, Any])
 
 
 def _runtime(
-    context: WorkerContext, minion_id: str, grains: Mapping[str, Any], pillar: Mapping[str, Any], **opts: Any
+    context: WorkerContext, minion_id: str, grains: Mapping[str, object], pillar: Mapping[str, object], **opts: object
 ) -> Runtime:
     """Return a state engine on the master's files for one minion."""
     own = as_opts(context.options, id=minion_id, file_client="local", **opts)
@@ -71,13 +71,13 @@ def _runtime(
     )
 
 
-def _grains(given: Any, minion_id: str) -> dict[str, Any]:
+def _grains(given: object, minion_id: str) -> dict[str, Any]:
     return {**(given if isinstance(given, Mapping) else {}), "id": minion_id}
 
 
-def _map(value: Any) -> Mapping[str, Any] | None:
+def _map(value: object) -> Mapping[str, object] | None:
     return value if isinstance(value, Mapping) and value else None
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None

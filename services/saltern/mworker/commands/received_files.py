@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.ids import is_minion_id
@@ -23,7 +22,7 @@ class FileRefused(Exception):
     """A chunk is not accepted; str() gives the reason."""
 
 
-def receive(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> bool:
+def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
     """Write one chunk and return True; return False and log the reason if it is not accepted."""
     options = context.options
     if not options.file_recv:
@@ -46,7 +45,7 @@ def directory_of(cachedir: str, minion_id: str) -> Path:
     return Path(cachedir) / "minions" / minion_id / "files"
 
 
-def place_of(directory: Path, path: Any) -> Path:
+def place_of(directory: Path, path: object) -> Path:
     """Return the path of a received file inside ``directory``; ``path`` is a list of names. Raises FileRefused if it
     leads outside.
     """
@@ -62,7 +61,7 @@ def place_of(directory: Path, path: Any) -> Path:
     return place
 
 
-def _chunk(load: Mapping[str, Any], most: int) -> tuple[bytes, int]:
+def _chunk(load: Mapping[str, object], most: int) -> tuple[bytes, int]:
     data, loc = octets(load.get("data")), load.get("loc")
     if data is None or isinstance(loc, bool) or not isinstance(loc, int) or loc < 0:
         raise FileRefused("a chunk needs data, and loc, its place")

@@ -41,7 +41,7 @@ _UNKEPT = "nocache"
 _DROPPED = False
 
 
-def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
     """Store a return as ``_stored`` does, inside a span of the job's trace."""
     traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
     with context.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
@@ -136,21 +136,21 @@ def _store_own(context: WorkerContext, minion_id: str, result: dict[str, Any], o
     return "external"
 
 
-def _prepared_event(context: WorkerContext, minion_id: str, result: Mapping[str, Any]) -> Prepared:
+def _prepared_event(context: WorkerContext, minion_id: str, result: Mapping[str, object]) -> Prepared:
     return context.prepare(*_event(minion_id, result))
 
 
-def _event(minion_id: str, result: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _event(minion_id: str, result: Mapping[str, object]) -> tuple[str, dict[str, object]]:
     """Return (tag, data) of the event about a return."""
     return tags.job_ret(str(result["jid"]), minion_id), {**result, "cmd": "_return"}
 
 
-def _own_id(load: Mapping[str, Any]) -> str:
+def _own_id(load: Mapping[str, object]) -> str:
     own = str(load.get(_OWN_ID) or "")
     return own if is_jid(own) else str(load.get("nonce") or "")
 
 
-def _load_of(result: Mapping[str, Any], minion_id: str) -> dict[str, Any]:
+def _load_of(result: Mapping[str, object], minion_id: str) -> dict[str, object]:
     return {
         "jid": result["jid"],
         "fun": result["fun"],

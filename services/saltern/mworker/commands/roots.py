@@ -30,12 +30,12 @@ def find(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]
     return found
 
 
-def list_env(roots: Roots, saltenv: str = "base") -> dict[str, Any]:
+def list_env(roots: Roots, saltenv: str = "base") -> dict[str, object]:
     """Return {root: tree} of an environment; directories are maps, files are "f"."""
     return {str(root): _tree(Path(root)) for root in roots.get(saltenv, ())}
 
 
-def list_roots(roots: Roots) -> dict[str, list[dict[str, Any]]]:
+def list_roots(roots: Roots) -> dict[str, list[dict[str, object]]]:
     """Return {environment: [its roots as list_env shows them]}."""
     return {saltenv: [list_env(roots, saltenv)] for saltenv in roots}
 
@@ -68,7 +68,7 @@ def write(roots: Roots, data: str, path: str, saltenv: str = "base", index: int 
     return f"Wrote data to file {full}"
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "find": find,
     "list_env": list_env,
     "list_roots": list_roots,

@@ -34,7 +34,7 @@ _SECRET = frozenset({"redis_url", "proxy_password"})
 _SECRET_RESULTS = frozenset({"key.gen", "key.gen_accept"})
 
 
-def wheel(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> Any:
+def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> Any:
     """Run one wheel function and return its value. Raises ControlError for an unknown function, or with the function's
     own error.
     """
@@ -81,7 +81,7 @@ def _function(context: WorkerContext, fun: str) -> WheelFunction:
 def _key_function(fun: str) -> WheelFunction:
     """Return a function of WHEELS as a wheel function: arguments go by name; only ``match`` may be positional."""
 
-    def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
+    def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
         if len(arg) > 1 or (arg and "match" in kwarg):
             raise ControlError("InvocationError", "arguments of wheel functions go by name, in the map kwarg")
         return keys.call(context, fun, {**kwarg, **({"match": arg[0]} if arg else {})})
@@ -95,7 +95,7 @@ def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
     if fun.count(".") != 1 or not loader.known("wheel", fun.partition(".")[0]):
         return None
 
-    def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
+    def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
         runtime = local_runtime(as_opts(context.options, file_client="local", cachedir="", __role="master"), pillar={})
         try:
             served, function = loader.function("wheel", fun, runtime.context)
@@ -111,7 +111,7 @@ def values(context: WorkerContext) -> dict[str, Any]:
     return {name: value for name, value in as_opts(context.options).items() if name not in _SECRET}
 
 
-def unwritable(context: WorkerContext, *args: Any, **kwargs: Any) -> None:
+def unwritable(context: WorkerContext, *args: object, **kwargs: object) -> None:
     """Raise ControlError: the roles do not write their configuration, because each role may have its own."""
     raise ControlError(
         "NotSupported",
@@ -135,14 +135,14 @@ def error(context: WorkerContext, name: str | None = None, message: str = "") ->
 
 def documentation(context: WorkerContext) -> dict[str, str]:
     """Return {wheel function: its documentation}."""
-    described: dict[str, Callable[..., Any]] = {**keys.WHEELS, **FUNCTIONS}
+    described: dict[str, Callable[..., object]] = {**keys.WHEELS, **FUNCTIONS}
     return {fun: inspect.getdoc(function) or "" for fun, function in sorted(described.items())}
 
 
-def _of(trees: str, function: Callable[..., Any]) -> WheelFunction:
+def _of(trees: str, function: Callable[..., object]) -> WheelFunction:
     """Return a function of ``roots`` as a wheel function for the directories in the option ``trees``."""
 
-    def run(context: WorkerContext, *arg: Any, **kwarg: Any) -> Any:
+    def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
         found: Mapping[str, Sequence[str]] = getattr(context.options, trees)
         return function(found, *arg, **kwarg)
 

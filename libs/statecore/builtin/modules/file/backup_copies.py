@@ -10,7 +10,7 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 
 
-def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
+def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, object]]:
     """Return the copies that ``backup: minion`` kept of a file: a map of number (0 is the newest) to Backup Time,
     Size (bytes) and Location.
     """
@@ -21,12 +21,12 @@ def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int,
     }
 
 
-def list_backup(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
+def list_backup(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, object]]:
     """Alias of ``file.list_backups``."""
     return list_backups(ctx, path, limit)
 
 
-def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[str, dict[int, dict[str, Any]]]:
+def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[str, dict[int, dict[str, object]]]:
     """Return the kept copies of all files in a directory: a map of file name to the map of ``file.list_backups``.
 
     ``path`` is the directory with a slash at the end, or a file in the directory.
@@ -36,7 +36,7 @@ def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[
     return {name: list_backups(ctx, f"{directory.rstrip('/')}/{name}", limit) for name in names}
 
 
-def restore_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
+def restore_backup(ctx: Context, path: str, backup_id: object) -> dict[str, object]:
     """Replace a file by one of its copies, after a copy of the present file is kept. Return a map with ``result`` and
     ``comment``.
 
@@ -53,7 +53,7 @@ def restore_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
     return {"result": True, "comment": f"Successfully restored {found} to {path}"}
 
 
-def delete_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
+def delete_backup(ctx: Context, path: str, backup_id: object) -> dict[str, object]:
     """Delete one copy of a file. ``backup_id`` is its number in ``file.list_backups``. Return a map with ``result``
     and ``comment``.
     """
@@ -67,7 +67,7 @@ def delete_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
     return {"result": True, "comment": f"Successfully removed {found}"}
 
 
-def remove_backup(ctx: Context, path: str, backup_id: Any) -> dict[str, Any]:
+def remove_backup(ctx: Context, path: str, backup_id: object) -> dict[str, object]:
     """Alias of ``file.delete_backup``."""
     return delete_backup(ctx, path, backup_id)
 

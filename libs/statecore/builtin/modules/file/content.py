@@ -24,14 +24,14 @@ def read(ctx: Context, path: str, binary: bool = False) -> Any:
     return data if binary else data.decode("utf-8", "replace")
 
 
-def write(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+def write(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
     """Replace the content of a file by the given lines. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
     managed_file.replace(ctx.host, ctx.host.path(path), "".join(f"{line}\n" for line in lines).encode(), Attributes())
     return f'Wrote {len(lines)} lines to "{path}"'
 
 
-def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+def append(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
     """Append the given lines to a file. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
     real_path = ctx.host.path(path)
@@ -41,7 +41,7 @@ def append(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
     return f'Wrote {len(lines)} lines to "{path}"'
 
 
-def prepend(ctx: Context, path: str, *args: Any, **kwargs: Any) -> str:
+def prepend(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
     """Insert the given lines before the first line of a file. Return a sentence with the number of lines."""
     lines = _lines(args, kwargs)
     real_path = ctx.host.path(path)
@@ -80,8 +80,8 @@ def search(
     ctx: Context,
     path: str,
     pattern: str,
-    flags: Any = 8,
-    bufsize: Any = 1,
+    flags: object = 8,
+    bufsize: object = 1,
     ignore_if_missing: bool = False,
     multiline: bool = False,
 ) -> bool:
@@ -110,11 +110,11 @@ def replace(
     repl: str,
     count: int = 0,
     flags: Any = 8,
-    bufsize: Any = 1,
+    bufsize: object = 1,
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
     not_found_content: str | None = None,
-    backup: Any = ".bak",
+    backup: object = ".bak",
     dry_run: bool = False,
     search_only: bool = False,
     show_changes: bool = True,
@@ -158,7 +158,7 @@ def replace(
     searched: Any = old if encoding is None else _decoded(old, encoding, path)
     if search_only:
         return compiled.search(searched) is not None
-    replacement: Any = str(repl).encode() if encoding is None else str(repl)
+    replacement: object = str(repl).encode() if encoding is None else str(repl)
     try:
         made, matched = compiled.subn(
             (lambda _: replacement) if backslash_literal else replacement, searched, count=count
@@ -234,8 +234,8 @@ def get_diff(
     source_hash_file2: str | None = None,
     ignore_ordering: bool = False,
     ignore_whitespace: bool = False,
-    ignore_comment_characters: Any = None,
-) -> Any:
+    ignore_comment_characters: object = None,
+) -> object:
     """Return the unified diff of two files, "" if they are equal. Each file is a path, ``salt://...`` or a URL.
 
     show_filenames
@@ -267,7 +267,7 @@ def get_diff(
     return (not ignored.all_of(old, new), shown) if ignored else shown
 
 
-def _lines(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+def _lines(args: tuple[object, ...], kwargs: dict[str, object]) -> list[str]:
     given = kwargs.get("args", args)
     flat = given if isinstance(given, list | tuple) else [given]
     return [str(line) for part in flat for line in (part if isinstance(part, list) else [part])]
@@ -284,7 +284,7 @@ def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
     return content + b"\n" + data
 
 
-def _compiled(pattern: str, flags: Any) -> re.Pattern[bytes]:
+def _compiled(pattern: str, flags: object) -> re.Pattern[bytes]:
     """Compile a regular expression for bytes: as in Salt, a file may hold any bytes. Raises InvocationError."""
     try:
         return re.compile(str(pattern).encode(), _flags(flags))
@@ -292,14 +292,14 @@ def _compiled(pattern: str, flags: Any) -> re.Pattern[bytes]:
         raise InvocationError(f"'{pattern}' is not a valid regular expression: {error}") from error
 
 
-def _of_text(pattern: str, flags: Any) -> re.Pattern[str]:
+def _of_text(pattern: str, flags: object) -> re.Pattern[str]:
     try:
         return re.compile(str(pattern), _flags(flags))
     except re.error as error:
         raise InvocationError(f"'{pattern}' is not a valid regular expression: {error}") from error
 
 
-def _flags(flags: Any) -> int:
+def _flags(flags: object) -> int:
     """Convert flags, given as a number or as names, to a number. 8, Salt's default, is MULTILINE. UNICODE is
     dropped: the patterns may be bytes.
     """

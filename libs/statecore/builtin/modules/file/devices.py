@@ -64,8 +64,8 @@ def mknod(
     minor: int = 0,
     user: Any = None,
     group: Any = None,
-    mode: Any = "0600",
-) -> dict[str, Any]:
+    mode: object = "0600",
+) -> dict[str, object]:
     """Create a device file or a named pipe, and its missing parent directories. Return a state's return map.
 
     ntype
@@ -92,13 +92,13 @@ def _is(ctx: Context, name: str, test: Callable[[int], bool]) -> bool:
         return False
 
 
-def _mode(mode: Any) -> int | None:
+def _mode(mode: object) -> int | None:
     return managed_file.parse_mode(mode)
 
 
 def _made(
     ctx: Context, name: str, kind: int, word: str, numbers: tuple[Any, Any], wanted: Attributes
-) -> dict[str, Any]:
+) -> dict[str, object]:
     answer: dict[str, Any] = {"name": name, "changes": {}, "comment": "", "result": False}
     real_path = ctx.host.path(name)
     if lexists(real_path):

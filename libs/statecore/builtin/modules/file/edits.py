@@ -23,7 +23,7 @@ _LETTERS = {"I": re.IGNORECASE, "L": re.LOCALE, "M": re.MULTILINE, "S": re.DOTAL
 def line(
     ctx: Context,
     path: str,
-    content: Any = None,
+    content: object = None,
     match: str | None = None,
     mode: str | None = None,
     location: str | None = None,
@@ -62,13 +62,13 @@ def blockreplace(
     content: str = "",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
-    backup: Any = ".bak",
+    backup: object = ".bak",
     dry_run: bool = False,
     show_changes: bool = True,
     append_newline: bool | None = False,
     insert_before_match: str | None = None,
     insert_after_match: str | None = None,
-) -> Any:
+) -> object:
     """Replace the text between two marker lines. Return the diff, or with ``show_changes=False`` whether the text
     changed.
     """
@@ -89,21 +89,23 @@ def blockreplace(
     return _diff(old, new, show_changes)
 
 
-def comment(ctx: Context, path: str, regex: str, char: str = "#", backup: Any = ".bak") -> Any:
+def comment(ctx: Context, path: str, regex: str, char: str = "#", backup: object = ".bak") -> Any:
     """Comment out each line that starts with a match of the expression. Return the diff of these lines, or False
     without a change.
     """
     return comment_line(ctx, path, regex, char, True, backup)
 
 
-def uncomment(ctx: Context, path: str, regex: str, char: str = "#", backup: Any = ".bak") -> Any:
+def uncomment(ctx: Context, path: str, regex: str, char: str = "#", backup: object = ".bak") -> object:
     """Remove the comment character from each commented line that matches. Return the diff of these lines, or False
     without a change.
     """
     return comment_line(ctx, path, regex, char, False, backup)
 
 
-def comment_line(ctx: Context, path: str, regex: str, char: str = "#", cmnt: bool = True, backup: Any = ".bak") -> Any:
+def comment_line(
+    ctx: Context, path: str, regex: str, char: str = "#", cmnt: bool = True, backup: object = ".bak"
+) -> object:
     """Run ``file.comment``, or ``file.uncomment`` with ``cmnt=False``."""
     pattern = Pattern(regex, char)
     old = text.decoded(bytes_of(ctx, path), path)
@@ -160,7 +162,7 @@ def _write(ctx: Context, path: str, new: str, backup: str) -> None:
     managed_file.replace(ctx.host, real_path, text.encoded(new), Attributes())
 
 
-def _diff(old: str, new: str, show_changes: bool) -> Any:
+def _diff(old: str, new: str, show_changes: bool) -> object:
     if not show_changes:
         return new != old
     return diffs.unified(text.encoded(old), text.encoded(new)) if new != old else ""

@@ -19,7 +19,7 @@ from statecore.model.errors import CommandError, HostError, InvocationError
 _DAY = 86400
 
 
-def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool:
+def touch(ctx: Context, name: str, atime: object = None, mtime: object = None) -> bool:
     """Create a file, or set its access and modification time (seconds since 1970).
 
     If one of the two times is missing, the other one is used. If both are missing, the present time is used.
@@ -34,7 +34,7 @@ def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None) -> bool
     return True
 
 
-def remove(ctx: Context, path: str, **kwargs: Any) -> bool:
+def remove(ctx: Context, path: str, **kwargs: object) -> bool:
     """Remove a file, a link or a whole directory. Return False if the path does not exist. The path must be
     absolute.
     """
@@ -79,7 +79,7 @@ def rename(ctx: Context, src: str, dst: str) -> bool:
     return True
 
 
-def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = False) -> Any:
+def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = False) -> object:
     """Move a file or directory. If ``dst`` is a directory, move into it. Return a map with ``result`` and ``comment``.
 
     disallow_copy_and_unlink
@@ -141,14 +141,14 @@ def mkdir(ctx: Context, dir_path: str, user: Any = None, group: Any = None, mode
     return True
 
 
-def makedirs(ctx: Context, path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+def makedirs(ctx: Context, path: str, user: object = None, group: object = None, mode: object = None) -> bool:
     """Create the parent directories of a path. The part after the last slash is not created."""
     return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
 
 
 def rmdir(
     ctx: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: float | None = None
-) -> bool | dict[str, Any]:
+) -> bool | dict[str, object]:
     """Remove an empty directory. With ``recurse``, first remove the empty directories below it. Files are never
     removed.
 
@@ -184,7 +184,7 @@ def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
     return [*sorted(found, key=lambda each: (-each.count("/"), each)), path]
 
 
-def set_mode(ctx: Context, path: str, mode: Any) -> str:
+def set_mode(ctx: Context, path: str, mode: object) -> str:
     """Set the mode of a file (octal). Return the new mode as text. Raises CommandError if the file does not exist."""
     real_path = ctx.host.path(path)
     # Raises the module's usual CommandError if the path does not exist.
@@ -205,7 +205,7 @@ def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
     return None
 
 
-def chgrp(ctx: Context, path: str, group: Any) -> str | None:
+def chgrp(ctx: Context, path: str, group: object) -> str | None:
     """Set the group of a file. Return None on success, else a sentence with the reason."""
     return chown(ctx, path, None, group)
 

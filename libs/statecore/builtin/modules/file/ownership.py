@@ -73,7 +73,7 @@ def chattr(
     operator: str | None = None,
     attributes: str | None = None,
     flags: str | None = None,
-    version: Any = None,
+    version: object = None,
 ) -> bool:
     """Add or remove file attributes of files. Return whether ``chattr`` succeeded.
 
@@ -143,7 +143,7 @@ def restorecon(ctx: Context, path: str, recursive: bool = False) -> bool:
 def check_perms(
     ctx: Context,
     name: str,
-    ret: dict[str, Any] | None,
+    ret: dict[str, object] | None,
     user: Any,
     group: Any,
     mode: Any,
@@ -153,7 +153,7 @@ def check_perms(
     serole: str | None = None,
     setype: str | None = None,
     serange: str | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, object], dict[str, object]]:
     """Set owner, group, mode, attributes and SELinux context of a file. In test mode only report the changes.
 
     Return a pair: a state's return map, and a map of the values before (luser, lgroup, lmode).

@@ -22,7 +22,7 @@ def sed(
     flags: str = "g",
     escape_all: bool = False,
     negate_match: bool = False,
-) -> Any:
+) -> object:
     """Replace matches of a pattern with the host's ``sed``. Return the result of ``cmd.run_all``, False if the file
     does not exist.
     """
@@ -44,7 +44,7 @@ def sed_contains(ctx: Context, path: str, text: str, limit: str = "", flags: str
     return bool(result["stdout"])
 
 
-def grep(ctx: Context, path: str, pattern: str, *opts: Any) -> Any:
+def grep(ctx: Context, path: str, pattern: str, *opts: object) -> object:
     """Run the host's ``grep`` on a file, or on the files that a glob matches. Return the result of ``cmd.run_all``.
 
     Each of ``opts`` is one option of grep.
@@ -61,7 +61,7 @@ def grep(ctx: Context, path: str, pattern: str, *opts: Any) -> Any:
     return _run(ctx, ["grep", *(word for each in words for word in each), pattern, *found])
 
 
-def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dry_run: bool = False) -> Any:
+def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dry_run: bool = False) -> object:
     """Apply a patch file with the host's ``patch``. Return the result of ``cmd.run_all``.
 
     originalfile

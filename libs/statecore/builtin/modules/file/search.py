@@ -247,7 +247,7 @@ def _compiled(pattern: bytes, flags: int) -> re.Pattern[bytes]:
         raise InvocationError(f"invalid regular expression {pattern.decode()!r}: {error}") from error
 
 
-def _print_fields(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+def _print_fields(ctx: Context, value: str, dry: bool) -> Callable[[_File], object]:
     words = value.replace(",", " ").split() or ["path"]
     if unknown := [word for word in words if word not in _FIELDS]:
         raise InvocationError(f"print knows {', '.join(_FIELDS)}, not {', '.join(unknown)}")
@@ -259,7 +259,7 @@ def _print_fields(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]
     return fields
 
 
-def _delete(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+def _delete(ctx: Context, value: str, dry: bool) -> Callable[[_File], object]:
     def act(file: _File) -> str | None:
         # A file in a directory that was deleted before no longer exists.
         if not dry and lexists(file.place):
@@ -269,7 +269,7 @@ def _delete(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
     return act
 
 
-def _execute(ctx: Context, value: str, dry: bool) -> Callable[[_File], Any]:
+def _execute(ctx: Context, value: str, dry: bool) -> Callable[[_File], object]:
     def act(file: _File) -> str:
         command = [word.replace("{}", file.name) for word in shlex.split(value)]
         shown = value.replace("{}", file.name)
@@ -287,7 +287,7 @@ def _md5(file: _File) -> str:
     return digests.digest_of(file.ctx.host.path(file.name), "md5") if stat.S_ISREG(file.stat().st_mode) else ""
 
 
-_FIELDS: Mapping[str, Callable[[_File], Any]] = {
+_FIELDS: Mapping[str, Callable[[_File], object]] = {
     "group": lambda file: file.ctx.host.group_name(file.stat().st_gid),
     "md5": _md5,
     "mode": lambda file: stat.S_IMODE(file.stat().st_mode) & 0o777,
@@ -313,7 +313,7 @@ _CRITERIA: Mapping[str, Callable[[Context, str], _Test]] = {
     "grep": _content_matches,
 }
 
-_ACTIONS: Mapping[str, Callable[[Context, str, bool], Callable[[_File], Any]]] = {
+_ACTIONS: Mapping[str, Callable[[Context, str, bool], Callable[[_File], object]]] = {
     "delete": _delete,
     "exec": _execute,
     "print": _print_fields,

@@ -61,7 +61,7 @@ def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) 
     return Made(None if content is None else _bytes(content))
 
 
-def headers_of(ctx: Context, named: Any, listed: Any, file: Body) -> dict[str, str]:
+def headers_of(ctx: Context, named: object, listed: Any, file: Body) -> dict[str, str]:
     """Return a map of header name to value. Headers of the file replace ``named`` (a map) or ``listed`` (lines).
     Raises InvocationError.
     """
@@ -85,7 +85,7 @@ def headers_of(ctx: Context, named: Any, listed: Any, file: Body) -> dict[str, s
     return found
 
 
-def _bytes(content: Any) -> bytes:
+def _bytes(content: object) -> bytes:
     if isinstance(content, bytes):
         return content
     if isinstance(content, Mapping):

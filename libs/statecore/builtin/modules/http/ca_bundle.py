@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -23,7 +22,7 @@ _PLACES = (
 
 
 def update_ca_bundle(
-    ctx: Context, target: str | None = None, source: str | None = None, merge_files: Any = None
+    ctx: Context, target: str | None = None, source: str | None = None, merge_files: object = None
 ) -> None:
     """Download a bundle of certificate authorities and write it, followed by the ``merge_files``, to the host's bundle
     file.

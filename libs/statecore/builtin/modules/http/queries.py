@@ -43,10 +43,10 @@ def query(
     ctx: Context,
     url: str,
     method: str = "GET",
-    params: Mapping[str, Any] | None = None,
-    data: Any = None,
+    params: Mapping[str, object] | None = None,
+    data: object = None,
     data_file: str | None = None,
-    header_dict: Mapping[str, Any] | None = None,
+    header_dict: Mapping[str, object] | None = None,
     header_list: Sequence[str] | None = None,
     header_file: str | None = None,
     username: str | None = None,
@@ -57,7 +57,7 @@ def query(
     status: bool = False,
     headers: bool = False,
     text: bool = False,
-    cookies: Any = None,
+    cookies: object = None,
     cookie_jar: str | None = None,
     cookie_format: str = "lwp",
     persist_session: bool = False,
@@ -66,12 +66,12 @@ def query(
     data_renderer: str | None = None,
     header_render: bool = False,
     header_renderer: str | None = None,
-    template_dict: Mapping[str, Any] | None = None,
+    template_dict: Mapping[str, object] | None = None,
     test: bool = False,
     test_url: str | None = None,
     node: str = "minion",
     port: int | None = None,
-    opts: Mapping[str, Any] | None = None,
+    opts: Mapping[str, object] | None = None,
     backend: str | None = None,
     ca_bundle: str | None = None,
     verify_ssl: bool | None = None,
@@ -80,8 +80,8 @@ def query(
     headers_out: str | None = None,
     decode_out: str | None = None,
     stream: bool = False,
-    streaming_callback: Any = None,
-    header_callback: Any = None,
+    streaming_callback: object = None,
+    header_callback: object = None,
     handle: bool = False,
     agent: str = AGENT,
     hide_fields: Sequence[str] | None = None,
@@ -90,7 +90,7 @@ def query(
     formdata_fieldname: str | None = None,
     formdata_filename: str | None = None,
     decode_body: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, Any]:
     """Send an HTTP request. Return a map with ``body``, the wanted parts of the response, and ``error`` if the request
     failed.
@@ -212,7 +212,7 @@ def query(
 
 def wait_for_successful_query(
     ctx: Context, url: str, wait_for: float = 300, request_interval: float = INTERVAL, **kwargs: Any
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Repeat ``http.query`` until it succeeds. Return the last result.
 
     wait_for
@@ -246,7 +246,7 @@ def _seconds(name: str, value: Any) -> float:
     return number
 
 
-def _hidden(text: str, params: Any, data: Any, fields: Sequence[str] | None) -> str:
+def _hidden(text: str, params: object, data: object, fields: Sequence[str] | None) -> str:
     """Replace the values of the given fields in a text by ``HIDDEN``."""
     for field in fields or ():
         for given in (params, data):
@@ -256,7 +256,7 @@ def _hidden(text: str, params: Any, data: Any, fields: Sequence[str] | None) -> 
     return text
 
 
-def _known(kwargs: Mapping[str, Any], more: Sequence[str]) -> None:
+def _known(kwargs: Mapping[str, object], more: Sequence[str]) -> None:
     # Publications add arguments such as __pub_jid, which are ignored.
     if unknown := [name for name in kwargs if name not in more and not name.startswith("__")]:
         raise InvocationError(f"http.query takes no argument {', '.join(sorted(unknown))}")
@@ -267,7 +267,7 @@ def _supported(**given: bool) -> None:
         raise InvocationError(f"not supported: {', '.join(refused)}")
 
 
-def _address(url: Any, params: Any, port: Any) -> str:
+def _address(url: object, params: object, port: Any) -> str:
     if not isinstance(url, str):
         raise InvocationError(f"url is a text, not {url!r}")
     if params is not None and not isinstance(params, Mapping):
@@ -283,7 +283,7 @@ def _address(url: Any, params: Any, port: Any) -> str:
     return urllib.parse.urlunsplit(parts._replace(query=joined)) if added or port else url
 
 
-def _login(username: Any, password: Any, auth: Any) -> tuple[str, str] | None:
+def _login(username: object, password: object, auth: object) -> tuple[str, str] | None:
     if auth is not None:
         if not (isinstance(auth, Sequence) and len(auth) == 2 and not isinstance(auth, str)):
             raise InvocationError("auth is a name and a password: [name, password]")
@@ -291,7 +291,7 @@ def _login(username: Any, password: Any, auth: Any) -> tuple[str, str] | None:
     return (str(username), str(password or "")) if username else None
 
 
-def _pair(cert: Any) -> list[str]:
+def _pair(cert: object) -> list[str]:
     if cert is None:
         return []
     names = [cert] if isinstance(cert, str) else list(cert) if isinstance(cert, list | tuple) else []
@@ -300,7 +300,7 @@ def _pair(cert: Any) -> list[str]:
     return names
 
 
-def _host_file(ctx: Context, argument: str, name: Any) -> Any:
+def _host_file(ctx: Context, argument: str, name: object) -> Any:
     if name is None:
         return None
     path = ctx.host.path(str(name))

@@ -6,7 +6,6 @@ import configparser
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 from xml.etree import ElementTree
 
 from statecore.host.content import managed_file
@@ -41,7 +40,7 @@ _ERROR = re.compile(r"ERROR (\d+)(?: \(\w+\))?(?: at line \d+)?(?: in file: '[^'
 Row = Sequence[str | None]
 
 
-def need_connection(given: Mapping[str, Any]) -> None:
+def need_connection(given: Mapping[str, object]) -> None:
     """Raise InvocationError for an argument that is not a connection argument, or that the client program does not
     support.
     """
@@ -55,7 +54,7 @@ def need_connection(given: Mapping[str, Any]) -> None:
         )
 
 
-def ask(ctx: Context, given: Mapping[str, Any], statement: str, *, secrets: Sequence[str | None] = ()) -> list[Row]:
+def ask(ctx: Context, given: Mapping[str, object], statement: str, *, secrets: Sequence[str | None] = ()) -> list[Row]:
     """Run one statement and return its rows. Values in the statement must be quoted by ``databases.mysql``.
 
     ``secrets`` are values to hide in errors. Raises CommandError with the server's reason.
@@ -65,7 +64,7 @@ def ask(ctx: Context, given: Mapping[str, Any], statement: str, *, secrets: Sequ
 
 
 def run(
-    ctx: Context, given: Mapping[str, Any], text: str, *, secrets: Sequence[str | None] = ()
+    ctx: Context, given: Mapping[str, object], text: str, *, secrets: Sequence[str | None] = ()
 ) -> list[tuple[list[str], list[Row]]]:
     """Run SQL text and return (columns, rows) of each statement that returns rows. Raises CommandError with the
     server's reason.
@@ -94,7 +93,7 @@ def run(
     return [_table(each) for each in done.stdout.split("<?xml ")[1:]]
 
 
-def _settings(ctx: Context, given: Mapping[str, Any]) -> tuple[str, list[str]]:
+def _settings(ctx: Context, given: Mapping[str, object]) -> tuple[str, list[str]]:
     """Return (content of an option file for the client, secret values in it)."""
     file, group = (_setting(ctx, given, name, name.removeprefix("connection_")) for name in _FILE)
     lines, secret = _of_file(ctx, str(file), str(group or "client")) if file else ([], None)
@@ -110,7 +109,7 @@ def _settings(ctx: Context, given: Mapping[str, Any]) -> tuple[str, list[str]]:
     return "\n".join(["[client]", *lines, ""]), [secret] if secret else []
 
 
-def _setting(ctx: Context, given: Mapping[str, Any], argument: str, option: str) -> Any:
+def _setting(ctx: Context, given: Mapping[str, object], argument: str, option: str) -> object:
     return given[argument] if given.get(argument) is not None else ctx.call("config.option", f"mysql.{option}", None)
 
 

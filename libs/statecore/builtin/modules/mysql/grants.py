@@ -17,7 +17,7 @@ _NO_GRANTS = "MySQL Error 1141"
 _SSL = {"SSL": False, "X509": False, "CIPHER": True, "ISSUER": True, "SUBJECT": True}
 
 
-def user_grants(ctx: Context, user: str, host: str = "localhost", **connection_args: Any) -> Any:
+def user_grants(ctx: Context, user: str, host: str = "localhost", **connection_args: object) -> Any:
     """Return the lines of SHOW GRANTS for an account, without passwords. Return False if the account does not exist.
 
     CLI Example:
@@ -70,8 +70,8 @@ def grant_add(
     host: str = "localhost",
     grant_option: bool = False,
     escape: bool = True,
-    ssl_option: Any = False,
-    **connection_args: Any,
+    ssl_option: object = False,
+    **connection_args: object,
 ) -> bool:
     """Grant privileges to an account. Return whether the account then has them. Raises CommandError.
 
@@ -98,7 +98,7 @@ def grant_revoke(
     host: str = "localhost",
     grant_option: bool = False,
     escape: bool = True,
-    **connection_args: Any,
+    **connection_args: object,
 ) -> bool:
     """Revoke privileges of an account. Return whether the account no longer has them. Raises CommandError."""
     *_, place = mysql.place(database, escape=escape)
@@ -107,7 +107,7 @@ def grant_revoke(
     return not grant_exists(ctx, grant, database, user, host, False, escape, **connection_args)
 
 
-def _required(options: Any) -> str:
+def _required(options: object) -> str:
     """Return the REQUIRE clause for options such as ``[{'SSL': True}, {'CIPHER': '...'}]``, "" for none. Raises
     InvocationError.
     """

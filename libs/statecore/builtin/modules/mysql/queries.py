@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.system.databases import mysql
 
 
-def query(ctx: Context, database: str, query: str, **connection_args: Any) -> dict[str, Any]:
+def query(ctx: Context, database: str, query: str, **connection_args: object) -> dict[str, Any]:
     """Run one SQL statement. Return a map with ``query time``, and ``rows returned``, ``columns`` and ``results``.
 
     A statement that returns no rows has ``rows affected`` instead.
@@ -35,7 +35,7 @@ def query(ctx: Context, database: str, query: str, **connection_args: Any) -> di
 
 
 def file_query(
-    ctx: Context, database: str, file_name: str, saltenv: str | None = None, **connection_args: Any
+    ctx: Context, database: str, file_name: str, saltenv: str | None = None, **connection_args: object
 ) -> dict[str, Any]:
     """Run the SQL statements of a file. ``file_name`` is a path of the host, or ``salt://...``.
 
@@ -64,19 +64,19 @@ def file_query(
     return result | {"rows returned": returned, "columns": [list(columns) for columns, _ in tables], "results": results}
 
 
-def version(ctx: Context, **connection_args: Any) -> str:
+def version(ctx: Context, **connection_args: object) -> str:
     """Return the server's version as text."""
     return str(client.ask(ctx, connection_args, "SELECT VERSION()")[0][0])
 
 
-def plugin_status(ctx: Context, name: str, **connection_args: Any) -> str:
+def plugin_status(ctx: Context, name: str, **connection_args: object) -> str:
     """Return the status of a plugin, such as ACTIVE or DISABLED; "" if the server does not have the plugin."""
     asked = f"SELECT PLUGIN_STATUS FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = {mysql.literal(name)}"
     rows = client.ask(ctx, connection_args, asked)
     return str(rows[0][0]) if rows else ""
 
 
-def verify_login(ctx: Context, user: str, password: str | None = None, **connection_args: Any) -> bool:
+def verify_login(ctx: Context, user: str, password: str | None = None, **connection_args: object) -> bool:
     """Return whether the server accepts this user and password. Raises CommandError for any other fault."""
     login = {**connection_args, "connection_user": user, "connection_pass": password or ""}
     try:

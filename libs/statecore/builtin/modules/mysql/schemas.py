@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.mysql import client
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -13,12 +11,12 @@ from statecore.system.databases import mysql
 _OWN = ("mysql", "information_schema", "performance_schema", "sys")
 
 
-def db_list(ctx: Context, **connection_args: Any) -> list[str]:
+def db_list(ctx: Context, **connection_args: object) -> list[str]:
     """Return the names of all databases."""
     return [str(row[0]) for row in client.ask(ctx, connection_args, "SHOW DATABASES")]
 
 
-def db_get(ctx: Context, name: str, **connection_args: Any) -> dict[str, str]:
+def db_get(ctx: Context, name: str, **connection_args: object) -> dict[str, str]:
     """Return a map with ``character_set`` and ``collate`` of a database, {} if it does not exist.
 
     CLI Example:
@@ -33,13 +31,13 @@ def db_get(ctx: Context, name: str, **connection_args: Any) -> dict[str, str]:
     return {"character_set": str(rows[0][0]), "collate": str(rows[0][1])} if rows else {}
 
 
-def db_exists(ctx: Context, name: str, **connection_args: Any) -> bool:
+def db_exists(ctx: Context, name: str, **connection_args: object) -> bool:
     """Return whether a database exists."""
     return bool(db_get(ctx, name, **connection_args))
 
 
 def db_create(
-    ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: Any
+    ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: object
 ) -> bool:
     """Create a database. Return False if it exists. Raises CommandError.
 
@@ -54,14 +52,14 @@ def db_create(
 
 
 def alter_db(
-    ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: Any
+    ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: object
 ) -> bool:
     """Change the character set or the collation of a database. Raises CommandError."""
     client.ask(ctx, connection_args, f"ALTER DATABASE {mysql.identifier(name)}{_written(character_set, collate)}")
     return True
 
 
-def db_remove(ctx: Context, name: str, **connection_args: Any) -> bool:
+def db_remove(ctx: Context, name: str, **connection_args: object) -> bool:
     """Drop a database with all its tables. Return False if it does not exist. Raises CommandError for the server's
     system databases.
     """

@@ -20,7 +20,7 @@ _NATIVE = "mysql_native_password"
 _SOCKET = ("unix_socket", "auth_socket")
 
 
-def user_list(ctx: Context, **connection_args: Any) -> list[dict[str, str]]:
+def user_list(ctx: Context, **connection_args: object) -> list[dict[str, str]]:
     """Return a list of maps with ``User`` and ``Host``, one for each account."""
     rows = client.ask(ctx, connection_args, "SELECT User, Host FROM mysql.user ORDER BY User, Host")
     return [{"User": str(user), "Host": str(host)} for user, host in rows]
@@ -36,7 +36,7 @@ def user_exists(
     unix_socket: bool = False,
     password_column: str | None = None,
     auth_plugin: str = _NATIVE,
-    **connection_args: Any,
+    **connection_args: object,
 ) -> bool:
     """Return whether an account exists and has this password, this password hash, or (``passwordless``) no password.
 
@@ -105,7 +105,7 @@ def user_chpass(
     unix_socket: bool = False,
     password_column: str | None = None,
     auth_plugin: str | None = None,
-    **connection_args: Any,
+    **connection_args: object,
 ) -> bool:
     """Set, or with ``allow_passwordless`` remove, the password of an account. Return False if the account does not
     exist. Raises CommandError.
@@ -132,7 +132,7 @@ def user_remove(ctx: Context, user: str, host: str = "localhost", **connection_a
     return True
 
 
-def _found(ctx: Context, user: str, host: str, connection: dict[str, Any]) -> tuple[str, str] | None:
+def _found(ctx: Context, user: str, host: str, connection: dict[str, object]) -> tuple[str, str] | None:
     """Return (authentication plugin, stored password hash) of an account, None if it does not exist."""
     asked = (
         "SELECT plugin, authentication_string FROM mysql.user"
@@ -150,7 +150,7 @@ def _identified(
     allow_passwordless: bool,
     unix_socket: bool,
     auth_plugin: str,
-    connection: dict[str, Any],
+    connection: dict[str, object],
 ) -> str:
     """Return the IDENTIFIED clause of a CREATE USER or ALTER USER statement, "" for no password. Raises
     InvocationError, CommandError.
@@ -183,7 +183,7 @@ def _identified(
 
 
 def _say(
-    ctx: Context, statement: str, password: str | None, password_hash: str | None, connection: dict[str, Any]
+    ctx: Context, statement: str, password: str | None, password_hash: str | None, connection: dict[str, object]
 ) -> None:
     hashed = mysql.native_hash(str(password)) if password else None
     secrets = [str(each) for each in (password, password_hash, hashed) if each]

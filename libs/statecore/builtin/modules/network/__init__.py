@@ -46,7 +46,7 @@ def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
     return found
 
 
-def interface(ctx: Context, iface: str) -> Any:
+def interface(ctx: Context, iface: str) -> object:
     """Return the IPv4 addresses of an interface: a list of maps, None if it has none. Raises CommandError for an
     unknown interface.
     """
@@ -115,7 +115,7 @@ def ip_addrs6(
 ipaddrs6 = ip_addrs6
 
 
-def subnets(ctx: Context, interfaces: Any = None) -> list[str]:
+def subnets(ctx: Context, interfaces: object = None) -> list[str]:
     """Return the IPv4 networks of the host's interfaces (or of ``interfaces``), without loopback and link-local
     networks.
     """
@@ -129,7 +129,7 @@ def subnets6(ctx: Context) -> list[str]:
 
 def ip_networks(
     ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
-) -> Any:
+) -> object:
     """Return the IPv4 networks of the host's interfaces, sorted.
 
     verbose
@@ -144,7 +144,7 @@ def ip_networks(
 
 def ip_networks6(
     ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
-) -> Any:
+) -> object:
     """Return the IPv6 networks of the host's interfaces. Arguments and result as of ``network.ip_networks``."""
     return _ip_networks(ctx, "inet6", interface, loopback=include_loopback, verbose=verbose)
 
@@ -257,7 +257,7 @@ def _networks(ctx: Context, kind: str, names: Any) -> list[str]:
     return sorted(found)
 
 
-def _ip_networks(ctx: Context, kind: str, name: str | None, *, loopback: bool, verbose: bool) -> Any:
+def _ip_networks(ctx: Context, kind: str, name: str | None, *, loopback: bool, verbose: bool) -> object:
     chosen = [_existing(ctx, name)] if name else interfaces(ctx).values()
     found = {
         ipaddress.ip_network(f"{entry['address']}/{entry.get('netmask') or entry.get('prefixlen')}", strict=False)

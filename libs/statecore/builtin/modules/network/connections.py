@@ -69,7 +69,7 @@ def netstat(ctx: Context) -> list[dict[str, str]]:
     return found
 
 
-def active_tcp(ctx: Context) -> dict[int, dict[str, Any]]:
+def active_tcp(ctx: Context) -> dict[int, dict[str, object]]:
     """Return the established TCP connections: a map of running number to local_addr, local_port, remote_addr,
     remote_port.
 

@@ -43,7 +43,7 @@ def ping(ctx: Context, host: str, timeout: float | bool = False, return_boolean:
     return done.retcode == 0 if return_boolean else done.stdout.rstrip("\n")
 
 
-def traceroute(ctx: Context, host: str) -> list[dict[str, Any]]:
+def traceroute(ctx: Context, host: str) -> list[dict[str, object]]:
     """Return a list of maps, one for each hop: count, hostname, ip, and ms1, ms2, ms3 (milliseconds, None without a
     reply).
 
@@ -96,7 +96,7 @@ def wol(ctx: Context, mac: str, bcast: str = "255.255.255.255", destport: int = 
     return True
 
 
-def get_bufsize(ctx: Context, iface: str) -> dict[str, Any]:
+def get_bufsize(ctx: Context, iface: str) -> dict[str, object]:
     """Return the buffer sizes of a network card (rx, tx, ...) and their maximums (rx-max, tx-max, ...). Return {} if
     the host has no ethtool.
 
@@ -117,7 +117,7 @@ def get_bufsize(ctx: Context, iface: str) -> dict[str, Any]:
     return {**found, "result": True} if found else {"result": False, "comment": done.stdout.strip()}
 
 
-def mod_bufsize(ctx: Context, iface: str, *args: Any, **kwargs: Any) -> Any:
+def mod_bufsize(ctx: Context, iface: str, *args: object, **kwargs: object) -> object:
     """Set buffer sizes of a network card: rx, tx, rx-mini, rx-jumbo. Return a map with ``result`` and ``comment``;
     False if the host has no ethtool.
 
@@ -155,7 +155,7 @@ def _named(host: str) -> str:
     return str(host)
 
 
-def _hop(line: re.Match[str]) -> dict[str, Any]:
+def _hop(line: re.Match[str]) -> dict[str, object]:
     machine = _WHO.search(line[2])
     if machine is None:
         return {"count": int(line[1]), "hostname": "*"}

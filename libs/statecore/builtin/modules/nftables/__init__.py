@@ -46,10 +46,10 @@ def build_rule(
     table: str | None = None,
     chain: str | None = None,
     command: str | None = None,
-    position: Any = "",
-    full: Any = None,
+    position: object = "",
+    full: object = None,
     family: str = "ipv4",
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Answer:
     """Return a map with ``rule``: the text of a rule, or with ``full`` the whole nft command.
 
@@ -205,7 +205,7 @@ def new_chain(
     chain: str | None = None,
     table_type: str | None = None,
     hook: str | None = None,
-    priority: Any = None,
+    priority: object = None,
     family: str = "ipv4",
 ) -> Answer:
     """Create a chain. With ``table_type``, ``hook`` and ``priority`` it is a base chain, which packets pass through.
@@ -256,7 +256,7 @@ def insert(
     ctx: Context,
     table: str = "filter",
     chain: str | None = None,
-    position: Any = None,
+    position: object = None,
     rule: str | None = None,
     family: str = "ipv4",
 ) -> Answer:
@@ -273,7 +273,7 @@ def delete(
     ctx: Context,
     table: str,
     chain: str | None = None,
-    position: Any = None,
+    position: object = None,
     rule: str | None = None,
     family: str = "ipv4",
 ) -> Answer:
@@ -342,7 +342,7 @@ def set_policy(
 # ----------------------------------------------------------------------------------------------------
 
 
-def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: Any) -> Answer | None:
+def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: object) -> Answer | None:
     """Return the result for a missing argument, table or chain. Return None if all exist."""
     if not chain:
         return _needed("Chain")

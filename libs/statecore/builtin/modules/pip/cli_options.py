@@ -50,7 +50,7 @@ _REPEATED: Mapping[str, str] = {
 }
 
 
-def installing(ctx: Context, given: Mapping[str, Any], version: str) -> list[str]:
+def installing(ctx: Context, given: Mapping[str, object], version: str) -> list[str]:
     """Return the command-line words after ``pip install``.
 
     ``given``: all arguments of ``pip.install`` by name. ``version``: pip's version. Raises InvocationError or
@@ -80,7 +80,7 @@ def installing(ctx: Context, given: Mapping[str, Any], version: str) -> list[str
     return words + extra(given["extra_args"])
 
 
-def common(ctx: Context, given: Mapping[str, Any]) -> list[str]:
+def common(ctx: Context, given: Mapping[str, object]) -> list[str]:
     """Return the options that installing and uninstalling share: --log, --proxy, --timeout (seconds)."""
     words: list[str] = []
     if given["log"]:
@@ -94,7 +94,7 @@ def common(ctx: Context, given: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def indexes(given: Mapping[str, Any]) -> list[str]:
+def indexes(given: Mapping[str, object]) -> list[str]:
     """Return the options that name package indexes. Raise CommandError for an invalid URL, or an index together with
     no_index.
     """
@@ -110,7 +110,7 @@ def indexes(given: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def editables(value: Any) -> list[str]:
+def editables(value: object) -> list[str]:
     """Return the requirements to install in editable mode. Raise CommandError for a repository URL without ``#egg=``."""
     entries = split(value)
     for entry in entries:
@@ -119,7 +119,7 @@ def editables(value: Any) -> list[str]:
     return entries
 
 
-def split(value: Any) -> list[str]:
+def split(value: object) -> list[str]:
     """Return a list of texts, from a list or from comma-separated text; [] for None, "" and False."""
     if value in (None, "", False):
         return []
@@ -169,7 +169,7 @@ def _log(ctx: Context, log: str) -> str:
     return log
 
 
-def _proxy(ctx: Context, proxy: Any) -> str | None:
+def _proxy(ctx: Context, proxy: object) -> str | None:
     """Return the proxy URL of the argument, else of the minion's proxy options. None without one, or when ``proxy`` is
     False.
     """

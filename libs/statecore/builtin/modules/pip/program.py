@@ -67,7 +67,7 @@ def run(
     bin_env: str | None,
     user: str | None,
     cwd: str | None,
-    env_vars: Mapping[str, Any] | None = None,
+    env_vars: Mapping[str, object] | None = None,
     redirect_stderr: bool = False,
 ) -> dict[str, Any]:
     """Run a pip command and return its retcode, stdout and stderr. Raise CommandError when it cannot be started."""

@@ -38,7 +38,7 @@ def freeze(
     user: str | None = None,
     cwd: str | None = None,
     use_vt: bool = False,
-    env_vars: dict[str, Any] | None = None,
+    env_vars: dict[str, object] | None = None,
 ) -> list[str]:
     """Return the installed packages as lines of a requirements file.
 
@@ -59,7 +59,7 @@ def list_(
     bin_env: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
-    env_vars: dict[str, Any] | None = None,
+    env_vars: dict[str, object] | None = None,
     target: str | None = None,
 ) -> dict[str, str]:
     """Map the normalized name of each installed package that begins with ``prefix`` to its version.
@@ -85,7 +85,7 @@ def list_freeze_parse(
     bin_env: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
-    env_vars: dict[str, Any] | None = None,
+    env_vars: dict[str, object] | None = None,
 ) -> dict[str, str]:
     """Return the same map as ``list``, read from ``freeze``. The value of an editable package is its location, not its
     version.
@@ -117,7 +117,7 @@ def list_editable(
     bin_env: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
-    env_vars: dict[str, Any] | None = None,
+    env_vars: dict[str, object] | None = None,
 ) -> dict[str, str]:
     """Map each directory that is installed in editable mode (``pip install --editable``) to its package name.
 
@@ -133,11 +133,11 @@ def list_editable(
 
 def requirements_met(
     ctx: Context,
-    requirements: Any,
+    requirements: object,
     bin_env: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
-    env_vars: dict[str, Any] | None = None,
+    env_vars: dict[str, object] | None = None,
     saltenv: str | None = None,
 ) -> bool:
     """Return whether every requirement of requirements files is installed in an allowed version.
@@ -221,8 +221,8 @@ def list_all_versions(
     user: str | None = None,
     cwd: str | None = None,
     index_url: str | None = None,
-    extra_index_url: Any = None,
-    find_links: Any = None,
+    extra_index_url: object = None,
+    find_links: object = None,
     no_index: bool = False,
 ) -> list[str] | None:
     """Return all available versions of a package, oldest first; None without any.
@@ -256,7 +256,7 @@ def _rows(
     bin_env: str | None,
     user: str | None,
     cwd: str | None,
-    env_vars: dict[str, Any] | None,
+    env_vars: dict[str, object] | None,
 ) -> list[dict[str, Any]]:
     """Return the rows of ``pip list --format=json``. Raise CommandError when pip fails or prints no JSON."""
     command = [*program.argv(ctx, bin_env), "list", "--format=json", _QUIET, *more]

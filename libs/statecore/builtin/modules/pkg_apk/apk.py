@@ -105,7 +105,7 @@ def update(ctx: Context) -> bool:
     return not ask(ctx.host, [*_PATIENCE, "update"]).retcode
 
 
-def offered(host: ManagedHost, names: Sequence[str], fromrepo: Any = None) -> dict[str, list[str]]:
+def offered(host: ManagedHost, names: Sequence[str], fromrepo: object = None) -> dict[str, list[str]]:
     """Map each package that a repository has to its available versions, newest first. Raise CommandError when apk
     fails.
     """
@@ -148,6 +148,6 @@ def upgrades(host: ManagedHost) -> dict[str, str]:
     return {match["name"]: match["new"] for match in _UPGRADING.finditer(result.stdout)}
 
 
-def source(fromrepo: Any) -> list[str]:
+def source(fromrepo: object) -> list[str]:
     """Return the options that add repositories to those of the host."""
     return [word for each in package_requests.texts(fromrepo) for word in ("--repository", each)]

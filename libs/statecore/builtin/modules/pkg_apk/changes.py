@@ -13,7 +13,7 @@ from statecore.system.packages import package_requests, package_versions
 from statecore.system.packages.package_versions import apk as versions
 
 
-def refresh_db(ctx: Context, failhard: bool = False, **kwargs: Any) -> bool:
+def refresh_db(ctx: Context, failhard: bool = False, **kwargs: object) -> bool:
     """Fetch the repository indexes. Return False where one could not be fetched; with ``failhard`` raise CommandError.
 
     CLI Example:
@@ -30,14 +30,14 @@ def install(
     ctx: Context,
     name: str | None = None,
     refresh: bool = False,
-    pkgs: Any = None,
-    sources: Any = None,
-    version: Any = None,
-    fromrepo: Any = None,
+    pkgs: object = None,
+    sources: object = None,
+    version: object = None,
+    fromrepo: object = None,
     skip_verify: bool = False,
     reinstall: bool = False,
     downloadonly: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, Any]:
     """Install packages. Return the changes: {name: {"old": version, "new": version}}.
 
@@ -91,7 +91,7 @@ def install(
 
 
 def remove(
-    ctx: Context, name: str | None = None, pkgs: Any = None, purge: bool = False, **kwargs: Any
+    ctx: Context, name: str | None = None, pkgs: object = None, purge: bool = False, **kwargs: object
 ) -> dict[str, Any]:
     """Remove packages. Changed configuration files stay. Return the changes."""
     wanted = package_requests.wanted(name, pkgs, None, str)
@@ -105,13 +105,13 @@ def remove(
     return changes
 
 
-def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
     """Remove packages and their configuration files. Return the changes."""
     return remove(ctx, name, pkgs, purge=True)
 
 
 def upgrade(
-    ctx: Context, name: str | None = None, pkgs: Any = None, refresh: bool = True, **kwargs: Any
+    ctx: Context, name: str | None = None, pkgs: object = None, refresh: bool = True, **kwargs: object
 ) -> dict[str, Any]:
     """Upgrade all packages, or those of ``name`` and ``pkgs``. Return the changes."""
     if refresh:
@@ -124,7 +124,7 @@ def upgrade(
     return changes
 
 
-def _words(ctx: Context, wanted: Mapping[str, str | None], fromrepo: Any, errors: list[str]) -> list[str]:
+def _words(ctx: Context, wanted: Mapping[str, str | None], fromrepo: object, errors: list[str]) -> list[str]:
     """Return apk's words for the wanted packages: ``name``, ``name=version`` or ``name>=version``.
 
     An error is appended to ``errors`` for each package without a matching version.

@@ -20,7 +20,7 @@ _KEYS = "/etc/apk/keys"
 _REFUSED = ("ppa", "copr", "key_text", "keyid", "keyserver", "clean_file", "consolidate")
 
 
-def list_repos(ctx: Context, **kwargs: Any) -> dict[str, dict[str, Any]]:
+def list_repos(ctx: Context, **kwargs: object) -> dict[str, dict[str, object]]:
     """Map of URL to repository, including disabled ones.
 
     CLI Example:
@@ -30,7 +30,7 @@ def list_repos(ctx: Context, **kwargs: Any) -> dict[str, dict[str, Any]]:
     return {found.url: _described(found) for found in apk_repositories.parse(_text(ctx))}
 
 
-def get_repo(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
+def get_repo(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
     """Return the repository of a line (``https://x.test/main``, ``@edge https://x.test/main``); {} where there is none."""
     found = _find(ctx, _parsed(repo))
     return _described(found) if found else {}
@@ -52,7 +52,7 @@ def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
     return changes
 
 
-def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> dict[str, Any]:
+def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> dict[str, object]:
     """Add or change a repository. A new one is appended to the file. Return {repo: its description by ``get_repo``}.
 
     repo
@@ -79,7 +79,7 @@ def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> di
     return {repo: get_repo(ctx, repo)}
 
 
-def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> str:
+def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> str:
     """Remove a repository. Return a sentence that says so. Raise CommandError where it does not exist."""
     text = _text(ctx)
     left = apk_repositories.without(text, _parsed(repo))
@@ -102,7 +102,7 @@ def _write(ctx: Context, text: str) -> None:
     managed_file.replace(ctx.host, place, text.encode("utf-8", "surrogateescape"), attributes)
 
 
-def _fetch(ctx: Context, changes: dict[str, Any]) -> None:
+def _fetch(ctx: Context, changes: dict[str, object]) -> None:
     try:
         ctx.call("pkg.refresh_db", failhard=True)
     except CommandError as error:
@@ -116,7 +116,7 @@ def _parsed(repo: str) -> Repository:
     return found
 
 
-def _wanted(repo: str, given: dict[str, Any]) -> Repository:
+def _wanted(repo: str, given: dict[str, object]) -> Repository:
     for name in _REFUSED:
         if given.get(name):
             raise InvocationError(f"not supported: {name}; apk knows lines of {_FILE}, and key_url")
@@ -129,7 +129,7 @@ def _find(ctx: Context, wanted: Repository) -> Repository | None:
     return next((each for each in apk_repositories.parse(_text(ctx)) if wanted.same_place(each)), None)
 
 
-def _described(found: Repository) -> dict[str, Any]:
+def _described(found: Repository) -> dict[str, object]:
     return {
         "line": found.line,
         "url": found.url,

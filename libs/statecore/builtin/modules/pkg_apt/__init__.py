@@ -40,7 +40,7 @@ def available(ctx: Context) -> str | None:
 
 
 def list_pkgs(
-    ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: Any
+    ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: object
 ) -> dict[str, Any]:
     """Map of installed package to version. ``removed``: packages of which only configuration files are left.
 
@@ -55,7 +55,7 @@ def list_pkgs(
     return package_requests.listed(found, as_list=versions_as_list)
 
 
-def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
+def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> Any:
     """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
 
     CLI Example:
@@ -73,7 +73,7 @@ def latest_version(
     show_installed: bool = False,
     fromrepo: str | None = None,
     cache_valid_time: float = 0,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Return the version that APT would install; "" when it is installed already or none exists. Several names give a
     map.
@@ -96,7 +96,7 @@ def latest_version(
     return found[names[0]] if len(names) == 1 else found
 
 
-def upgrade_available(ctx: Context, name: str, refresh: bool = True, **kwargs: Any) -> bool:
+def upgrade_available(ctx: Context, name: str, refresh: bool = True, **kwargs: object) -> bool:
     """Return whether APT has a newer version of the package than the installed one."""
     return bool(latest_version(ctx, name, refresh=refresh))
 
@@ -111,12 +111,12 @@ def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True,
     return apt.upgrades(ctx.host, words)
 
 
-def list_repo_pkgs(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[str]]:
+def list_repo_pkgs(ctx: Context, *names: str, **kwargs: object) -> dict[str, list[str]]:
     """Map each of these packages, or of all, to the versions in the repositories, newest first."""
     return apt.repository(ctx.host, names)
 
 
-def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
+def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: object) -> int:
     """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
     return deb.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
@@ -130,7 +130,7 @@ def normalize_name(ctx: Context, name: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------- changes
 
 
-def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: Any) -> dict[str, Any]:
+def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: object) -> dict[str, Any]:
     """Fetch the package lists. Map each source to True (fetched), None (unchanged) or False (failed).
 
     Lists younger than ``cache_valid_time`` seconds are not fetched; the map is then empty. With ``failhard`` a
@@ -156,8 +156,8 @@ def install(
     refresh: bool = False,
     fromrepo: str | None = None,
     skip_verify: bool = False,
-    pkgs: Any = None,
-    sources: Any = None,
+    pkgs: object = None,
+    sources: object = None,
     reinstall: bool = False,
     downloadonly: bool = False,
     ignore_epoch: bool = False,
@@ -168,7 +168,7 @@ def install(
     force_conf_new: bool = False,
     cache_valid_time: float = 0,
     debconf: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, Any]:
     """Install packages. Return the changes: {name: {"old": version, "new": version}}.
 
@@ -238,12 +238,12 @@ def install(
     return changes
 
 
-def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
     """Remove packages. Their configuration files stay. Return the changes."""
     return _uninstall(ctx, "remove", name, pkgs)["installed"]
 
 
-def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
     """Remove packages and their configuration files. Return {"installed": changes, "removed": changes}, {} without
     changes.
     """
@@ -270,7 +270,7 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
     return changes
 
 
-def autoremove(ctx: Context, purge: bool = False, **kwargs: Any) -> dict[str, Any]:
+def autoremove(ctx: Context, purge: bool = False, **kwargs: object) -> dict[str, object]:
     """Remove packages that were installed as dependencies and are no longer needed. Return the changes."""
     before = list_pkgs(ctx)
     errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
@@ -309,7 +309,9 @@ def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict
     return changes
 
 
-def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kw: Any) -> dict[str, Any]:
+def hold(
+    ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kw: object
+) -> dict[str, Any]:
     """Hold packages: they are neither upgraded nor removed. Map each package to its name, changes, result and comment."""
     held = get_selections(ctx, state="hold")["hold"]
     answers = {}
@@ -320,7 +322,9 @@ def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any =
     return answers
 
 
-def unhold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kw: Any) -> dict[str, Any]:
+def unhold(
+    ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kw: object
+) -> dict[str, Any]:
     """End the hold of packages. Map each package to its name, changes, result and comment."""
     selections = get_selections(ctx)
     known = {package: state for state, packages in selections.items() for package in packages}
@@ -369,7 +373,7 @@ def _install_files(ctx: Context, sources: Mapping[str, str], options: Sequence[s
         return apt.change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
 
 
-def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: Any) -> dict[str, dict[str, Any]]:
+def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: object) -> dict[str, dict[str, object]]:
     wanted = package_requests.wanted(name, pkgs, None, _normalizer(ctx, True))
     before, left = list_pkgs(ctx), list_pkgs(ctx, removed=True)
     there = {**before, **left} if verb == "purge" else before
@@ -388,7 +392,7 @@ def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: Any) -> dict[str
 _ARCHIVES = "/var/cache/apt/archives"
 
 
-def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Map the package files in APT's cache: package -> version -> path, size (bytes) and creation time.
 
     CLI Example:

@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.system.hostfiles import apt_sources
 
 
-def list_repos(ctx: Context, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:
+def list_repos(ctx: Context, **kwargs: object) -> dict[str, list[dict[str, object]]]:
     """Map of URI to the list of sources with that URI, including disabled ones.
 
     CLI Example:
@@ -26,7 +26,7 @@ def list_repos(ctx: Context, **kwargs: Any) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: Any) -> dict[str, Any]:
+def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: object) -> dict[str, object]:
     """Return the source with the type, URI and suite of a line and a common component; {} where there is none.
 
     exact
@@ -43,7 +43,7 @@ def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: Any) -> dic
     return source_files.described(found)
 
 
-def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
+def repo_changes(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
     """Return the changes that ``mod_repo`` would make: {part: {"old", "new"}}, ``{"repo": repo}`` for a new one, {} for
     none.
     """
@@ -55,21 +55,21 @@ def mod_repo(
     repo: str,
     saltenv: str = "base",
     aptkey: bool = True,
-    comps: Any = None,
-    architectures: Any = None,
+    comps: object = None,
+    architectures: object = None,
     dist: str | None = None,
-    trusted: Any = None,
+    trusted: object = None,
     file: str | None = None,
-    disabled: Any = None,
-    enabled: Any = None,
-    comments: Any = None,
+    disabled: object = None,
+    enabled: object = None,
+    comments: object = None,
     key_url: str | None = None,
     key_text: str | None = None,
     clean_file: bool = False,
     refresh: bool = True,
     refresh_db: bool = True,
-    **kwargs: Any,
-) -> dict[str, Any]:
+    **kwargs: object,
+) -> dict[str, object]:
     """Add or change a source. Return {repo: its description by ``get_repo``}.
 
     repo
@@ -114,7 +114,7 @@ def mod_repo(
     return {repo: get_repo(ctx, plan.wanted.line)}
 
 
-def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: Any) -> str:
+def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> str:
     """Remove a source, or only the components that the line names. An empty file is removed too.
 
     CLI Example:
@@ -150,7 +150,7 @@ def add_repo_key(
     aptkey: bool = True,
     keydir: str | None = None,
     keyfile: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> bool:
     """Store a key of ``path`` (salt://, http:// or a file of the host) or ``text`` on the host, as
     ``keydir``/``keyfile``.
@@ -169,7 +169,7 @@ def add_repo_key(
     return True
 
 
-def _fetch_lists(ctx: Context, changes: dict[str, Any]) -> None:
+def _fetch_lists(ctx: Context, changes: dict[str, object]) -> None:
     try:
         ctx.call("pkg.refresh_db")
     except CommandError as error:

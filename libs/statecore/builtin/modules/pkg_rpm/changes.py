@@ -11,7 +11,7 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.system.packages import package_requests
 
 
-def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, **kwargs: Any) -> bool | None:
+def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, **kwargs: object) -> bool | None:
     """Fetch the repositories' metadata. Return True when upgrades are available, None when none are, False when it
     failed.
 
@@ -43,16 +43,16 @@ def install(
     name: str | None = None,
     refresh: bool = False,
     skip_verify: bool = False,
-    pkgs: Any = None,
-    sources: Any = None,
-    advisory_ids: Any = None,
+    pkgs: object = None,
+    sources: object = None,
+    advisory_ids: object = None,
     downloadonly: bool = False,
     reinstall: bool = False,
     normalize: bool = True,
     update_holds: bool = False,
     ignore_epoch: bool = False,
-    version: Any = None,
-    **kwargs: Any,
+    version: object = None,
+    **kwargs: object,
 ) -> dict[str, Any]:
     """Install packages. Return the changes: {name: {"old": version, "new": version}}.
 
@@ -117,7 +117,7 @@ def install(
     return changes
 
 
-def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
     """Remove packages, by name or by name and version. Return the changes."""
     wanted = package_requests.wanted(name, pkgs, None, lambda each: inventory.plain_name(ctx, each))
     before = inventory.versions(ctx)
@@ -137,7 +137,7 @@ def remove(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: An
     return changes
 
 
-def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any) -> dict[str, Any]:
+def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
     """Do the same as ``remove``: rpm itself keeps changed configuration files as ``.rpmsave``."""
     return remove(ctx, name, pkgs)
 
@@ -145,13 +145,13 @@ def purge(ctx: Context, name: str | None = None, pkgs: Any = None, **kwargs: Any
 def upgrade(
     ctx: Context,
     name: str | None = None,
-    pkgs: Any = None,
+    pkgs: object = None,
     refresh: bool = True,
     skip_verify: bool = False,
     normalize: bool = True,
     minimal: bool = False,
     obsoletes: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, Any]:
     """Upgrade all packages, or those of ``name`` and ``pkgs``. Return the changes.
 
@@ -185,19 +185,19 @@ def upgrade(
 def update(
     ctx: Context,
     name: str | None = None,
-    pkgs: Any = None,
+    pkgs: object = None,
     refresh: bool = True,
     skip_verify: bool = False,
     normalize: bool = True,
     minimal: bool = False,
     obsoletes: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, Any]:
     """Upgrade as ``upgrade`` does, but keep packages that other packages replace. Return the changes."""
     return upgrade(ctx, name, pkgs, refresh, skip_verify, normalize, minimal, obsoletes, **kwargs)
 
 
-def autoremove(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def autoremove(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Remove packages that were installed as dependencies and are no longer needed. Return the changes."""
     before = inventory.shown(ctx)
     errors = dnf.change(ctx.host, ["-y", "autoremove"])
@@ -206,6 +206,6 @@ def autoremove(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return changes
 
 
-def list_downloaded(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Map the package files in dnf's cache: package -> version -> path, size (bytes) and creation time."""
     return inventory.files(ctx)

@@ -86,7 +86,7 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     return package_requests.refusal(name(host), result._replace(stderr=said), _MEND)
 
 
-def options(given: Mapping[str, Any]) -> list[str]:
+def options(given: Mapping[str, object]) -> list[str]:
     """Return the options that choose repositories: fromrepo (or repo), disablerepo, enablerepo, disableexcludes,
     branch, setopt.
     """
@@ -105,7 +105,7 @@ def options(given: Mapping[str, Any]) -> list[str]:
 
 
 def offers(
-    host: ManagedHost, names: Sequence[str], given: Mapping[str, Any], own: str, *, all_versions: bool = False
+    host: ManagedHost, names: Sequence[str], given: Mapping[str, object], own: str, *, all_versions: bool = False
 ) -> list[AvailablePackage]:
     """Return the available packages of these names, or all, newest first. Raise CommandError when dnf fails.
 
@@ -117,7 +117,7 @@ def offers(
     return _listed(host, [*words, *listing, *(["--showduplicates"] if all_versions else []), *names], own)
 
 
-def upgrades(host: ManagedHost, given: Mapping[str, Any], own: str) -> list[AvailablePackage]:
+def upgrades(host: ManagedHost, given: Mapping[str, object], own: str) -> list[AvailablePackage]:
     """Return the packages with a newer version. Raise CommandError when dnf fails. ``own``: the host's architecture."""
     listing = _UPGRADES.get(name(host), ["list", "--upgrades"])
     return _listed(host, ["--quiet", *options(given), *listing], own)
@@ -147,7 +147,7 @@ def parse_listing(text: str, own: str) -> list[AvailablePackage]:
     return sorted(found, key=lambda offer: key(offer.version), reverse=True)
 
 
-def parse_advisories(lines: Sequence[str]) -> dict[str, dict[str, Any]]:
+def parse_advisories(lines: Sequence[str]) -> dict[str, dict[str, object]]:
     """Parse rows ``[i] id severity package`` into {advisory id: {"installed": bool, "summary": packages}}."""
     found: dict[str, dict[str, Any]] = {}
     for line in lines:
@@ -173,7 +173,7 @@ def provider(host: ManagedHost, capability: str) -> str | None:
     return next(iter(found.stdout.split()), None)
 
 
-def advisories(host: ManagedHost) -> dict[str, dict[str, Any]]:
+def advisories(host: ManagedHost) -> dict[str, dict[str, object]]:
     """Map each advisory of the repositories to {"installed": bool, "summary": packages}. Raise CommandError when dnf
     fails.
     """
@@ -183,13 +183,13 @@ def advisories(host: ManagedHost) -> dict[str, dict[str, Any]]:
     return parse_advisories(result.stdout.splitlines())
 
 
-def expire(ctx: Context, given: Mapping[str, Any]) -> None:
+def expire(ctx: Context, given: Mapping[str, object]) -> None:
     """Mark the repositories' metadata as expired: dnf fetches it with its next command."""
     ctx.scratch.pop(_REFRESH_DUE, None)
     ask(ctx.host, ["--quiet", "--assumeyes", "clean", "expire-cache", *options(given)])
 
 
-def refresh(ctx: Context, given: Mapping[str, Any]) -> bool | None:
+def refresh(ctx: Context, given: Mapping[str, object]) -> bool | None:
     """Fetch the repositories' metadata. Return True when upgrades are available, None when none are, False when it
     failed.
     """

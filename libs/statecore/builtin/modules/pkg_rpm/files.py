@@ -29,7 +29,7 @@ _TYPES: Mapping[str, str] = {"c": "config", "d": "doc", "g": "ghost", "l": "lice
 _COLUMNS = 9
 
 
-def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
+def owner(ctx: Context, *paths: str, **kwargs: object) -> object:
     """Return the name of the package that a file belongs to, "" without one. Several paths give a map.
 
     CLI Example:
@@ -45,7 +45,7 @@ def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
     return found[paths[0]] if len(paths) == 1 else found
 
 
-def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str]]:
+def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[str]]:
     """Return {"errors": texts, "files": paths of the files} of packages, or of all."""
     errors: list[str] = []
     files: list[str] = []
@@ -59,7 +59,7 @@ def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str
     return {"errors": errors, "files": files}
 
 
-def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
+def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, object]:
     """Return {"errors": texts, "packages": {package: paths of its files}} of packages, or of all."""
     names = packages or tuple(sorted(set(rpm.run(ctx.host, ["rpm", "-qa", "--qf", "%{NAME}\n"]).stdout.split())))
     found: dict[str, list[str]] = {}
@@ -73,7 +73,7 @@ def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def verify(
-    ctx: Context, *names: str, ignore_types: Any = None, verify_options: Any = None, **kwargs: Any
+    ctx: Context, *names: str, ignore_types: object = None, verify_options: object = None, **kwargs: object
 ) -> dict[str, Any]:
     """Map the path of each file that changed since its installation to its differing attributes and its kind.
 
@@ -96,12 +96,12 @@ def verify(
     return _parse_verification(result.stdout, ignored)
 
 
-def modified(ctx: Context, *names: str, **kwargs: Any) -> dict[str, list[str]]:
+def modified(ctx: Context, *names: str, **kwargs: object) -> dict[str, list[str]]:
     """Map the path of each file that changed since its installation to its differing attributes."""
     return {path: list(found.get("mismatch", ["missing"])) for path, found in verify(ctx, *names).items()}
 
 
-def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, Any]:
+def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, object]:
     """Parse lines of ``rpm -V``: ``S.5....T.  c /etc/motd``, ``missing     /etc/motd``."""
     found: dict[str, Any] = {}
     for line in text.splitlines():

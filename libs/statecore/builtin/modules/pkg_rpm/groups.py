@@ -10,7 +10,7 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.system.packages import package_requests
 
 
-def group_list(ctx: Context) -> dict[str, Any]:
+def group_list(ctx: Context) -> dict[str, object]:
     """Return the groups by kind: installed, available, installed environments, available environments, available
     languages.
     """
@@ -23,8 +23,8 @@ def group_list(ctx: Context) -> dict[str, Any]:
 
 
 def group_info(
-    ctx: Context, name: str, expand: bool = False, ignore_groups: Any = None, **kwargs: Any
-) -> dict[str, Any]:
+    ctx: Context, name: str, expand: bool = False, ignore_groups: object = None, **kwargs: object
+) -> dict[str, object]:
     """Return a group's type, name, id, description, and its packages: mandatory, optional, default, conditional.
 
     expand
@@ -39,7 +39,7 @@ def group_info(
     return group_listings.info(ctx, name, kwargs, expand=expand, seen=package_requests.texts(ignore_groups))
 
 
-def group_diff(ctx: Context, name: str, **kwargs: Any) -> dict[str, dict[str, list[str]]]:
+def group_diff(ctx: Context, name: str, **kwargs: object) -> dict[str, dict[str, list[str]]]:
     """Map mandatory, optional, default and conditional to the group's packages that are "installed" and "not
     installed".
     """
@@ -54,7 +54,7 @@ def group_diff(ctx: Context, name: str, **kwargs: Any) -> dict[str, dict[str, li
     }
 
 
-def group_install(ctx: Context, name: Any, skip: Any = (), include: Any = (), **kwargs: Any) -> dict[str, Any]:
+def group_install(ctx: Context, name: object, skip: object = (), include: object = (), **kwargs: Any) -> dict[str, Any]:
     """Install the mandatory and default packages of groups, except those of ``skip``, and the packages of ``include``.
 
     CLI Example:

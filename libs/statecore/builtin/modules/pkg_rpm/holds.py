@@ -16,7 +16,9 @@ def list_holds(ctx: Context, pattern: str | None = None, full: bool = True) -> l
     return [lock.text for lock in locks.read(ctx)] if full else locks.names(ctx)
 
 
-def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kwargs: Any) -> dict[str, Any]:
+def hold(
+    ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kwargs: object
+) -> dict[str, Any]:
     """Hold packages at their versions. Map each package to its name, changes, result and comment."""
     _check(ctx)
     held = locks.names(ctx)
@@ -35,7 +37,7 @@ def hold(ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any =
 
 
 def unhold(
-    ctx: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **kwargs: Any
+    ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kwargs: object
 ) -> dict[str, Any]:
     """End the hold of packages. Map each package to its name, changes, result and comment."""
     _check(ctx)

@@ -14,10 +14,10 @@ from statecore.system.packages.package_versions import rpm as versions
 def list_pkgs(
     ctx: Context,
     versions_as_list: bool = False,
-    attr: Any = None,
+    attr: object = None,
     removed: bool = False,
     purge_desired: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> dict[str, Any]:
     """Map of installed package to version.
 
@@ -47,7 +47,7 @@ def list_pkgs(
     }
 
 
-def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
+def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> Any:
     """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
 
     CLI Example:
@@ -58,7 +58,7 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
     return package_requests.versions(packages, names, [] if versions_as_list else "")
 
 
-def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: Any) -> Any:
+def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: object) -> Any:
     """Return the newest available version of a package; "" when it is installed already or none exists. Several names
     give a map.
 
@@ -84,7 +84,7 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: An
     return found[names[0]] if len(names) == 1 else found
 
 
-def available_version(ctx: Context, *names: str, **kwargs: Any) -> Any:
+def available_version(ctx: Context, *names: str, **kwargs: Any) -> object:
     """Return the same as ``latest_version``."""
     return latest_version(ctx, *names, **kwargs)
 
@@ -94,7 +94,7 @@ def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
     return bool(latest_version(ctx, name, **kwargs))
 
 
-def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str, str]:
+def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: object) -> dict[str, str]:
     """Map each package that an upgrade would change to its new version."""
     if refresh:
         dnf.expire(ctx, kwargs)
@@ -104,7 +104,7 @@ def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str
     return newest
 
 
-def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: Any) -> dict[str, Any]:
+def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: object) -> dict[str, Any]:
     """Map each of these packages (globs), or of all, to its available versions, newest first.
 
     byrepo
@@ -122,7 +122,7 @@ def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: An
     return by_repository if byrepo else together
 
 
-def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
+def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: object) -> int:
     """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
     return versions.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
@@ -138,7 +138,7 @@ def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
     return {"name": plain, "arch": named}
 
 
-def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwargs: Any) -> list[str]:
+def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwargs: object) -> list[str]:
     """Replace each capability (``/usr/bin/dig``, ``perl(JSON)``) by the package that provides it. Package names stay.
 
     CLI Example:
@@ -151,7 +151,7 @@ def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwarg
     return [name if name in there else dnf.provider(ctx.host, name) or name for name in map(str, pkgs)]
 
 
-def info_installed(ctx: Context, *names: str, **kwargs: Any) -> dict[str, dict[str, Any]]:
+def info_installed(ctx: Context, *names: str, **kwargs: object) -> dict[str, dict[str, object]]:
     """Map each named package, or all, to its name, version, release, epoch, architecture and installation date.
 
     Raises CommandError for a named package that is not installed.
@@ -163,13 +163,13 @@ def info_installed(ctx: Context, *names: str, **kwargs: Any) -> dict[str, dict[s
     return {name: {"name": name, **known[name][-1].attributes()} for name in names or known}
 
 
-def list_patches(ctx: Context, refresh: bool = False, **kwargs: Any) -> dict[str, dict[str, Any]]:
+def list_patches(ctx: Context, refresh: bool = False, **kwargs: object) -> dict[str, dict[str, object]]:
     """Map each advisory of the repositories to {"installed": bool, "summary": packages}."""
     if refresh:
         dnf.refresh(ctx, {})
     return dnf.advisories(ctx.host)
 
 
-def list_installed_patches(ctx: Context, **kwargs: Any) -> dict[str, dict[str, Any]]:
+def list_installed_patches(ctx: Context, **kwargs: Any) -> dict[str, dict[str, object]]:
     """Map each advisory whose packages are all installed to {"installed": True, "summary": packages}."""
     return {name: patch for name, patch in list_patches(ctx, **kwargs).items() if patch["installed"]}

@@ -64,7 +64,7 @@ class RepoFilePlan:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-def directories(host: ManagedHost, basedir: Any = None) -> list[str]:
+def directories(host: ManagedHost, basedir: object = None) -> list[str]:
     """Return the directories of ``.repo`` files: ``basedir``, else dnf's configuration, else the defaults."""
     if basedir:
         return package_requests.texts(basedir)
@@ -76,7 +76,7 @@ def directories(host: ManagedHost, basedir: Any = None) -> list[str]:
     return list(_DIRECTORIES)
 
 
-def texts(host: ManagedHost, basedir: Any = None) -> dict[str, str]:
+def texts(host: ManagedHost, basedir: object = None) -> dict[str, str]:
     """Map the path of each ``.repo`` file to its text."""
     found = {}
     for directory in directories(host, basedir):
@@ -94,7 +94,7 @@ def known(host: ManagedHost, repo: str) -> bool:
     return any(repo in yum_repos.sections(text) for text in texts(host).values())
 
 
-def plan(host: ManagedHost, repo: str, given: Mapping[str, Any]) -> RepoFilePlan:
+def plan(host: ManagedHost, repo: str, given: Mapping[str, object]) -> RepoFilePlan:
     """Return the plan for ``pkg.mod_repo``. Raise InvocationError for unsupported or conflicting arguments."""
     for argument, why in _REFUSED.items():
         if given.get(argument) not in (None, False):
@@ -143,10 +143,10 @@ def _changed(
     repo: str,
     file: str,
     text: str,
-    now: Mapping[str, Any],
+    now: Mapping[str, object],
     options: Mapping[str, str],
     removed: list[str],
-    comments: Any,
+    comments: object,
 ) -> RepoFilePlan:
     left = [key for key in _LINKS if key in options or (key in now and key not in removed)]
     if not left:
@@ -166,21 +166,21 @@ def _changed(
     return RepoFilePlan(file, new, changes)
 
 
-def _comments(value: Any) -> list[str] | None:
+def _comments(value: object) -> list[str] | None:
     """Return the comments as lines of a section, None where none are given."""
     if value is None:
         return None
     return [str(each).lstrip("# ") for each in (value if isinstance(value, list) else [value])]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return a value as it is written into the file."""
     if isinstance(value, bool):
         return "1" if value else "0"
     return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _same(key: str, now: Any, wanted: str) -> bool:
+def _same(key: str, now: object, wanted: str) -> bool:
     """Return whether an option already has a value. A repository without ``enabled`` is enabled; 1, yes and true are
     equal.
     """

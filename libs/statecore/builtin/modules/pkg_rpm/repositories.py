@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.pkg_rpm import repo_files
 from statecore.host.content import managed_file
 from statecore.model.context import Context
@@ -11,7 +9,7 @@ from statecore.model.errors import CommandError
 from statecore.system.hostfiles import yum_repos
 
 
-def list_repos(ctx: Context, basedir: Any = None, **kwargs: Any) -> dict[str, dict[str, Any]]:
+def list_repos(ctx: Context, basedir: object = None, **kwargs: object) -> dict[str, dict[str, object]]:
     """Map each repository to its options and to ``file``, the path of its file.
 
     basedir
@@ -28,7 +26,7 @@ def list_repos(ctx: Context, basedir: Any = None, **kwargs: Any) -> dict[str, di
     }
 
 
-def get_repo(ctx: Context, repo: str, basedir: Any = None, **kwargs: Any) -> dict[str, Any]:
+def get_repo(ctx: Context, repo: str, basedir: object = None, **kwargs: object) -> dict[str, object]:
     """Return the options of a repository; {} where there is none.
 
     CLI Example:
@@ -39,14 +37,16 @@ def get_repo(ctx: Context, repo: str, basedir: Any = None, **kwargs: Any) -> dic
     return {key: value for key, value in found.items() if key != "file"}
 
 
-def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
+def repo_changes(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
     """Return the changes that ``mod_repo`` would make: {option: {"old", "new"}}, ``{"repo": repo}`` for a new one, {}
     for none.
     """
     return repo_files.plan(ctx.host, repo, kwargs).changes
 
 
-def mod_repo(ctx: Context, repo: str, basedir: Any = None, refresh: bool = True, **kwargs: Any) -> dict[str, Any]:
+def mod_repo(
+    ctx: Context, repo: str, basedir: object = None, refresh: bool = True, **kwargs: object
+) -> dict[str, object]:
     """Add or change a repository. Return {file: {repository: options}}.
 
     name (or humanname), baseurl, mirrorlist, metalink, enabled, gpgcheck, gpgkey and others
@@ -66,7 +66,7 @@ def mod_repo(ctx: Context, repo: str, basedir: Any = None, refresh: bool = True,
     return {plan.file: yum_repos.sections(repo_files.texts(ctx.host, basedir).get(plan.file, plan.text or ""))}
 
 
-def del_repo(ctx: Context, repo: str, basedir: Any = None, **kwargs: Any) -> str:
+def del_repo(ctx: Context, repo: str, basedir: object = None, **kwargs: object) -> str:
     """Remove a repository. An empty file is removed too. Return a sentence that says so.
 
     Raises CommandError where the repository does not exist.

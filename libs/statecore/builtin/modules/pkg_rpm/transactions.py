@@ -6,7 +6,6 @@ import fnmatch
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from statecore.builtin.modules.pkg_rpm import dnf, inventory, locks, rpm
 from statecore.model.context import Context
@@ -36,14 +35,14 @@ class _Calls:
     again: dict[str, str] = field(default_factory=dict)
 
 
-def options(host: ManagedHost, given: Mapping[str, Any], *, skip_verify: bool, downloadonly: bool) -> list[str]:
+def options(host: ManagedHost, given: Mapping[str, object], *, skip_verify: bool, downloadonly: bool) -> list[str]:
     """Return the options of every dnf call of an installation."""
     words = dnf.options(given)
     words += ["--nogpgcheck"] if skip_verify else []
     return [*words, "--downloadonly"] if downloadonly else words
 
 
-def further_options(given: Mapping[str, Any]) -> list[str]:
+def further_options(given: Mapping[str, object]) -> list[str]:
     """Return the arguments that dnf takes as options unchanged: ``exclude="kernel*"``, ``security=True``."""
     words = []
     for name in sorted(given.keys() - _NO_FURTHER):
@@ -59,7 +58,7 @@ def install_packages(
     ctx: Context,
     wanted: Mapping[str, str | None],
     general: Sequence[str],
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     errors: list[str],
     *,
     reinstall: bool,
@@ -149,7 +148,12 @@ def _call(host: ManagedHost, verb: str, general: Sequence[str], words: Sequence[
 
 
 def _exact(
-    ctx: Context, wanted: Mapping[str, str | None], given: Mapping[str, Any], errors: list[str], *, ignore_epoch: bool
+    ctx: Context,
+    wanted: Mapping[str, str | None],
+    given: Mapping[str, object],
+    errors: list[str],
+    *,
+    ignore_epoch: bool,
 ) -> dict[str, str | None]:
     """Map each package to an available version, None for any version.
 

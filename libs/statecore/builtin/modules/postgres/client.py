@@ -83,7 +83,7 @@ def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None
     return done.stdout
 
 
-def _need(**given: Any) -> None:
+def _need(**given: object) -> None:
     for name, value in given.items():
         if value is not None and (
             isinstance(value, bool | list | Mapping) or any(each in str(value) for each in "\0\r\n")
@@ -102,7 +102,7 @@ def _psql(ctx: Context) -> str:
     return f"{str(directory).rstrip('/')}/psql" if directory else "psql"
 
 
-def _password_file(ctx: Context, password: Any, runas: str | None) -> tuple[dict[str, str], Any]:
+def _password_file(ctx: Context, password: object, runas: str | None) -> tuple[dict[str, str], Any]:
     """Write the password into a file for psql. Return (environment variables for psql, file to remove afterwards)."""
     if password in (None, ""):
         return {}, None
@@ -114,7 +114,7 @@ def _password_file(ctx: Context, password: Any, runas: str | None) -> tuple[dict
     return {"PGPASSFILE": name}, place
 
 
-def _without(text: str, secrets: Sequence[Any]) -> str:
+def _without(text: str, secrets: Sequence[object]) -> str:
     for secret in secrets:
         if secret:
             text = text.replace(str(secret), "***")

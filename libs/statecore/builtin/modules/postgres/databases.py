@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
@@ -40,7 +39,7 @@ def db_list(
     ctx: Context,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -60,7 +59,7 @@ def db_exists(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -74,7 +73,7 @@ def db_create(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     tablespace: str | None = None,
@@ -109,7 +108,7 @@ def db_alter(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     tablespace: str | None = None,
@@ -138,7 +137,7 @@ def owner_to(
     ownername: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
@@ -158,7 +157,7 @@ def db_remove(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
@@ -16,7 +15,7 @@ def available_extensions(
     ctx: Context,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -34,7 +33,7 @@ def installed_extensions(
     ctx: Context,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -50,7 +49,7 @@ def is_installed_extension(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -64,7 +63,7 @@ def get_available_extension(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -78,7 +77,7 @@ def get_installed_extension(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -92,7 +91,7 @@ def is_available_extension(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -109,7 +108,7 @@ def create_metadata(
     schema: str | None = None,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -135,7 +134,7 @@ def create_extension(
     from_version: str | None = None,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -175,7 +174,7 @@ def drop_extension(
     cascade: bool | None = None,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 from statecore.model.context import Context
@@ -20,7 +18,7 @@ def language_list(
     maintenance_db: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str]:
@@ -40,7 +38,7 @@ def language_exists(
     maintenance_db: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
@@ -54,7 +52,7 @@ def language_create(
     maintenance_db: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
@@ -77,7 +75,7 @@ def language_remove(
     maintenance_db: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 from statecore.model.context import Context
@@ -14,7 +12,7 @@ def psql_query(
     query: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -38,7 +36,7 @@ def version(
     ctx: Context,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,

@@ -76,12 +76,12 @@ def user_list(
     ctx: Context,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
     return_password: bool = False,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     """Map each role to its attributes, groups and expiry time; with ``return_password`` also to its password's hash.
 
     CLI Example:
@@ -100,7 +100,7 @@ def user_exists(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -114,12 +114,12 @@ def role_get(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
     return_password: bool = False,
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Return one role as ``user_list`` describes it; None where there is none."""
     return user_list(ctx, user, host, port, maintenance_db, password, runas, return_password).get(name)
 
@@ -129,12 +129,12 @@ def user_create(
     username: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     createdb: bool | None = None,
     createroles: bool | None = None,
-    encrypted: Any = None,
+    encrypted: object = None,
     superuser: bool | None = None,
     inherit: bool | None = None,
     login: bool | None = None,
@@ -142,7 +142,7 @@ def user_create(
     replication: bool | None = None,
     rolepassword: str | None = None,
     valid_until: str | None = None,
-    groups: Any = None,
+    groups: object = None,
     runas: str | None = None,
 ) -> bool:
     """Create a user. Return False where the role exists. Raise CommandError when the server refuses."""
@@ -166,12 +166,12 @@ def user_update(
     username: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     createdb: bool | None = None,
     createroles: bool | None = None,
-    encrypted: Any = None,
+    encrypted: object = None,
     superuser: bool | None = None,
     inherit: bool | None = None,
     login: bool | None = None,
@@ -179,7 +179,7 @@ def user_update(
     replication: bool | None = None,
     rolepassword: str | None = None,
     valid_until: str | None = None,
-    groups: Any = None,
+    groups: object = None,
     runas: str | None = None,
 ) -> bool:
     """Change a user. Return False where the role does not exist. Raise CommandError when the server refuses."""
@@ -203,7 +203,7 @@ def user_remove(
     username: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -221,18 +221,18 @@ def group_create(
     groupname: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     createdb: bool | None = None,
     createroles: bool | None = None,
-    encrypted: Any = None,
+    encrypted: object = None,
     superuser: bool | None = None,
     inherit: bool | None = None,
     login: bool | None = None,
     replication: bool | None = None,
     rolepassword: str | None = None,
-    groups: Any = None,
+    groups: object = None,
     runas: str | None = None,
 ) -> bool:
     """Create a group, a role without login. Return False where the role exists. Raise CommandError when the server
@@ -258,18 +258,18 @@ def group_update(
     groupname: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     createdb: bool | None = None,
     createroles: bool | None = None,
-    encrypted: Any = None,
+    encrypted: object = None,
     superuser: bool | None = None,
     inherit: bool | None = None,
     login: bool | None = None,
     replication: bool | None = None,
     rolepassword: str | None = None,
-    groups: Any = None,
+    groups: object = None,
     runas: str | None = None,
 ) -> bool:
     """Change a group. Return False where the role does not exist. Raise CommandError when the server refuses."""
@@ -293,7 +293,7 @@ def group_remove(
     groupname: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -302,7 +302,7 @@ def group_remove(
     return user_remove(ctx, groupname, user, host, port, maintenance_db, password, runas)
 
 
-def _told(row: dict[str, str], *, return_password: bool) -> dict[str, Any]:
+def _told(row: dict[str, str], *, return_password: bool) -> dict[str, object]:
     told: dict[str, Any] = {name: row[name] == "t" for name in _FLAGS}
     told["connections"] = int(row["connections"])
     told["expiry time"] = row["expiry time"] if row["expiry time"] not in ("", "infinity") else None
@@ -311,7 +311,7 @@ def _told(row: dict[str, str], *, return_password: bool) -> dict[str, Any]:
     return told | ({"password": row["password"]} if return_password else {})
 
 
-def _hashed(name: str, password: Any, encrypted: Any) -> str | None:
+def _hashed(name: str, password: object, encrypted: object) -> str | None:
     if password in (None, ""):
         return None
     return postgres.stored_hash(name, str(password), postgres.need_method(encrypted))

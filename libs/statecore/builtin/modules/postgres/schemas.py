@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 from statecore.model.context import Context
@@ -22,7 +20,7 @@ def schema_list(
     db_user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
 ) -> dict[str, dict[str, str]]:
     """Map of schema name to owner and acl. ``user`` is the system user who runs psql.
 
@@ -42,7 +40,7 @@ def schema_get(
     db_user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
 ) -> dict[str, str] | None:
     """Return the owner and acl of one schema; None where there is none."""
     return schema_list(ctx, dbname, user, db_user, db_password, db_host, db_port).get(name)
@@ -56,7 +54,7 @@ def schema_exists(
     db_user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
 ) -> bool:
     """Return whether a database has a schema."""
     return schema_get(ctx, dbname, name, user, db_user, db_password, db_host, db_port) is not None
@@ -71,7 +69,7 @@ def schema_create(
     db_user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
 ) -> bool:
     """Create a schema. Return True. Raise CommandError when the server refuses."""
     whose = f" AUTHORIZATION {postgres.identifier(owner)}" if owner else ""
@@ -88,7 +86,7 @@ def schema_remove(
     db_user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
 ) -> bool:
     """Remove an empty schema. Return True. Raise CommandError when the server refuses."""
     to = Connection(db_user, db_host, db_port, dbname, db_password, user)

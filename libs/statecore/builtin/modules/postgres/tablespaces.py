@@ -25,7 +25,7 @@ def tablespace_list(
     ctx: Context,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -45,7 +45,7 @@ def tablespace_exists(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -58,11 +58,11 @@ def tablespace_create(
     ctx: Context,
     name: str,
     location: str,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     owner: str | None = None,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -86,12 +86,12 @@ def tablespace_alter(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     new_name: str | None = None,
     new_owner: str | None = None,
-    set_option: Mapping[str, Any] | None = None,
+    set_option: Mapping[str, object] | None = None,
     reset_option: str | None = None,
     runas: str | None = None,
 ) -> bool:
@@ -121,7 +121,7 @@ def tablespace_remove(
     name: str,
     user: str | None = None,
     host: str | None = None,
-    port: Any = None,
+    port: object = None,
     maintenance_db: str | None = None,
     password: str | None = None,
     runas: str | None = None,
@@ -140,7 +140,7 @@ def _option(name: str, value: Any) -> str:
     return f"{_word(name)} = {number:g}"
 
 
-def _word(name: Any) -> str:
+def _word(name: object) -> str:
     if _OPTION.fullmatch(str(name)) is None:
         raise InvocationError(f"{name!r} is no option of a tablespace")
     return str(name)

@@ -58,7 +58,7 @@ def cpu_times(ctx: Context, per_cpu: bool = False) -> Any:
     return each[1:] if per_cpu else each[0]
 
 
-def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> Any:
+def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> object:
     """Measure for ``interval`` seconds and return the percentage of busy time; ``per_cpu``: a list, one for each
     processor.
 
@@ -78,7 +78,7 @@ def num_cpus(ctx: Context) -> int:
     return len(cpu_times(ctx, True))
 
 
-def virtual_memory(ctx: Context) -> dict[str, Any]:
+def virtual_memory(ctx: Context) -> dict[str, object]:
     """Return memory in bytes: total, available, used, free, active, inactive, buffers, cached, shared, slab; and
     ``percent`` in use.
     """
@@ -104,7 +104,7 @@ def total_physical_memory(ctx: Context) -> int:
     return _memory(ctx)["MemTotal"]
 
 
-def swap_memory(ctx: Context) -> dict[str, Any]:
+def swap_memory(ctx: Context) -> dict[str, object]:
     """Return swap in bytes: total, used, free, ``sin`` and ``sout`` (moved in and out since boot); and ``percent`` in
     use.
     """
@@ -122,7 +122,7 @@ def swap_memory(ctx: Context) -> dict[str, Any]:
     }
 
 
-def boot_time(ctx: Context, time_format: str | None = None) -> Any:
+def boot_time(ctx: Context, time_format: str | None = None) -> object:
     """Return the time of the boot in seconds since 1970, or as text in a strftime(3) format."""
     seconds = processes.boot_time(ctx.host)
     return datetime.fromtimestamp(seconds).strftime(str(time_format)) if time_format else seconds
@@ -139,7 +139,7 @@ def disk_partitions(ctx: Context, all: bool = False) -> list[dict[str, str]]:
     ]
 
 
-def disk_usage(ctx: Context, path: str) -> dict[str, Any]:
+def disk_usage(ctx: Context, path: str) -> dict[str, object]:
     """Return total, used and free bytes, and used ``percent``, of the file system that holds a path of the host.
 
     CLI Example:
@@ -156,12 +156,12 @@ def disk_usage(ctx: Context, path: str) -> dict[str, Any]:
     return {"total": total, "used": used, "free": free, "percent": percent}
 
 
-def disk_partition_usage(ctx: Context, all: bool = False) -> list[dict[str, Any]]:
+def disk_partition_usage(ctx: Context, all: bool = False) -> list[dict[str, object]]:
     """List the facts of ``disk_partitions`` together with those of ``disk_usage`` for each file system."""
     return [{**each, **disk_usage(ctx, each["mountpoint"])} for each in disk_partitions(ctx, all)]
 
 
-def network_io_counters(ctx: Context, interface: str | None = None) -> Any:
+def network_io_counters(ctx: Context, interface: str | None = None) -> object:
     """Return bytes, packets, errors and drops of all interfaces together, or of one; False for an unknown interface."""
     each = {}
     for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
@@ -171,7 +171,7 @@ def network_io_counters(ctx: Context, interface: str | None = None) -> Any:
     return each.get(interface, False) if interface else _sum(each.values(), list(_NETWORK.values()))
 
 
-def disk_io_counters(ctx: Context, device: str | None = None) -> Any:
+def disk_io_counters(ctx: Context, device: str | None = None) -> object:
     """Return reads and writes (counts, bytes, milliseconds) of all disks together, or of one device; False for an
     unknown one.
     """
@@ -187,7 +187,7 @@ def disk_io_counters(ctx: Context, device: str | None = None) -> Any:
     return each.get(device, False) if device else _sum([each[name] for name in whole], names)
 
 
-def get_users(ctx: Context) -> list[dict[str, Any]]:
+def get_users(ctx: Context) -> list[dict[str, object]]:
     """List name, terminal, host, started (seconds since 1970) and pid of each login."""
     return [
         {"name": name, "terminal": line, "host": host, "started": float(seconds), "pid": pid}

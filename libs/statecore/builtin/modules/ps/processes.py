@@ -137,7 +137,7 @@ def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[
     ]
 
 
-def psaux(ctx: Context, name: str) -> list[Any]:
+def psaux(ctx: Context, name: str) -> list[object]:
     """Return the regular expression, the matching lines of ``ps aux``, and a text with their number.
 
     CLI Example:
@@ -157,12 +157,12 @@ def lsof(ctx: Context, name: str) -> list[str]:
     return [str(name), "\n".join(_said(ctx, ["lsof", "-c", str(name)]))]
 
 
-def netstat(ctx: Context, name: str) -> list[Any]:
+def netstat(ctx: Context, name: str) -> list[object]:
     """Return the text, and the lines of ``netstat -nap`` that contain it."""
     return [str(name), [line for line in _said(ctx, ["netstat", "-nap"]) if str(name) in line]]
 
 
-def ss(ctx: Context, name: str) -> list[Any]:
+def ss(ctx: Context, name: str) -> list[object]:
     """Return the text, and the lines of ``ss -neap`` that contain it."""
     return [str(name), [line for line in _said(ctx, ["ss", "-neap"]) if str(name) in line]]
 
@@ -208,7 +208,7 @@ def _open(ctx: Context, process: Process) -> int | None:
 
 
 #: Attribute of ``proc_info`` -> function that reads it.
-_ATTRIBUTES: Mapping[str, Callable[[Context, Process], Any]] = {
+_ATTRIBUTES: Mapping[str, Callable[[Context, Process], object]] = {
     "pid": lambda _, process: process.pid,
     "ppid": lambda _, process: process.ppid,
     "name": lambda _, process: process.name,
@@ -244,7 +244,7 @@ def _send(pid: int, number: int) -> bool:
     return True
 
 
-def _number(signal: Any) -> int:
+def _number(signal: object) -> int:
     """Return the number of a signal that is given by number or name. Raise InvocationError for an unknown signal."""
     text = str(signal).upper()
     if text.isdecimal() and int(text) <= signals.SIGRTMAX:

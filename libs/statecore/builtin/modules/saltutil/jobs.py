@@ -28,12 +28,12 @@ def running(ctx: Context) -> list[dict[str, Any]]:
     return _others(ctx)
 
 
-def is_running(ctx: Context, fun: str) -> list[dict[str, Any]]:
+def is_running(ctx: Context, fun: str) -> list[dict[str, object]]:
     """List the running jobs whose function matches a glob (``state.*``)."""
     return [job for job in _others(ctx) if fnmatchcase(str(job.get("fun", "")), fun)]
 
 
-def find_job(ctx: Context, jid: str) -> dict[str, Any]:
+def find_job(ctx: Context, jid: str) -> dict[str, object]:
     """Return the running job with this id; {} when it does not run."""
     return next((job for job in _others(ctx) if str(job.get("jid")) == str(jid)), {})
 
@@ -68,7 +68,7 @@ def kill_all_jobs(ctx: Context) -> list[str]:
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in _others(ctx)]
 
 
-def find_cached_job(ctx: Context, jid: str) -> Any:
+def find_cached_job(ctx: Context, jid: str) -> object:
     """Return the return of a job that this minion has kept (option ``cache_jobs``); a sentence when it has not.
 
     CLI Example:
@@ -112,7 +112,7 @@ def _kept(ctx: Context) -> Path:
     return Path(str(ctx.opts["cachedir"])) / "minion_jobs"
 
 
-def _others(ctx: Context) -> list[dict[str, Any]]:
+def _others(ctx: Context) -> list[dict[str, object]]:
     """Return the running jobs without the calling one. As in Salt, a job neither finds nor ends itself."""
     return [job for job in ctx.jobs.running() if job.get("pid") != os.getpid()]
 

@@ -55,14 +55,14 @@ def cmd_iter(
     ctx: Context,
     tgt: str | Sequence[str],
     fun: str,
-    arg: Sequence[Any] = (),
+    arg: Sequence[object] = (),
     timeout: float | None = None,
     tgt_type: str = "glob",
     ret: str = "",
-    kwarg: Mapping[str, Any] | None = None,
+    kwarg: Mapping[str, object] | None = None,
     ssh: bool = False,
-    **kwargs: Any,
-) -> list[dict[str, Any]]:
+    **kwargs: object,
+) -> list[dict[str, object]]:
     """Run a function on minions as ``cmd`` does. Return a list with one map for each minion."""
     told = cmd(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, **kwargs)
     return [{minion: answer} for minion, answer in told.items()]
@@ -71,11 +71,11 @@ def cmd_iter(
 def runner(
     ctx: Context,
     name: str,
-    arg: Sequence[Any] | None = None,
-    kwarg: Mapping[str, Any] | None = None,
+    arg: Sequence[object] | None = None,
+    kwarg: Mapping[str, object] | None = None,
     full_return: bool = False,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> object:
     """Run a runner on the master and return its value; with ``full_return`` a map with ``return``, ``success`` and
     ``jid``.
 
@@ -92,7 +92,7 @@ def runner(
     return answer if full_return else answer.get("return")
 
 
-def wheel(ctx: Context, name: str, *args: Any, **kwargs: Any) -> Any:
+def wheel(ctx: Context, name: str, *args: object, **kwargs: object) -> Any:
     """Run a wheel function on the master and return a map with ``return`` and ``success``. Only orchestrations may call
     it.
     """
@@ -108,13 +108,13 @@ def _of_minions(
     ctx: Context,
     tgt: str | Sequence[str],
     fun: str,
-    arg: Sequence[Any],
+    arg: Sequence[object],
     timeout: float | None,
     tgt_type: str,
     ret: str,
-    kwarg: Mapping[str, Any] | None,
-    more: Mapping[str, Any],
-) -> dict[str, Any]:
+    kwarg: Mapping[str, object] | None,
+    more: Mapping[str, object],
+) -> dict[str, object]:
     """Run the job through the minion's own master."""
     _of_a_master(ctx)
     if unknown := sorted(_given(more)):
@@ -125,12 +125,12 @@ def _of_minions(
     return told
 
 
-def _given(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _given(kwargs: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments without those that a publication adds (``__pub_...``)."""
     return {name: value for name, value in kwargs.items() if not name.startswith("__")}
 
 
-def _with_keywords(arg: Sequence[Any], kwarg: Mapping[str, Any]) -> list[Any]:
+def _with_keywords(arg: Sequence[object], kwarg: Mapping[str, object]) -> list[object]:
     return [*arg, *([{**kwarg, "__kwarg__": True}] if kwarg else [])]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import shutil
 from pathlib import Path
-from typing import Any
 
 from statecore.model.context import Context
 
@@ -33,7 +32,7 @@ def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache
     return done
 
 
-def refresh_modules(ctx: Context, **kwargs: Any) -> bool:
+def refresh_modules(ctx: Context, **kwargs: object) -> bool:
     """Load the modules on disk again; the next job gets the new ones."""
     return ctx.minion.refresh_modules()
 
@@ -43,7 +42,7 @@ def refresh_matchers(ctx: Context) -> bool:
     return ctx.minion.refresh_modules()
 
 
-def refresh_beacons(ctx: Context, **kwargs: Any) -> bool:
+def refresh_beacons(ctx: Context, **kwargs: object) -> bool:
     """Restart the beacons, with the beacon modules that are on disk now."""
     return ctx.minion.refresh_modules()
 
@@ -55,7 +54,7 @@ def clear_cache(ctx: Context) -> bool:
     cache = str(ctx.opts.get("cachedir") or "")
     left: list[str] = []
 
-    def kept(_: Any, path: str, error: tuple[Any, BaseException, Any]) -> None:
+    def kept(_: object, path: str, error: tuple[object, BaseException, object]) -> None:
         if not isinstance(error[1], FileNotFoundError):
             left.append(path)
             log.error("%s cannot be removed: %s", path, error[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.modules.saltutil.refresh import refresh_grains
 from statecore.model.context import Context
@@ -34,8 +33,8 @@ def sync_all(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
     clean_pillar_cache: bool = False,
 ) -> dict[str, list[str]]:
     """Fetch users' modules of every kind from ``salt://_modules``, ``_states``, ... Map each kind to its new or changed
@@ -57,7 +56,7 @@ def sync_all(
 
 
 def _one(
-    ctx: Context, kind: str, saltenv: str | list[str] | None, refresh: bool, whitelist: Any, blacklist: Any
+    ctx: Context, kind: str, saltenv: str | list[str] | None, refresh: bool, whitelist: object, blacklist: object
 ) -> list[str]:
     fetched = _sync(ctx, kind, _environments(ctx, saltenv), whitelist, blacklist)
     if refresh:
@@ -73,8 +72,8 @@ def sync_modules(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_modules``. Return the names of the new and changed ones."""
     return _one(ctx, "modules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -84,8 +83,8 @@ def sync_states(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_states``. Return the names of the new and changed ones."""
     return _one(ctx, "states", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -95,8 +94,8 @@ def sync_grains(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
     clean_pillar_cache: bool = False,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_grains``. Return the names of the new and changed ones."""
@@ -107,8 +106,8 @@ def sync_renderers(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_renderers``. Return the names of the new and changed ones."""
     return _one(ctx, "renderers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -118,8 +117,8 @@ def sync_returners(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_returners``. Return the names of the new and changed ones."""
     return _one(ctx, "returners", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -129,8 +128,8 @@ def sync_utils(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_utils``. Return the names of the new and changed ones."""
     return _one(ctx, "utils", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -140,8 +139,8 @@ def sync_output(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_output``. Return the names of the new and changed ones."""
     return _one(ctx, "output", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -151,8 +150,8 @@ def sync_matchers(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_matchers``. Return the names of the new and changed ones."""
     return _one(ctx, "matchers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -162,8 +161,8 @@ def sync_executors(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_executors``. Return the names of the new and changed ones."""
     return _one(ctx, "executors", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -173,8 +172,8 @@ def sync_beacons(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_beacons``. Return the names of the new and changed ones."""
     return _one(ctx, "beacons", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -184,8 +183,8 @@ def sync_sdb(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_sdb``. Return the names of the new and changed ones."""
     return _one(ctx, "sdb", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -195,8 +194,8 @@ def sync_clouds(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_clouds``. Return the names of the new and changed ones."""
     return _one(ctx, "clouds", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -206,8 +205,8 @@ def sync_log_handlers(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_log_handlers``. Return the names of the new and changed ones."""
     return _one(ctx, "log_handlers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -217,8 +216,8 @@ def sync_proxymodules(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_proxymodules``. Return the names of the new and changed ones."""
     return _one(ctx, "proxymodules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -228,8 +227,8 @@ def sync_engines(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_engines``. Return the names of the new and changed ones."""
     return _one(ctx, "engines", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -239,8 +238,8 @@ def sync_thorium(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_thorium``. Return the names of the new and changed ones."""
     return _one(ctx, "thorium", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -250,8 +249,8 @@ def sync_serializers(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_serializers``. Return the names of the new and changed ones."""
     return _one(ctx, "serializers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -261,8 +260,8 @@ def sync_pillar(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
     clean_pillar_cache: bool = False,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_pillar``. Return the names of the new and changed ones."""
@@ -273,8 +272,8 @@ def sync_tops(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_tops``. Return the names of the new and changed ones."""
     return _one(ctx, "tops", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -284,8 +283,8 @@ def sync_resources(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_resources``. Return the names of the new and changed ones."""
     return _one(ctx, "resources", saltenv, refresh, extmod_whitelist, extmod_blacklist)
@@ -295,14 +294,14 @@ def sync_wrapper(
     ctx: Context,
     saltenv: str | list[str] | None = None,
     refresh: bool = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: object = None,
+    extmod_blacklist: object = None,
 ) -> list[str]:
     """Fetch users' modules from ``salt://_wrapper``. Return the names of the new and changed ones."""
     return _one(ctx, "wrapper", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
-def _sync(ctx: Context, kind: str, envs: Iterable[str], whitelist: Any, blacklist: Any) -> list[str]:
+def _sync(ctx: Context, kind: str, envs: Iterable[str], whitelist: object, blacklist: object) -> list[str]:
     return sync(ctx.files, _extension_dir(ctx), kind, envs, ctx.opts, whitelist, blacklist)
 
 

@@ -15,7 +15,7 @@ from statecore.model.errors import CommandError, InvocationError
 _FLAGS = ("failhard", "force", "state_events", "cache", "mock")
 
 
-def split(names: Any, argument: str = "mods") -> list[str]:
+def split(names: object, argument: str = "mods") -> list[str]:
     """Return names of SLS files or IDs as a list, from comma-separated text or a list."""
     if isinstance(names, str | int | float):
         return [name.strip() for name in str(names).split(",")]
@@ -24,7 +24,7 @@ def split(names: Any, argument: str = "mods") -> list[str]:
     raise _wrong(argument, "a name, names separated by commas, or a list of names", names)
 
 
-def options(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
+def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[str, Any]:
     """Return the options of a run. Unknown keywords, and those of the publication (``__pub_*``), are ignored.
 
     Raises CommandError where the minion's configuration forbids an option.
@@ -51,7 +51,7 @@ def options(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> dict[str, A
     return asked
 
 
-def test_mode(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> bool:
+def test_mode(ctx: Context, test: object, keywords: Mapping[str, object]) -> bool:
     """Return whether the run is a test that changes nothing. As in Salt, any ``test`` except False means True, even 0
     and "False".
 
@@ -66,12 +66,12 @@ def test_mode(ctx: Context, test: Any, keywords: Mapping[str, Any]) -> bool:
     return bool(ctx.opts.get("test", False))
 
 
-def terse(ctx: Context, keywords: Mapping[str, Any]) -> bool:
+def terse(ctx: Context, keywords: Mapping[str, object]) -> bool:
     """Return whether only failed and changed states are returned."""
     return bool(keywords.get("terse")) or ctx.opts.get("state_data") == "terse"
 
 
-def module_kinds(kinds: Any) -> list[str]:
+def module_kinds(kinds: object) -> list[str]:
     """Return the kinds of users' modules that ``sync_mods`` names; ["all"] for every kind."""
     if kinds is None or kinds is False:
         return []
@@ -79,21 +79,21 @@ def module_kinds(kinds: Any) -> list[str]:
     return ["all"] if "all" in named else named
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: object) -> bool:
     return value.strip().lower() in ("true", "1") if isinstance(value, str) else bool(value)
 
 
-def _wrong(argument: str, wanted: str, value: Any) -> InvocationError:
+def _wrong(argument: str, wanted: str, value: object) -> InvocationError:
     return InvocationError(f"'{argument}' must be {wanted}, not {_told(value)}")
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     if value is None:
         return "None"
     return f"the {type(value).__name__} {str(value)[:60]!r}" if value != "" else "an empty text"
 
 
-def _pillar(value: Any) -> dict[str, Any]:
+def _pillar(value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvocationError(
             "Pillar data must be formatted as a dictionary, unless pillar_enc is specified."
@@ -102,7 +102,7 @@ def _pillar(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _environment(argument: str, value: Any) -> str | None:
+def _environment(argument: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str | int | float) or value == "":
@@ -110,7 +110,7 @@ def _environment(argument: str, value: Any) -> str | None:
     return str(value)
 
 
-def _exclude(value: Any) -> list[Any]:
+def _exclude(value: Any) -> list[object]:
     listed: Sequence[Any] = (
         [value] if isinstance(value, Mapping) else value.split(",") if isinstance(value, str) else value
     )
@@ -124,8 +124,8 @@ def _exclude(value: Any) -> list[Any]:
     return [dict(item) if isinstance(item, Mapping) else str(item).strip() for item in listed]
 
 
-def _text(argument: str, wanted: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
+def _text(argument: str, wanted: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
         if not isinstance(value, str) or not value:
             raise _wrong(argument, wanted, value)
         return value
@@ -133,7 +133,7 @@ def _text(argument: str, wanted: str) -> Callable[[Any], str]:
     return read
 
 
-_READERS: Mapping[str, Callable[[Any], Any]] = {
+_READERS: Mapping[str, Callable[[object], object]] = {
     "saltenv": lambda value: _environment("saltenv", value),
     "pillar": _pillar,
     "exclude": _exclude,

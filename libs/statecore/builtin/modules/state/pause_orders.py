@@ -80,7 +80,7 @@ def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
     resume(ctx, jid, state_id)
 
 
-def _tell(ctx: Context, jid: str | int, state_id: str | None, order: dict[str, Any]) -> None:
+def _tell(ctx: Context, jid: str | int, state_id: str | None, order: dict[str, object]) -> None:
     place, name = _place(ctx), _checked(jid)
     living = [entry.jid for entry in state_queue.others(ctx)]
     if name not in living:

@@ -53,7 +53,7 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
     return sls(ctx, mods, **kwargs) if mods else highstate(ctx, **kwargs)
 
 
-def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:  # noqa: PT028 - no test, but Salt's name
+def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> Any:  # noqa: PT028 - no test, but Salt's name
     """Test SLS files or the highstate: ``state.apply`` with ``test=True``.
 
     CLI Example:
@@ -66,12 +66,12 @@ def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -
 def sls(
     ctx: Context,
     mods: str | Sequence[str],
-    test: Any = None,
-    exclude: Any = None,
+    test: object = None,
+    exclude: object = None,
     queue: bool | int | None = None,
-    sync_mods: Any = None,
+    sync_mods: object = None,
     state_events: bool | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Apply SLS files: names separated by commas, or a list. For the arguments see ``state.apply``.
 
@@ -92,10 +92,10 @@ def sls(
 
 def highstate(
     ctx: Context,
-    test: Any = None,
+    test: object = None,
     queue: bool | int | None = None,
     state_events: bool | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Apply the SLS files that the top file assigns to this minion. ``whitelist`` limits them. See ``state.apply``.
 
@@ -114,7 +114,7 @@ def highstate(
         return refused or _told(ctx, ctx.state_system.highstate(options), kwargs)
 
 
-def top(ctx: Context, topfn: str, test: Any = None, queue: bool | int | None = None, **kwargs: Any) -> Any:
+def top(ctx: Context, topfn: str, test: object = None, queue: bool | int | None = None, **kwargs: object) -> Any:
     """Apply the SLS files that another top file assigns to this minion. For the arguments see ``state.apply``.
 
     CLI Example:
@@ -132,11 +132,11 @@ def sls_id(
     ctx: Context,
     id_: str,
     mods: str | Sequence[str],
-    test: Any = None,
+    test: object = None,
     queue: bool | int | None = None,
     state_events: bool | None = None,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> object:
     """Apply one ID of SLS files, with its requisites. Raise InvocationError when the files do not have the ID.
 
     CLI Example:
@@ -152,7 +152,7 @@ def sls_id(
 
 
 def high(
-    ctx: Context, data: Mapping[str, Any], test: Any = None, queue: bool | int | None = None, **kwargs: Any
+    ctx: Context, data: Mapping[str, object], test: object = None, queue: bool | int | None = None, **kwargs: object
 ) -> Any:
     """Apply high data.
 
@@ -168,7 +168,7 @@ def high(
         return refused or ctx.state_system.high(data, options)
 
 
-def low(ctx: Context, data: Mapping[str, Any], queue: bool | int | None = None, **kwargs: Any) -> Any:
+def low(ctx: Context, data: Mapping[str, object], queue: bool | int | None = None, **kwargs: object) -> Any:
     """Apply one low chunk: state, fun, name and arguments.
 
     CLI Example:
@@ -182,7 +182,9 @@ def low(ctx: Context, data: Mapping[str, Any], queue: bool | int | None = None, 
         return refused or ctx.state_system.low(data, options)
 
 
-def single(ctx: Context, fun: str, name: str, test: Any = None, queue: bool | int | None = None, **kwargs: Any) -> Any:
+def single(
+    ctx: Context, fun: str, name: str, test: object = None, queue: bool | int | None = None, **kwargs: object
+) -> object:
     """Apply one state function.
 
     CLI Example:
@@ -200,7 +202,7 @@ def single(ctx: Context, fun: str, name: str, test: Any = None, queue: bool | in
         return refused or ctx.state_system.low(chunk, {**options, "tagged": True})
 
 
-def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: Any) -> Any:
+def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: object) -> object:
     """Apply an SLS file of the minion, given by its path with or without ``.sls``.
 
     CLI Example:
@@ -214,7 +216,9 @@ def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: 
         return refused or ctx.state_system.template(tem, options)
 
 
-def template_str(ctx: Context, tem: str | Mapping[str, Any], queue: bool | int | None = None, **kwargs: Any) -> Any:
+def template_str(
+    ctx: Context, tem: str | Mapping[str, object], queue: bool | int | None = None, **kwargs: object
+) -> object:
     """Apply an SLS file that is given as text, or as its rendered data (the command line reads YAML).
 
     CLI Example:
@@ -255,7 +259,7 @@ def _disabled(ctx: Context) -> list[str]:
     return disabled_states.rows(ctx.call("grains.get", disabled_states.GRAIN))
 
 
-def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, Any]) -> None:
+def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, object]) -> None:
     """Fetch users' modules of these kinds. As in Salt, an unknown kind only gives a warning in the log."""
     saltenv = options.get("saltenv") or ctx.opts.get("saltenv") or "base"
     for kind in kinds:
@@ -267,7 +271,7 @@ def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, Any]) -> Non
             raise CommandError(f"sync_mods={kind}: {error}") from error
 
 
-def _told(ctx: Context, result: Any, keywords: Mapping[str, Any]) -> Any:
+def _told(ctx: Context, result: object, keywords: Mapping[str, object]) -> object:
     """Return the result; with ``terse`` only its failed and changed states."""
     if not isinstance(result, dict) or not arguments.terse(ctx, keywords):
         return result

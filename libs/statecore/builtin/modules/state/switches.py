@@ -7,14 +7,13 @@ below), and globs of state functions, which the state system leaves out of runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from statecore.builtin.modules.state import arguments
 from statecore.model.context import Context
 from statecore.runtime.state_runs import disabled_states
 
 
-def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
+def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, object]:
     """Disable the highstate, SLS files or state functions.
 
     CLI Example:
@@ -24,7 +23,7 @@ def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
     return _switch(ctx, states, on=False)
 
 
-def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
+def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, object]:
     """Enable the highstate, SLS files or state functions that were disabled.
 
     CLI Example:
@@ -34,7 +33,7 @@ def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, Any]:
     return _switch(ctx, states, on=True)
 
 
-def list_disabled(ctx: Context) -> Any:
+def list_disabled(ctx: Context) -> object:
     """Return what is disabled; "" when nothing was ever disabled.
 
     CLI Example:
@@ -44,7 +43,7 @@ def list_disabled(ctx: Context) -> Any:
     return ctx.call("grains.get", disabled_states.GRAIN)
 
 
-def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str, Any]:
+def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str, object]:
     known = disabled_states.rows(ctx.call("grains.get", disabled_states.GRAIN))
     told = []
     word = "enabled" if on else "disabled"

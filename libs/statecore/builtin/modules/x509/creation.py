@@ -23,8 +23,8 @@ def create_private_key(
     path: str | None = None,
     raw: bool = False,
     bits: int | None = None,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> object:
     """Create a private key: rsa (2048, 3072, 4096 bits), ec (256, 384, 521), ed25519 or ed448.
 
     Returns the key, or writes it to ``path`` and returns a sentence.
@@ -48,15 +48,15 @@ def create_certificate(
     ca_server: str | None = None,
     signing_policy: str | None = None,
     encoding: str = "pem",
-    append_certs: Any = None,
+    append_certs: object = None,
     pkcs12_passphrase: str | None = None,
     pkcs12_encryption_compat: bool = False,
     pkcs12_friendlyname: str | None = None,
     path: str | None = None,
     overwrite: bool = True,
     raw: bool = False,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> object:
     """Create a certificate, signed here or by the minion ``ca_server``.
 
     Returns the certificate, or writes it to ``path`` and returns a sentence.
@@ -110,14 +110,14 @@ def create_certificate(
 
 def create_csr(
     ctx: Context,
-    private_key: Any,
+    private_key: object,
     private_key_passphrase: str | None = None,
     digest: str = "sha256",
     encoding: str = "pem",
     path: str | None = None,
     raw: bool = False,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> object:
     """Create a certificate request for a private key. Subject and extensions are given as in ``create_certificate``.
 
     Returns the request, or writes it to ``path`` and returns a sentence.
@@ -139,19 +139,19 @@ def create_csr(
 
 def create_crl(
     ctx: Context,
-    signing_private_key: Any,
-    revoked: list[Any],
-    signing_cert: Any = None,
+    signing_private_key: object,
+    revoked: list[object],
+    signing_cert: object = None,
     signing_private_key_passphrase: str | None = None,
     include_expired: bool = False,
     days_valid: int | None = None,
     digest: str = "sha256",
     encoding: str = "pem",
-    extensions: dict[str, Any] | None = None,
+    extensions: dict[str, object] | None = None,
     path: str | None = None,
     raw: bool = False,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> object:
     """Create a list of revoked certificates, valid for ``days_valid`` days (default 100).
 
     Returns the list, or writes it to ``path`` and returns a sentence.
@@ -187,7 +187,7 @@ def create_crl(
     return f"PEM written to {path}" if encoding == "pem" else f"CRL written to {path}"
 
 
-def _signed(ctx: Context, order: CertificateOrder, given: dict[str, Any]) -> Any:
+def _signed(ctx: Context, order: CertificateOrder, given: dict[str, object]) -> Any:
     if order.signing_key is None:
         raise CommandError("there is no key to sign with")
     certificate = order.desired.signed(order.signing_key, order.digest)
@@ -195,7 +195,7 @@ def _signed(ctx: Context, order: CertificateOrder, given: dict[str, Any]) -> Any
     return certificate
 
 
-def _plain(kwargs: dict[str, Any]) -> dict[str, Any]:
+def _plain(kwargs: dict[str, object]) -> dict[str, Any]:
     """Return the arguments by their short names, without None values and without those of the publication
     (``__pub_...``).
     """
@@ -203,6 +203,6 @@ def _plain(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _nothing_more(kwargs: dict[str, Any]) -> None:
+def _nothing_more(kwargs: dict[str, object]) -> None:
     if unknown := sorted(_plain(kwargs)):
         raise InvocationError(f"Unrecognized keyword arguments: {unknown}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.x509.host_files import encoded_result, reader
 from statecore.model.context import Context
 from statecore.system.certificates import issuing, loading
@@ -12,16 +10,16 @@ from statecore.system.certificates.arguments import passphrase as password
 
 def encode_certificate(
     ctx: Context,
-    certificate: Any,
+    certificate: object,
     encoding: str = "pem",
-    append_certs: Any = None,
-    private_key: Any = None,
+    append_certs: object = None,
+    private_key: object = None,
     private_key_passphrase: str | None = None,
     pkcs12_passphrase: str | None = None,
     pkcs12_encryption_compat: bool = False,
     pkcs12_friendlyname: str | None = None,
     raw: bool = False,
-) -> Any:
+) -> object:
     """Return a certificate as pem or pkcs7_pem, or in base64 as der, pkcs7_der or pkcs12.
 
     ``append_certs`` are appended; pkcs12 also includes the private key.
@@ -52,13 +50,13 @@ def encode_certificate(
 
 def encode_private_key(
     ctx: Context,
-    private_key: Any,
+    private_key: object,
     encoding: str = "pem",
     passphrase: str | None = None,
     private_key_passphrase: str | None = None,
     pkcs12_encryption_compat: bool = False,
     raw: bool = False,
-) -> Any:
+) -> object:
     """Return a private key as pem, or in base64 as der or pkcs12, encrypted with ``passphrase`` where one is given.
 
     CLI Example:
@@ -71,13 +69,13 @@ def encode_private_key(
     return encoded_result(issuing.encoded_key(found.key, encoding, locked, pkcs12_encryption_compat), encoding, raw)
 
 
-def encode_csr(ctx: Context, csr: Any, encoding: str = "pem", raw: bool = False) -> Any:
+def encode_csr(ctx: Context, csr: object, encoding: str = "pem", raw: bool = False) -> object:
     """Return a certificate request as pem, or in base64 as der."""
     issuing.need_encoding(encoding, issuing.OTHERS)
     return encoded_result(issuing.encoded(loading.request(reader(ctx)(csr)).value, encoding), encoding, raw)
 
 
-def encode_crl(ctx: Context, crl: Any, encoding: str = "pem", raw: bool = False) -> Any:
+def encode_crl(ctx: Context, crl: object, encoding: str = "pem", raw: bool = False) -> object:
     """Return a revocation list as pem, or in base64 as der."""
     issuing.need_encoding(encoding, issuing.OTHERS)
     return encoded_result(issuing.encoded(loading.revocation_list(reader(ctx)(crl)).value, encoding), encoding, raw)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -12,12 +11,12 @@ from statecore.model.context import Context
 from statecore.system.certificates import issuing, references
 
 
-def reader(ctx: Context) -> Callable[[Any], bytes]:
+def reader(ctx: Context) -> Callable[[object], bytes]:
     """Return the function that reads references for the package ``certificates``."""
     return lambda reference: references.content(ctx.host, reference)
 
 
-def encoded_result(data: bytes, encoding: str, raw: bool) -> Any:
+def encoded_result(data: bytes, encoding: str, raw: bool) -> object:
     """Return bytes in the form that a function returns: as text in a text encoding, else in base64; with ``raw`` as
     bytes.
     """

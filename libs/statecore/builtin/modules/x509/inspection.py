@@ -13,7 +13,7 @@ from statecore.system.certificates import descriptions, issuing, loading
 from statecore.system.certificates.arguments import passphrase as password
 
 
-def read_certificate(ctx: Context, certificate: Any) -> dict[str, Any]:
+def read_certificate(ctx: Context, certificate: object) -> dict[str, object]:
     """Return the facts of a certificate: subject, issuer, dates, fingerprints, key, extensions.
 
     CLI Example:
@@ -39,17 +39,17 @@ def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
     return found
 
 
-def read_csr(ctx: Context, csr: Any) -> dict[str, Any]:
+def read_csr(ctx: Context, csr: object) -> dict[str, object]:
     """Return the facts of a certificate request: subject, key, extensions."""
     return descriptions.request(loading.request(reader(ctx)(csr)).value)
 
 
-def read_crl(ctx: Context, crl: Any) -> dict[str, Any]:
+def read_crl(ctx: Context, crl: object) -> dict[str, object]:
     """Return the facts of a revocation list: issuer, dates, revoked certificates, extensions."""
     return descriptions.revocation_list(loading.revocation_list(reader(ctx)(crl)).value)
 
 
-def get_public_key(ctx: Context, key: Any, passphrase: str | None = None, asObj: Any = None) -> str:
+def get_public_key(ctx: Context, key: object, passphrase: str | None = None, asObj: object = None) -> str:
     """Return the public key, in PEM, of a key, certificate or request. Raise CommandError for any other data.
 
     CLI Example:
@@ -58,7 +58,7 @@ def get_public_key(ctx: Context, key: Any, passphrase: str | None = None, asObj:
     """
     data = reader(ctx)(key)
     locked = password("passphrase", passphrase)
-    forms: tuple[Callable[[], Any], ...] = (
+    forms: tuple[Callable[[], object], ...] = (
         lambda: loading.public_key(data),
         lambda: loading.certificate(data, locked).certificate.public_key(),
         lambda: loading.key(data, locked).key.public_key(),
@@ -74,7 +74,7 @@ def get_public_key(ctx: Context, key: Any, passphrase: str | None = None, asObj:
     raise CommandError("Could not load key as certificate, public key, private key or CSR")
 
 
-def get_private_key_size(ctx: Context, private_key: Any, passphrase: str | None = None) -> int | None:
+def get_private_key_size(ctx: Context, private_key: object, passphrase: str | None = None) -> int | None:
     """Return the size of a private key in bits; None for kinds of only one size."""
     return issuing.key_size(loading.key(reader(ctx)(private_key), password("passphrase", passphrase)).key)
 

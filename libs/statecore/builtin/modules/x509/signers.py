@@ -35,7 +35,7 @@ SIGNERS: frozenset[str] = frozenset(
 )
 
 
-def policy_of(ctx: Context, name: str | None) -> dict[str, Any]:
+def policy_of(ctx: Context, name: str | None) -> dict[str, object]:
     """Return a signing policy of this minion, from its pillar, else its configuration; {} where there is none.
 
     Raises InvocationError for an invalid policy.
@@ -50,7 +50,7 @@ def policy_of(ctx: Context, name: str | None) -> dict[str, Any]:
 
 
 def asked(
-    ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, Any], *, only_policy: bool = False
+    ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, object], *, only_policy: bool = False
 ) -> Any:
     """Call ``x509.sign_remote_certificate`` on another minion and return its ``data``. Raise CommandError when it
     refuses.
@@ -72,7 +72,7 @@ def asked(
 
 
 def signed_by(
-    ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, Any]
+    ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, object]
 ) -> tuple[x509.Certificate, PrivateKey | None]:
     """Return (the certificate that another minion signed, our private key for it or None). Raise CommandError,
     InvocationError.
@@ -97,7 +97,7 @@ def signed_by(
     return certificate, own
 
 
-def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, Any]) -> None:
+def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, object]) -> None:
     """Write a copy of a certificate into ``copypath``, named by the serial number. Raise HostError, InvocationError,
     CommandError.
     """
@@ -113,7 +113,7 @@ def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, Any]
     write_file(ctx, f"{directory.rstrip('/')}/{name}", certificate.public_bytes(serialization.Encoding.PEM))
 
 
-def need_no_paths(given: Mapping[str, Any]) -> None:
+def need_no_paths(given: Mapping[str, object]) -> None:
     """Raise InvocationError where a request contains a path, because it would be a path on the signing minion."""
     for name in ("public_key", "csr"):
         if references.is_path(given.get(name)):

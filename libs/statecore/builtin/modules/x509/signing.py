@@ -31,8 +31,12 @@ def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str 
 
 
 def sign_remote_certificate(
-    ctx: Context, signing_policy: str, kwargs: dict[str, Any], get_signing_policy_only: bool = False, **more_kwargs: Any
-) -> dict[str, Any]:
+    ctx: Context,
+    signing_policy: str,
+    kwargs: dict[str, object],
+    get_signing_policy_only: bool = False,
+    **more_kwargs: object,
+) -> dict[str, object]:
     """Sign a certificate for another minion by a signing policy. Return ``data``, the certificate in DER, and
     ``errors``.
 
@@ -69,7 +73,7 @@ def _refused(why: str) -> dict[str, Any]:
     return {"data": None, "errors": [why]}
 
 
-def _with_pem(ctx: Context, policy: dict[str, Any]) -> dict[str, Any]:
+def _with_pem(ctx: Context, policy: dict[str, object]) -> dict[str, Any]:
     """Return the policy with the signer's certificate in PEM in place of its path."""
     if "signing_cert" not in policy:
         return policy

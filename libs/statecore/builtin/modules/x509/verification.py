@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from statecore.builtin.modules.x509.host_files import reader
 from statecore.builtin.modules.x509.inspection import get_public_key
@@ -13,7 +12,7 @@ from statecore.system.certificates.arguments import passphrase as password
 from statecore.system.certificates.arguments import whole
 
 
-def expires(ctx: Context, certificate: Any, days: int = 0) -> bool:
+def expires(ctx: Context, certificate: object, days: int = 0) -> bool:
     """Return whether a certificate is expired, or will expire within ``days``.
 
     CLI Example:
@@ -24,17 +23,17 @@ def expires(ctx: Context, certificate: Any, days: int = 0) -> bool:
     return found.not_valid_after_utc <= datetime.now(UTC) + timedelta(days=whole("days", days, 0))
 
 
-def expired(ctx: Context, certificate: Any) -> dict[str, Any]:
+def expired(ctx: Context, certificate: object) -> dict[str, object]:
     """Return ``expired`` (whether a certificate is expired), and its common name and path."""
     return _introduced(ctx, certificate) | {"expired": expires(ctx, certificate)}
 
 
-def will_expire(ctx: Context, certificate: Any, days: int) -> dict[str, Any]:
+def will_expire(ctx: Context, certificate: object, days: int) -> dict[str, object]:
     """Return ``will_expire`` (whether a certificate expires within ``check_days``), and its common name and path."""
     return {"check_days": days, **_introduced(ctx, certificate), "will_expire": expires(ctx, certificate, days)}
 
 
-def verify_private_key(ctx: Context, private_key: Any, public_key: Any, passphrase: str | None = None) -> bool:
+def verify_private_key(ctx: Context, private_key: object, public_key: object, passphrase: str | None = None) -> bool:
     """Return whether a private key belongs to a public key, certificate or request.
 
     CLI Example:
@@ -46,7 +45,7 @@ def verify_private_key(ctx: Context, private_key: Any, public_key: Any, passphra
 
 
 def verify_signature(
-    ctx: Context, certificate: Any, signing_pub_key: Any = None, signing_pub_key_passphrase: str | None = None
+    ctx: Context, certificate: object, signing_pub_key: object = None, signing_pub_key_passphrase: str | None = None
 ) -> bool:
     """Return whether a certificate was signed with the private key of ``signing_pub_key``, by default with its own key."""
     found = loading.certificate(reader(ctx)(certificate)).certificate
@@ -54,13 +53,13 @@ def verify_signature(
     return issuing.is_signed_by(found, loading.public_key(signer.encode()))
 
 
-def verify_crl(ctx: Context, crl: Any, cert: Any) -> bool:
+def verify_crl(ctx: Context, crl: object, cert: object) -> bool:
     """Return whether a revocation list was signed with the private key of this certificate."""
     found = loading.revocation_list(reader(ctx)(crl)).value
     return bool(found.is_signature_valid(loading.public_key(get_public_key(ctx, cert).encode())))
 
 
-def _introduced(ctx: Context, certificate: Any) -> dict[str, Any]:
+def _introduced(ctx: Context, certificate: object) -> dict[str, object]:
     found = loading.certificate(reader(ctx)(certificate)).certificate
     common = descriptions.parts(found.subject).get("CN")
     return ({"path": certificate} if references.is_path(certificate) else {}) | (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.host.content.edits.text import lines, with_unix_ends
 
@@ -13,7 +12,7 @@ from statecore.host.content.edits.text import lines, with_unix_ends
 class KeyValueEdit:
     """Wanted values of keys, and the syntax of the lines."""
 
-    pairs: Mapping[str, Any]
+    pairs: Mapping[str, object]
     separator: str = "="
     append: bool = False
     prepend: bool = False
@@ -25,7 +24,7 @@ class KeyValueEdit:
     value_ignore_case: bool = False
     prune: bool = False
 
-    def line(self, key: str, value: Any) -> str:
+    def line(self, key: str, value: object) -> str:
         """Return the line of a key and its value."""
         return f"{key}{self.separator}{value}\n"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.host.content.edits.text import compiled, line_end, lines, with_unix_ends
 from statecore.model.errors import CommandError, InvocationError
@@ -28,7 +27,7 @@ class Line:
     indent: bool = True
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Line:
+    def of(cls, given: Mapping[str, object]) -> Line:
         """Build from a map of the arguments' names to their values."""
         texts = ("content", "match", "mode", "location", "before", "after")
         wish = {name: None if given[name] is None else str(given[name]) for name in texts}
