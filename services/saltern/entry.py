@@ -1,4 +1,4 @@
-"""``saltern``: runs every role and the house's own tools. A row's module is imported only when it is asked for."""
+"""The command ``saltern``: runs every role and Saltern's own tools. A command's module is imported only when it is run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statecore.model.nearest import close_matches
 
 
 class Command(NamedTuple):
-    """A word after ``saltern``: where its ``main(argv) -> int`` is, and what it does."""
+    """A command of ``saltern``: the module of its ``main(argv) -> int``, and its help text."""
 
     module: str
     summary: str
@@ -20,48 +20,54 @@ class Command(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "publisher": Command("saltern.publisher.main", "sends jobs to minions (4505)"),
-    "reqserver": Command("saltern.reqserver.main", "takes requests (4506, 4507), hands them to workers (4516)"),
-    "mworker": Command("saltern.mworker.main", "answers requests"),
-    "eventpublisher": Command("saltern.eventpublisher.main", "the event bus (4512, 4513)"),
-    "reactor": Command("saltern.reactor.main", "answers events with reactions"),
-    "maintenance": Command("saltern.maintenance.main", "key rotation, expiry, presence"),
-    "minion": Command("saltern.minion.main", "runs jobs on a managed host"),
-    "keygen": Command("saltern.kit.keys.keygen", "makes the keys of all roles"),
-    "import": Command("saltern.moving.main", "takes configuration and keys of a stock Salt master", "import_main"),
-    "export": Command("saltern.moving.main", "writes them as a stock Salt master reads them", "export_main"),
+    "publisher": Command("saltern.publisher.main", "send jobs to minions (4505)"),
+    "reqserver": Command("saltern.reqserver.main", "queue requests (4506, 4507) and hand them to workers (4516)"),
+    "mworker": Command("saltern.mworker.main", "answer requests"),
+    "eventpublisher": Command("saltern.eventpublisher.main", "run the event bus (4512, 4513)"),
+    "reactor": Command("saltern.reactor.main", "start reactions for events"),
+    "maintenance": Command("saltern.maintenance.main", "rotate keys, expire jobs, fire presence events"),
+    "minion": Command("saltern.minion.main", "run jobs on a managed host"),
+    "keygen": Command("saltern.kit.keys.keygen", "make the keys of all roles"),
+    "import": Command("saltern.moving.main", "import configuration and keys of a stock Salt master", "import_main"),
+    "export": Command("saltern.moving.main", "export configuration and keys for a stock Salt master", "export_main"),
     "node-labels": Command(
-        "saltern.minion.duties.node_labels", "writes a Kubernetes node's labels as grains of its minion"
+        "saltern.minion.duties.node_labels", "write a Kubernetes node's labels as grains of its minion"
     ),
-    "store": Command("saltern.storecheck.main", "looks through Redis for what is wrong, mends it, migrates it"),
-    "completion": Command("saltern.cli.completion", "the script by which bash, zsh or fish completes the commands"),
-    "complete": Command("saltern.cli.complete", "what may stand at the end of a command line; such scripts call it"),
-    "health": Command("saltern.kit.process.probe", "asks the role on this machine whether it is ready"),
-    "lab": Command("saltern.lab.main", "a whole master with two minions on loopback"),
+    "store": Command("saltern.storecheck.main", "check, repair and migrate the data in Redis"),
+    "completion": Command("saltern.cli.completion", "print the completion script for bash, zsh or fish"),
+    "complete": Command("saltern.cli.complete", "print completions for a command line (called by these scripts)"),
+    "health": Command("saltern.kit.process.probe", "ask the role on this machine whether it is ready"),
+    "lab": Command("saltern.lab.main", "run a master with two minions on loopback"),
 }
 
 #: sysexits' EX_USAGE, as Salt's commands have it.
 EX_USAGE = 64
 
-#: What argparse ends a process with for it. No command ends so by itself: they return their codes.
+#: argparse's exit code for a wrong command line. No command of ours uses it for anything else.
 _ARGPARSE = 2
 
 
 def usage() -> str:
-    """What ``saltern --help`` prints."""
+    """Return the text of ``saltern --help``."""
     rows = "\n".join(f"  {name:<15} {command.summary}" for name, command in COMMANDS.items())
     return (
-        f"usage: saltern COMMAND [options]\n\n{rows}\n\n`saltern COMMAND --help` tells a command's options.\n"
-        "Operators have salt, salt-run, salt-key, salt-cp and eventlisten; hosts salt-call and statecore.\n"
+        f"usage: saltern COMMAND [options]\n\n{rows}\n\n`saltern COMMAND --help` shows the options of a command.\n"
+        "Operators use salt, salt-run, salt-key, salt-cp and eventlisten; managed hosts have salt-call and statecore.\n"
     )
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command named by the first argument. Exit code: the command's own, 64 for a wrong command line."""
+    """Run the command that the first argument names. Return its exit code, or 64 for a wrong command line."""
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.stdout.write(usage())
         return 0 if arguments else EX_USAGE
+    if arguments == ["--version"]:
+        # Only here: no role needs it.
+        from importlib.metadata import version
+
+        sys.stdout.write(f"saltern {version('saltern-services')}\n")
+        return 0
     name, *rest = arguments
     if name not in COMMANDS:
         near = close_matches(name, COMMANDS, n=1)

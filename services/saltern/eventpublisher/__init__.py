@@ -1,0 +1,1 @@
+"""The role eventpublisher: takes events on 4512 and sends them on 4513."""

@@ -1,0 +1,1 @@
+"""What all roles and commands share: configuration, links, keys, processes, command lines, jobs, trees."""

@@ -1,0 +1,1 @@
+"""``saltern lab``: a master, Redis and two minions on loopback, run by supervisord."""

@@ -1,0 +1,1 @@
+"""The role maintenance: key rotation, expiry, presence, Git mirrors, the master's schedule."""

@@ -1,0 +1,1 @@
+"""The minion: runs jobs on a managed host and returns their results."""

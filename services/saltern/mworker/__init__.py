@@ -1,0 +1,1 @@
+"""The role mworker: answers the requests of minions and operators."""

@@ -1,0 +1,1 @@
+"""The role publisher: signs, encrypts and sends jobs on 4505."""

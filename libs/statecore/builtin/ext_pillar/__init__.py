@@ -1,0 +1,1 @@
+"""External pillars that Saltern ships."""

@@ -1,0 +1,1 @@
+"""Grains: facts about the host, one family in each file."""

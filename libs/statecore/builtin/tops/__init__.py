@@ -1,0 +1,1 @@
+"""The master's tops that Saltern ships."""
