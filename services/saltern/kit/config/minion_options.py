@@ -25,145 +25,177 @@ class MinionOptions(StateOptions, FileserverOptions):
 
     id: str = option("", "name of the minion; empty: the fully qualified host name")
     master: str | list[str] = option(
-        "salt", "host name or address of the master, host:port at will; a list: the minion is connected to all of them"
+        "salt", "host name or address of the master, optionally host:port; a list: the minion connects to all of them"
     )
     master_type: str = option(
         "str",
-        "str; of a list one at a time: failover, in order, or distributed, beginning with one by the minion's id; "
-        "func: `master` names a function that returns the address; disable: there is none",
+        "str: `master` is the address or the list; failover: one master of the list at a time, in order; "
+        "distributed: one at a time, starting at one chosen by the minion id; func: `master` names a function "
+        "that returns the address; disable: no master",
     )
     master_port: int = option(4506, "the master's request port")
     master_alive_interval: int = option(
-        0, "seconds between two looks whether the master is there, with master_type failover; 0: none"
+        0, "with master_type failover: seconds between two checks whether the master is connected; 0: no checks"
     )
-    master_failback: bool = option(False, "with failover, the minion goes back to the first master once it is there")
-    master_failback_interval: int = option(0, "seconds between two looks for it; 0: master_alive_interval")
-    random_master: bool = option(False, "a list of masters is tried in random order, by salt-call always")
-    master_shuffle: bool = option(False, "Salt's old name of random_master")
-    master_tries: int = option(1, "how often salt-call tries its masters before it gives up; -1: for ever")
+    master_failback: bool = option(
+        False, "with master_type failover: return to the first master of the list when it is available again"
+    )
+    master_failback_interval: int = option(
+        0, "seconds between two checks of the first master for master_failback; 0: master_alive_interval"
+    )
+    random_master: bool = option(False, "try a list of masters in random order (salt-call always does)")
+    master_shuffle: bool = option(False, "old name of random_master in Salt")
+    master_tries: int = option(1, "number of rounds through its masters before salt-call gives up; -1: unlimited")
     retry_dns: int | float = option(
         30,
-        "seconds between two looks for the address of a master that has none; 0, and with failover: it is not waited for",
+        "seconds between two tries to resolve the master's host name; 0, or with failover: no retries",
     )
-    retry_dns_count: int | None = option(None, "how often the address is looked for; empty: for ever")
-    publish_port: int = option(0, "the master's publish port; 0: the one that the master tells")
-    pki_dir: str = option("/etc/salt/pki/minion", "the minion's key pair and the master's public key")
-    cachedir: str = option("/var/cache/salt/minion", "files, pillar, modules and running jobs of the minion")
-    host_root: str = option("/", "root of the managed host")
+    retry_dns_count: int | None = option(None, "number of tries to resolve the master's host name; empty: unlimited")
+    publish_port: int = option(0, "the master's publish port; 0: the port in the master's sign-in reply")
+    pki_dir: str = option("/etc/salt/pki/minion", "directory of the minion's key pair and of the master's public key")
+    cachedir: str = option(
+        "/var/cache/salt/minion", "directory of the minion's cached files, pillar, modules and running jobs"
+    )
+    host_root: str = option("/", "directory at which the root of the managed host is mounted")
     host_pid: bool = option(
         False,
         "the minion shares the host's PID namespace: commands run in the namespaces of process 1, the host's init",
     )
     file_client: str = option(
-        "remote", "remote: files and pillar from the master; local: from file_roots and pillar_roots"
+        "remote", "remote: files and pillar come from the master; local: from file_roots and pillar_roots"
     )
     backup_mode: str = option(
-        "", "minion: a file that a state replaces is kept below <cachedir>/file_backup, where the state says nothing"
+        "",
+        "`minion`: states save a replaced file in <cachedir>/file_backup, unless the state sets `backup`; "
+        "empty: no backups",
     )
-    saltenv: str | None = option(None, "environment that states are taken from")
-    lock_saltenv: bool = option(False, "a call may not name another saltenv")
-    pillarenv: str | None = option(None, "environment that pillar is taken from")
+    saltenv: str | None = option(None, "saltenv of state runs; null: all saltenvs of the top file")
+    lock_saltenv: bool = option(False, "refuse calls that name another saltenv")
+    pillarenv: str | None = option(None, "environment of the pillar; null: all")
     pillar_raise_on_missing: bool = option(False, "pillar.get fails for a missing key without a default")
-    pillar_mask_output: bool = option(True, "pillar that an operator asks for is masked unless unmask=True")
-    extension_modules: str = option("", "users' modules by kind; empty: <cachedir>/extmods")
-    autoload_dynamic_modules: bool = option(True, "a state run begins by fetching users' modules from the tree")
-    clean_dynamic_modules: bool = option(True, "users' modules that are gone from the tree are removed")
-    module_executors: list[str] | str = option(["direct_call"], "how a job's function is run: executors, in order")
-    splaytime: int = option(300, "seconds over which the executor splay spreads minions")
-    sudo_user: str = option("", "user that the minion runs a job's function as, by sudo and salt-call")
-    test: bool = option(False, "state runs only tell what they would change")
-    state_queue: bool | int = option(False, "a second state run waits; a number: if fewer than so many are before it")
-    state_data: str = option("", "terse: state runs tell only what failed or changed")
+    pillar_mask_output: bool = option(True, "mask pillar values that an operator requests, unless unmask=True")
+    extension_modules: str = option(
+        "", "directory of synced users' modules, one subdirectory for each kind; empty: <cachedir>/extmods"
+    )
+    autoload_dynamic_modules: bool = option(
+        True, "fetch users' modules from the state tree at the start of each state run"
+    )
+    clean_dynamic_modules: bool = option(True, "delete synced users' modules that are no longer in the state tree")
+    module_executors: list[str] | str = option(["direct_call"], "executors that run a job's function, in order")
+    splaytime: int = option(300, "seconds over which the executor splay spreads the jobs of all minions")
+    sudo_user: str = option("", "user that runs each job's function, by sudo and salt-call; empty: the minion's user")
+    test: bool = option(False, "state runs only report changes and make none")
+    state_queue: bool | int = option(
+        False, "queue a state run while another is running, instead of failing; a number: only if fewer runs are queued"
+    )
+    state_data: str = option("", "terse: state runs return only states that failed or changed something")
     grains: dict[str, Any] = option({}, "static grains")
     grains_deep_merge: bool = option(
-        False, "maps of custom and static grains are joined with those that were there before"
+        False, "merge maps of custom and static grains into earlier grains, instead of replacing them"
     )
     grains_blacklist: list[str] = option(
-        [], "globs or regular expressions of grains that are left out; those of the option grains, and id, stay"
+        [], "globs or regular expressions of grains to omit; `id` and static grains are kept"
     )
-    enable_gpu_grains: bool = option(True, "gpus and num_gpus are among the grains")
-    enable_fqdns_grains: bool = option(True, "fqdns among the grains is looked up in the host's files")
-    disable_modules: list[str] = option([], "execution modules, or files of them, that are not there for anybody")
-    disable_returners: list[str] = option([], "the same for returners")
-    disable_states: list[str] = option([], "the same for state modules")
-    disable_grains: list[str] = option([], "the same for files of grains")
-    disable_beacons: list[str] = option([], "the same for beacons")
-    disable_executors: list[str] = option([], "the same for executors")
-    disable_utils: list[str] = option([], "the same for utility modules")
+    enable_gpu_grains: bool = option(True, "collect the grains gpus and num_gpus")
+    enable_fqdns_grains: bool = option(True, "collect the grain fqdns, from the host's files")
+    disable_modules: list[str] = option([], "execution modules, or their files, that are not loaded")
+    disable_returners: list[str] = option([], "returners, or their files, that are not loaded")
+    disable_states: list[str] = option([], "state modules, or their files, that are not loaded")
+    disable_grains: list[str] = option([], "files of grains that are not loaded")
+    disable_beacons: list[str] = option([], "beacons, or their files, that are not loaded")
+    disable_executors: list[str] = option([], "executors, or their files, that are not loaded")
+    disable_utils: list[str] = option([], "utility modules, or their files, that are not loaded")
     whitelist_modules: list[str] = option(
-        [], "the only execution modules that jobs, salt-call and SLS may call; modules and states call any; empty: all"
+        [],
+        "the only execution modules that jobs, salt-call and SLS may call (modules and states may call any); "
+        "empty: all",
     )
-    whitelist_state_modules: list[str] = option([], "the only state modules; empty: all")
-    grains_file: str = option("", "grains that were set on the minion (grains.setval); empty: <config dir>/grains")
-    keysize: int = option(2048, "bits of a new key")
-    encryption_algorithm: str = option("OAEP-SHA1", "OAEP-SHA1 or OAEP-SHA224")
-    signing_algorithm: str = option("PKCS1v15-SHA1", "PKCS1v15-SHA1 or PKCS1v15-SHA224")
-    sign_pub_messages: bool = option(True, "publications without the master's signature are dropped")
-    master_finger: str = option("", "fingerprint that the master's key must have")
-    open_mode: bool = option(False, "a changed master key is taken: for labs only")
-    autosign_grains: list[str] = option([], "grains sent with the sign-in for autosigning")
-    auth_timeout: int = option(5, "seconds that one sign-in request waits")
-    auth_tries: int = option(7, "how often it is sent")
+    whitelist_state_modules: list[str] = option([], "the only state modules that are loaded; empty: all")
+    grains_file: str = option(
+        "", "file of grains that were set on the minion (grains.setval); empty: <config dir>/grains"
+    )
+    keysize: int = option(2048, "size in bits of a newly created key")
+    encryption_algorithm: str = option("OAEP-SHA1", "RSA encryption of the sign-in: OAEP-SHA1 or OAEP-SHA224")
+    signing_algorithm: str = option(
+        "PKCS1v15-SHA1", "signature algorithm of the minion's requests: PKCS1v15-SHA1 or PKCS1v15-SHA224"
+    )
+    sign_pub_messages: bool = option(True, "drop publications without a valid signature of the master")
+    master_finger: str = option("", "fingerprint that the master's public key must have; empty: any")
+    open_mode: bool = option(False, "accept a changed master key; for labs only")
+    autosign_grains: list[str] = option([], "grains that are sent with the sign-in request, for autosigning")
+    auth_timeout: int = option(5, "seconds to wait for the reply to a sign-in request")
+    auth_tries: int = option(7, "number of sign-in requests before the minion reports a timeout")
     acceptance_wait_time: int = option(10, "seconds between sign-ins while the key waits for acceptance")
-    acceptance_wait_time_max: int = option(0, "that pause grows up to so many seconds; 0: it does not grow")
-    rejected_retry: bool = option(False, "a rejected minion tries on instead of ending")
-    recon_default: int = option(1000, "shortest pause before a reconnect, milliseconds")
-    recon_max: int = option(10000, "longest pause before a reconnect, milliseconds")
-    recon_randomize: bool = option(True, "the pause is drawn between recon_default and recon_default + recon_max")
-    random_reauth_delay: int = option(
-        0, "the minion waits up to so many seconds before it signs in again at a master whose keys have changed"
+    acceptance_wait_time_max: int = option(0, "seconds up to which acceptance_wait_time grows; 0: it does not grow")
+    rejected_retry: bool = option(False, "keep trying to sign in when the key is rejected, instead of exiting")
+    recon_default: int = option(1000, "shortest pause in milliseconds before a reconnect")
+    recon_max: int = option(10000, "longest pause in milliseconds before a reconnect")
+    recon_randomize: bool = option(
+        True, "choose the pause at random between recon_default and recon_default + recon_max"
     )
-    request_channel_timeout: int = option(60, "seconds that a request waits for its answer")
-    request_channel_tries: int = option(3, "how often a request is sent")
-    return_retry_timer: int = option(5, "shortest pause before a return is sent again, seconds")
-    return_retry_timer_max: int = option(10, "longest pause before a return is sent again, seconds")
-    file_buffer_size: int = option(262144, "bytes of one chunk of a file that cp.push sends")
-    cache_jobs: bool = option(False, "the minion keeps what its jobs return, below <cachedir>/minion_jobs")
-    minion_jid_queue_hwm: int = option(100, "how many JIDs are remembered against running one twice")
-    minion_pillar_cache: bool = option(False, "pillar is kept on disk for runs without a master")
-    enable_legacy_startup_events: bool = option(True, "minion_start is fired beside salt/minion/<id>/start")
-    spool_max_bytes: int = option(256 * 1024 * 1024, "bytes of returns that may wait for the master")
+    random_reauth_delay: int = option(
+        0, "largest random delay in seconds before the minion signs in again after the master's keys changed"
+    )
+    request_channel_timeout: int = option(60, "seconds to wait for the reply to a request")
+    request_channel_tries: int = option(3, "number of times that a request is sent")
+    return_retry_timer: int = option(5, "shortest pause in seconds before a return is sent again")
+    return_retry_timer_max: int = option(10, "longest pause in seconds before a return is sent again")
+    file_buffer_size: int = option(262144, "size in bytes of one chunk of a file that cp.push sends")
+    cache_jobs: bool = option(False, "store the returns of jobs in <cachedir>/minion_jobs")
+    minion_jid_queue_hwm: int = option(100, "number of JIDs that are remembered, so that no job runs twice")
+    minion_pillar_cache: bool = option(False, "store the pillar on disk, for runs without a master")
+    enable_legacy_startup_events: bool = option(True, "fire minion_start besides salt/minion/<id>/start")
+    spool_max_bytes: int = option(256 * 1024 * 1024, "largest total size in bytes of returns that wait for the master")
     spool_policy: str = option(
-        "refuse", "when so many wait: refuse new jobs, or drop_oldest, so that words stand for the oldest results"
+        "refuse",
+        "behaviour when spool_max_bytes is reached: refuse (new jobs are refused) or drop_oldest (the oldest "
+        "returns are replaced by a short text)",
     )
     replay_window: int = option(
         300,
-        "seconds for which a job waits that was not begun when the minion was killed, where the master does not say",
+        "seconds during which a job that was received but not started is still started after a minion crash, "
+        "if the master gives no limit",
     )
     replay_interval: int | float = option(
-        120, "seconds after which a minion asks for what it missed without a reason, a sign of life too; 0: never"
+        120, "seconds between two requests for missed jobs, which are also signs of life; 0: never"
     )
     replay_delay: int | float = option(
-        3, "seconds over which minions that reconnect spread their question for what they missed"
+        3, "largest random delay in seconds of the request for missed jobs after a reconnect"
     )
     max_return_bytes: int = option(
-        60 * 1024 * 1024, "bytes of the largest return that is sent; an error says so in place of a larger one; 0: any"
+        60 * 1024 * 1024, "largest return in bytes that is sent; a larger return is replaced by an error; 0: unlimited"
     )
-    schedule: dict[str, Any] = option({}, "jobs that the minion runs by itself: name -> function, times, ...")
-    mine_functions: dict[str, Any] | list[Any] = option({}, "what the minion offers to others: function -> arguments")
-    mine_interval: int = option(60, "minutes between two updates of what it offers")
-    mine_enabled: bool = option(True, "what is offered is updated by itself")
-    mine_return_job: bool = option(False, "these updates are in the master's job cache")
-    startup_states: str = option("", "applied when the minion starts: highstate, sls (sls_list) or top (top_file)")
-    sls_list: list[str] = option([], "SLS files of startup_states: sls")
-    top_file: str = option("", "top file of startup_states: top")
-    start_event_grains: list[str] = option([], "grains that the minion's start event carries")
-    random_startup_delay: int = option(0, "the minion waits up to so many seconds before it signs in")
+    schedule: dict[str, Any] = option({}, "jobs that the minion runs on schedule: name -> map of function, times, ...")
+    mine_functions: dict[str, Any] | list[Any] = option(
+        {}, "mine function -> arguments: data that the minion publishes to other minions"
+    )
+    mine_interval: int = option(60, "minutes between two updates of the mine data")
+    mine_enabled: bool = option(True, "update the mine data automatically")
+    mine_return_job: bool = option(False, "record mine updates in the master's job cache")
+    startup_states: str = option(
+        "",
+        "states applied when the minion starts: highstate, sls (files in sls_list) or top (the file "
+        "top_file); empty: none",
+    )
+    sls_list: list[str] = option([], "SLS files for `startup_states: sls`")
+    top_file: str = option("", "top file for `startup_states: top`")
+    start_event_grains: list[str] = option([], "grains in the minion's start event")
+    random_startup_delay: int = option(0, "largest random delay in seconds before the first sign-in")
     ping_interval: int = option(0, "minutes between two minion_ping events; 0: none")
-    grains_refresh_every: int = option(0, "minutes after which grains are gathered anew; 0: never")
-    auth_safemode: bool = option(False, "taken for Salt's sake: a minion always goes on trying")
+    grains_refresh_every: int = option(0, "minutes between two collections of grains; 0: only at the start")
+    auth_safemode: bool = option(False, "accepted as in Salt, without effect: a minion always keeps trying")
     multiprocessing: bool = option(
-        True, "taken for Salt's sake: every job is a process, forked from one that is loaded"
+        True, "accepted as in Salt, without effect: every job is a process, forked from one that has the engine loaded"
     )
-    process_count_max: int = option(-1, "how many jobs may run at once, others wait; -1: any number")
-    return_: list[str] | str = option([], "returners of all jobs; Salt's name `return` says the same")
+    process_count_max: int = option(-1, "largest number of jobs that run at once, others wait; -1: unlimited")
+    return_: list[str] | str = option([], "returners of all jobs; Salt's name `return` is accepted, too")
     returner_dirs: list[str] = option([], "directories of users' returners")
-    beacons: dict[str, Any] = option({}, "what the minion looks at by itself: beacon -> list of its options")
+    beacons: dict[str, Any] = option({}, "beacon -> list of its options: what the minion monitors")
     beacons_dirs: list[str] = option([], "directories of users' beacons")
-    beacons_file: str = option("", "where beacons.save writes; empty: <config dir>/minion.d/beacons.conf")
+    beacons_file: str = option("", "file that beacons.save writes; empty: <config dir>/minion.d/beacons.conf")
     schedule_returner: list[str] | str = option("", "returners of all scheduled jobs")
     schedule_file: str = option(
-        "", "where a changed schedule is kept; empty: <config dir>/minion.d/_schedule.conf, which is read at the start"
+        "", "file to which a changed schedule is saved, read at the start; empty: <config dir>/minion.d/_schedule.conf"
     )
     command_shell: str = option("/bin/sh", "shell of cmd.run on the managed host")
 
