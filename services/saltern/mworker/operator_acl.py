@@ -32,8 +32,8 @@ def barred_by_list(blacklist: Mapping[str, Sequence[str]], users: Sequence[str],
 
 
 def rows_of(
-    control_acl: Mapping[str, Sequence[str]], publisher_acl: Mapping[str, Sequence[Any]], client: str, *, own: bool
-) -> tuple[str, Sequence[Any]]:
+    control_acl: Mapping[str, Sequence[str]], publisher_acl: Mapping[str, Sequence[object]], client: str, *, own: bool
+) -> tuple[str, Sequence[object]]:
     """Return (name of the option that decides for this operator, the operator's row in it).
 
     A row for the operator in control_acl counts first, then one in publisher_acl. Without either, the row ``*`` of
@@ -60,7 +60,7 @@ def barred_functions(option: str, row: Sequence[Any], calls: Sequence[PeerCall],
     return list(dict.fromkeys(barred))
 
 
-def may_use(option: str, row: Sequence[Any], policy: str, call: PeerCall) -> bool:
+def may_use(option: str, row: Sequence[object], policy: str, call: PeerCall) -> bool:
     """Return whether a row allows @runner or @wheel for this function, or @jobs for queries about jobs."""
     if option == "control_acl":
         return policy in row
@@ -68,7 +68,7 @@ def may_use(option: str, row: Sequence[Any], policy: str, call: PeerCall) -> boo
     return bool(row) if policy == "@jobs" else any(_allows(rule, policy, call) for rule in row)
 
 
-def _allows(rule: Any, policy: str, call: PeerCall) -> bool:
+def _allows(rule: object, policy: str, call: PeerCall) -> bool:
     module, _, function = call.fun.partition(".")
     whole, of_module = (policy, f"{policy}s"), f"@{module}"
     if isinstance(rule, str):

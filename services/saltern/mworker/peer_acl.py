@@ -30,7 +30,7 @@ class PeerCall(NamedTuple):
     kwargs: Mapping[str, Any] = {}
 
 
-def may_publish(rules: Mapping[str, Any], minion_id: str, calls: Sequence[PeerCall], covers: Covers) -> bool:
+def may_publish(rules: Mapping[str, object], minion_id: str, calls: Sequence[PeerCall], covers: Covers) -> bool:
     """Return whether the option ``peer`` allows the minion to publish all of these calls."""
     granted = list(_granted(rules, minion_id))
     return bool(calls) and all(
@@ -38,7 +38,7 @@ def may_publish(rules: Mapping[str, Any], minion_id: str, calls: Sequence[PeerCa
     )
 
 
-def may_run(rules: Mapping[str, Any], minion_id: str, fun: str) -> bool:
+def may_run(rules: Mapping[str, object], minion_id: str, fun: str) -> bool:
     """Return whether the option ``peer_run`` allows the minion to run this runner."""
     return any(isinstance(rule, str) and matches(rule, fun) for rule in _granted(rules, minion_id))
 
@@ -56,13 +56,13 @@ def matches(pattern: str, text: str) -> bool:
         return False
 
 
-def _granted(rules: Mapping[str, Any], minion_id: str) -> Iterator[Any]:
+def _granted(rules: Mapping[str, object], minion_id: str) -> Iterator[object]:
     for pattern, granted in rules.items():
         if isinstance(granted, list) and matches(str(pattern), minion_id):
             yield from granted
 
 
-def grants(rule: Any, call: PeerCall, covers: Covers) -> bool:
+def grants(rule: object, call: PeerCall, covers: Covers) -> bool:
     """Return whether a rule allows a call on the minions that ``covers`` checks."""
     if isinstance(rule, str):
         return matches(rule, call.fun)
@@ -75,12 +75,12 @@ def grants(rule: Any, call: PeerCall, covers: Covers) -> bool:
     return fits(functions, call)
 
 
-def fits(functions: Any, call: PeerCall) -> bool:
+def fits(functions: object, call: PeerCall) -> bool:
     """Return whether a call matches one of ``functions``: expressions, or ``{FUNCTION: arguments}``."""
     return any(_function_fits(condition, call) for condition in _listed(functions))
 
 
-def _function_fits(condition: Any, call: PeerCall) -> bool:
+def _function_fits(condition: object, call: PeerCall) -> bool:
     if isinstance(condition, str):
         return matches(condition, call.fun)
     if not isinstance(condition, Mapping) or len(condition) != 1:
@@ -89,7 +89,7 @@ def _function_fits(condition: Any, call: PeerCall) -> bool:
     return matches(str(pattern), call.fun) and any(_arguments_fit(one, call) for one in _listed(arguments))
 
 
-def _arguments_fit(condition: Any, call: PeerCall) -> bool:
+def _arguments_fit(condition: object, call: PeerCall) -> bool:
     if not isinstance(condition, Mapping):
         return False
     args, kwargs = condition.get("args") or [], condition.get("kwargs") or {}
@@ -100,5 +100,5 @@ def _arguments_fit(condition: Any, call: PeerCall) -> bool:
     return all(wanted is None or matches(str(wanted), str(given)) for wanted, given in pairs)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]

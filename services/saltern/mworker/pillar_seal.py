@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from saltwire.crypticle import Crypticle
 from saltwire.errors import AuthenticationError, PeerFault
@@ -15,7 +14,7 @@ def pillar_seal(secret: bytes) -> Crypticle:
     return Crypticle(derive_key_string(secret, purpose="pillar", epoch=0))
 
 
-def unsealed(secret: bytes, sealed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+def unsealed(secret: bytes, sealed: Mapping[str, bytes]) -> dict[str, dict[str, object]]:
     """Return {minion id: pillar} of the encrypted pillars; those encrypted under another master's secret are left out."""
     seal, found = pillar_seal(secret), {}
     for name, data in sealed.items():

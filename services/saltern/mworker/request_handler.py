@@ -252,7 +252,7 @@ class RequestHandler:
         self._last_fault = str(error)
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})
 
-    def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, Any]) -> frozenset[str] | None:
+    def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, object]) -> frozenset[str] | None:
         """Return the minion ids to which a publish is restricted, or None for no restriction. Raises ControlError if it
         is not allowed.
         """

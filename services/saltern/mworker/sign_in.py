@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.master import MasterOptions
 from saltern.mworker.commands.resend import heard_of, send_waiting
@@ -27,7 +26,7 @@ _LOG = logging.getLogger("saltern.mworker")
 _UNDECIDED = ("pending", "denied")
 
 
-def answer(context: WorkerContext, version: int, load: Mapping[str, Any]) -> bytes:
+def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> bytes:
     """Return the signed answer to a sign-in. Raises PeerFault for a request that cannot get a signed answer."""
     request = handshake.parse_sign_in(load, version=version)
     now_ms = int(time.time() * 1000)
@@ -128,7 +127,7 @@ def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
     return True
 
 
-def _by_grains(directory: str, grains: Mapping[str, Any]) -> bool:
+def _by_grains(directory: str, grains: Mapping[str, object]) -> bool:
     """Return whether the file named like a grain contains the grain's value as a line."""
     for grain, value in grains.items() if directory else ():
         if "/" in str(grain) or str(grain).startswith("."):

@@ -21,7 +21,7 @@ _REPORTED = frozenset({"state.highstate", "state.sls"})
 _PARTS = "_|-"
 
 
-def failed_states(ret: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def failed_states(ret: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield (tag, data) of the events about the failed states in a return, in order. Other returns yield nothing."""
     for fun, states, retcode in _runs(ret):
         if fun not in _REPORTED or not retcode or not isinstance(states, Mapping):
@@ -31,7 +31,9 @@ def failed_states(ret: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
                 yield from _events(str(key), {**state, "retcode": retcode}, ret, fun)
 
 
-def _events(key: str, state: dict[str, Any], ret: Mapping[str, Any], fun: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(
+    key: str, state: dict[str, Any], ret: Mapping[str, Any], fun: str
+) -> Iterator[tuple[str, dict[str, object]]]:
     parts = key.split(_PARTS)
     name = f"{parts[0]}.{parts[-1]}"
     yield name, state
@@ -40,7 +42,7 @@ def _events(key: str, state: dict[str, Any], ret: Mapping[str, Any], fun: str) -
     yield tags.job_state_error(ret["jid"], ret["id"], fun), {**state, **about, **user}
 
 
-def _runs(ret: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _runs(ret: Mapping[str, object]) -> Iterator[tuple[str, object, object]]:
     """Yield (function, return value, return code) of a job. A job of several functions returns lists, or maps by
     function.
     """
@@ -52,7 +54,7 @@ def _runs(ret: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
             yield str(name), _of(value, at, name), _of(code, at, name)
 
 
-def _of(values: Any, at: int, name: Any) -> Any:
+def _of(values: object, at: int, name: object) -> Any:
     if isinstance(values, Mapping):
         return values.get(name)
     return values[at] if isinstance(values, list) and at < len(values) else None

@@ -37,7 +37,7 @@ class Resolved:
     missing: tuple[str, ...] = ()
 
 
-def spelled(context: WorkerContext, tgt: Any, tgt_type: str) -> tuple[Any, str]:
+def spelled(context: WorkerContext, tgt: object, tgt_type: str) -> tuple[object, str]:
     """Return (target, target type) without the master's node groups and ranges, which minions do not know. Raises
     TargetError.
     """
@@ -50,7 +50,7 @@ def _ranges(context: WorkerContext) -> Expand:
 
 
 def resolve(
-    context: WorkerContext, tgt: Any, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True
+    context: WorkerContext, tgt: object, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True
 ) -> Resolved:
     """Return the accepted minions that match a target. Raises TargetError for an expression that cannot be parsed.
 
@@ -74,7 +74,7 @@ def resolve(
 
 
 def _missing(
-    context: WorkerContext, tgt: Any, tgt_type: str, accepted: Sequence[str], ranges: Expand
+    context: WorkerContext, tgt: object, tgt_type: str, accepted: Sequence[str], ranges: Expand
 ) -> tuple[str, ...]:
     """Return the names in the lists of a compound target that have no accepted key."""
     if tgt_type not in _OF_WORDS:
@@ -84,7 +84,7 @@ def _missing(
     return tuple(name for name in names if name not in known)
 
 
-def _listed(tgt: Any, accepted: Sequence[str]) -> Resolved:
+def _listed(tgt: object, accepted: Sequence[str]) -> Resolved:
     if not isinstance(tgt, str | list | tuple):
         raise TargetError(f"a list target is names with commas, or a list of names, not {tgt!r}")
     names = [name.strip() for name in tgt.split(",")] if isinstance(tgt, str) else [str(name) for name in tgt]

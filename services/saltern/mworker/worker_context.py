@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from masterstore.epochs import Epochs
 from masterstore.store import Store
@@ -37,9 +36,9 @@ class WorkerContext:
     #: This role's key directory, for connections that a runner opens.
     key_dir: Path
     store: Store
-    fire: Callable[[str, Mapping[str, Any]], bool]
+    fire: Callable[[str, Mapping[str, object]], bool]
     #: Prepares an event that the store writes in the same step as the change that the event reports.
-    prepare: Callable[[str, Mapping[str, Any]], Prepared]
+    prepare: Callable[[str, Mapping[str, object]], Prepared]
     files: FileServer
     pillar_memory: PillarMemory = field(default_factory=PillarMemory, init=False)
     metrics: Metrics
@@ -54,7 +53,7 @@ class WorkerContext:
     #: Map of minion id to (epoch, public key, session keys); a cache, so that keys are derived once an epoch.
     _sessions: dict[str, tuple[int, str, tuple[Crypticle, ...]]] = field(default_factory=dict)
     #: Maps of minion id to the pillar and to its encrypted form; a pillar is decrypted again only after a change.
-    _pillars: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _pillars: dict[str, Mapping[str, object]] = field(default_factory=dict)
     _sealed: dict[str, bytes] = field(default_factory=dict)
 
     def epochs(self) -> Epochs:
@@ -117,11 +116,11 @@ class WorkerContext:
         self._sessions[minion_id] = (epoch, pem, keys)
         return keys
 
-    def keep_pillar(self, minion_id: str, pillar: Mapping[str, Any]) -> None:
+    def keep_pillar(self, minion_id: str, pillar: Mapping[str, object]) -> None:
         """Store a minion's pillar, encrypted, for targeting by pillar."""
         self.store.cache.set_pillar(minion_id, self._pillar_seal().dumps(pillar))
 
-    def pillars(self) -> Mapping[str, Mapping[str, Any]]:
+    def pillars(self) -> Mapping[str, Mapping[str, object]]:
         """Return {minion id: pillar} of all pillars that were encrypted under this master's secret. The map is shared:
         do not change it.
         """
@@ -145,7 +144,7 @@ class WorkerContext:
             # Written by a master with another secret. It is replaced when the minion asks for pillar again.
             self._pillars.pop(minion, None)
 
-    def cached_pillar(self, minion_id: str, environments: str) -> dict[str, Any] | None:
+    def cached_pillar(self, minion_id: str, environments: str) -> dict[str, object] | None:
         """Return the pillar from ``pillar_cache`` for these environments, or None."""
         sealed = self.store.cache.kept_pillar(minion_id).get(environments)
         try:
@@ -153,7 +152,7 @@ class WorkerContext:
         except (PeerFault, AuthenticationError):
             return None
 
-    def cache_pillar(self, minion_id: str, environments: str, pillar: Mapping[str, Any]) -> None:
+    def cache_pillar(self, minion_id: str, environments: str, pillar: Mapping[str, object]) -> None:
         """Store pillar in ``pillar_cache`` for ``pillar_cache_ttl`` seconds."""
         sealed = self._pillar_seal().dumps(pillar)
         self.store.cache.keep_pillar(minion_id, environments, sealed, self.options.pillar_cache_ttl)

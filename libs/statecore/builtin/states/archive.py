@@ -51,21 +51,21 @@ class _Extraction:
 def extracted(
     ctx: Context,
     name: str,
-    source: Any,
+    source: object,
     source_hash: str | None = None,
     source_hash_name: str | None = None,
     source_hash_update: bool = False,
     skip_files_list_verify: bool = False,
     skip_verify: bool = False,
     password: str | None = None,
-    options: Any = None,
-    list_options: Any = None,
+    options: object = None,
+    list_options: object = None,
     force: bool = False,
     overwrite: bool = False,
     clean: bool = False,
     clean_parent: bool = False,
-    user: Any = None,
-    group: Any = None,
+    user: object = None,
+    group: object = None,
     if_missing: str | None = None,
     trim_output: Any = False,
     use_cmd_unzip: bool | None = None,
@@ -74,10 +74,10 @@ def extracted(
     enforce_ownership_on: str | None = None,
     archive_format: str | None = None,
     use_etag: bool = False,
-    signature: Any = None,
-    source_hash_sig: Any = None,
-    signed_by_any: Any = None,
-    signed_by_all: Any = None,
+    signature: object = None,
+    source_hash_sig: object = None,
+    signed_by_any: object = None,
+    signed_by_all: object = None,
     keyring: str | None = None,
     gnupghome: str | None = None,
     sig_backend: str = "gpg",
@@ -203,7 +203,7 @@ def _form(given: str | None, address: str) -> str:
     return form
 
 
-def _check_signature(ctx: Context, signers: Signers, found: FileSource, signature: Any) -> None:
+def _check_signature(ctx: Context, signers: Signers, found: FileSource, signature: object) -> None:
     try:
         signers.check(ctx, found.path, signature, ctx.saltenv)
     except CommandError as error:
@@ -369,7 +369,7 @@ def _owned_paths(ctx: Context, extraction: _Extraction, found: archives.Contents
     return places
 
 
-def _set_owner(ctx: Context, extraction: _Extraction, found: archives.Contents) -> dict[str, Any]:
+def _set_owner(ctx: Context, extraction: _Extraction, found: archives.Contents) -> dict[str, object]:
     wanted = Attributes(extraction.user, extraction.group)
     done = False
     for place in _owned_paths(ctx, extraction, found):
@@ -385,7 +385,7 @@ def _write_digest(digest_file: Path, archive: Path) -> None:
         new.write_text(digests.digest_of(archive, "sha256"), "utf-8")
 
 
-def _source(ctx: Context, source: Any, wanted: FileVerification) -> FileSource:
+def _source(ctx: Context, source: object, wanted: FileVerification) -> FileSource:
     given = source if isinstance(source, list) else [source]
     addresses = [str(next(iter(each)) if isinstance(each, dict) else each) for each in given]
     try:
@@ -399,7 +399,7 @@ def _source(ctx: Context, source: Any, wanted: FileVerification) -> FileSource:
         raise CommandError(f"{shown} does not match the desired source_hash {error.wanted}") from error
 
 
-def _strip(options: Any, form: str) -> int:
+def _strip(options: object, form: str) -> int:
     words = [word for word in shlex.split(str(options or "")) if word not in ("v", "-v", "--verbose")]
     joined = re.sub(r"(--strip(?:-components)?) (\d+)", r"\1=\2", " ".join(words)).split()
     found = [_STRIP.match(word) for word in joined]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.scheduling.beacon_config import merged
 
 
-def present(ctx: Context, name: str, save: bool = False, **kwargs: Any) -> Plan:
+def present(ctx: Context, name: str, save: bool = False, **kwargs: object) -> Plan:
     """Configure a beacon. All arguments except ``name`` and ``save`` are options of the beacon.
 
     save
@@ -70,12 +69,12 @@ def _switched(ctx: Context, name: str, comment: str, missing: str, *, on: bool) 
     return Plan.change(would, [Step(f"{able} the beacon {name}", work)], {name: f"{able}d"})
 
 
-def _configured(ctx: Context) -> Mapping[str, Any]:
-    beacons: Mapping[str, Any] = ctx.call("beacons.list", return_yaml=False)
+def _configured(ctx: Context) -> Mapping[str, object]:
+    beacons: Mapping[str, object] = ctx.call("beacons.list", return_yaml=False)
     return beacons
 
 
-def _planned(ctx: Context, name: str, save: bool, would: str, step: Step, changes: Mapping[str, Any]) -> Plan:
+def _planned(ctx: Context, name: str, save: bool, would: str, step: Step, changes: Mapping[str, object]) -> Plan:
     if not save:
         return Plan.change(would, [step], changes)
 
@@ -87,5 +86,5 @@ def _planned(ctx: Context, name: str, save: bool, would: str, step: Step, change
     return Plan.change(f"{would}\nBeacon {name} would be saved", steps, changes)
 
 
-def _outcome(done: Mapping[str, Any], comment: str, changes: Mapping[str, Any]) -> Outcome:
+def _outcome(done: Mapping[str, object], comment: str, changes: Mapping[str, object]) -> Outcome:
     return Outcome(comment, changes) if done["result"] else Outcome(str(done["comment"]), ok=False)

@@ -18,24 +18,24 @@ from statecore.model.types import Outcome, Plan, Step
 def run(
     ctx: Context,
     name: str,
-    creates: Any = None,
+    creates: object = None,
     cwd: str | None = None,
     root: str | None = None,
     runas: str | None = None,
     password: str | None = None,
     shell: str | None = None,
-    env: Any = None,
+    env: object = None,
     prepend_path: str | None = None,
-    stateful: Any = False,
+    stateful: object = False,
     output_loglevel: str = "debug",
     hide_output: bool = False,
     timeout: float | None = None,
     ignore_timeout: bool = False,
     use_vt: bool = False,
-    success_retcodes: Any = None,
-    success_stdout: Any = None,
-    success_stderr: Any = None,
-    umask: Any = None,
+    success_retcodes: object = None,
+    success_stdout: object = None,
+    success_stderr: object = None,
+    umask: object = None,
     bg: bool = False,
     clean_env: bool = False,
     ignore_retcode: bool = False,
@@ -91,7 +91,7 @@ def run(
     )
 
 
-def wait(ctx: Context, name: str, **arguments: Any) -> Plan:
+def wait(ctx: Context, name: str, **arguments: object) -> Plan:
     """Run the command only if a watched state changed."""
     return Plan.unchanged("")
 
@@ -105,20 +105,20 @@ def script(
     runas: str | None = None,
     password: str | None = None,
     shell: str | None = None,
-    env: Any = None,
-    stateful: Any = False,
-    umask: Any = None,
+    env: object = None,
+    stateful: object = False,
+    umask: object = None,
     timeout: float | None = None,
     use_vt: bool = False,
     output_loglevel: str = "debug",
     hide_output: bool = False,
-    defaults: Mapping[str, Any] | None = None,
-    context: Mapping[str, Any] | None = None,
-    success_retcodes: Any = None,
-    success_stdout: Any = None,
-    success_stderr: Any = None,
-    creates: Any = None,
-    args: Any = None,
+    defaults: Mapping[str, object] | None = None,
+    context: Mapping[str, object] | None = None,
+    success_retcodes: object = None,
+    success_stdout: object = None,
+    success_stderr: object = None,
+    creates: object = None,
+    args: object = None,
     group: str | None = None,
     ignore_retcode: bool = False,
     saltenv: str | None = None,
@@ -154,7 +154,7 @@ def script(
     return Plan.change(f"Command '{name}' would have been executed", (Step(f"run the script {address}", work),))
 
 
-def wait_script(ctx: Context, name: str, **arguments: Any) -> Plan:
+def wait_script(ctx: Context, name: str, **arguments: object) -> Plan:
     """Run the script only if a watched state changed."""
     return Plan.unchanged("")
 
@@ -172,7 +172,7 @@ _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
 }
 
 
-def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: Any) -> Plan:
+def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: object) -> Plan:
     """Run the command or script, because a watched state changed."""
     function = _ON_CHANGE.get(sfun)
     if function is None:
@@ -184,7 +184,7 @@ def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: Any) -> P
 # ----------------------------------------------------------------------------------------------------------------------- parts
 
 
-def _given(local: Mapping[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
+def _given(local: Mapping[str, object], own: tuple[str, ...]) -> dict[str, object]:
     """Map of the arguments to pass to the execution module: those that have a value."""
     kept = {key: value for key, value in local.items() if key not in ("ctx", "name", *own)}
     return {
@@ -192,7 +192,7 @@ def _given(local: Mapping[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _refused(env: Any, use_vt: bool, password: str | None) -> str:
+def _refused(env: object, use_vt: bool, password: str | None) -> str:
     if env is not None and not isinstance(env, list | dict):
         return "Invalidly-formatted 'env' parameter. See documentation."
     if use_vt or password:
@@ -200,12 +200,12 @@ def _refused(env: Any, use_vt: bool, password: str | None) -> str:
     return ""
 
 
-def _is_stateful(stateful: Any) -> bool:
+def _is_stateful(stateful: object) -> bool:
     """Whether the command reports its changes in its last line. As in Salt, only True and non-empty lists count."""
     return stateful is True or (isinstance(stateful, list) and bool(stateful))
 
 
-def _created(ctx: Context, creates: Any) -> str:
+def _created(ctx: Context, creates: object) -> str:
     paths = creates if isinstance(creates, list) else [creates] if creates else []
     if paths and all(ctx.host.path(str(path)).exists() for path in paths):
         return f"{paths[0]} exists" if len(paths) == 1 else "All files in creates exist"
@@ -213,8 +213,8 @@ def _created(ctx: Context, creates: Any) -> str:
 
 
 def _called(
-    ctx: Context, cwd: str | None, function: str, arguments: tuple[Any, ...], given: Mapping[str, Any]
-) -> Mapping[str, Any]:
+    ctx: Context, cwd: str | None, function: str, arguments: tuple[object, ...], given: Mapping[str, object]
+) -> Mapping[str, object]:
     if cwd and not ctx.host.path(cwd).is_dir():
         raise StateFailure(f'Desired working directory "{cwd}" is not available')
     try:
@@ -224,7 +224,9 @@ def _called(
     return result
 
 
-def _judge(result: Mapping[str, Any], comment: str, stateful_output: bool, *, ignore_timeout: bool = False) -> Outcome:
+def _judge(
+    result: Mapping[str, object], comment: str, stateful_output: bool, *, ignore_timeout: bool = False
+) -> Outcome:
     if ignore_timeout and result["retcode"] == 1 and "Timed out after" in str(result["stdout"]):
         result = {**result, "retcode": 0}
     ok = not result["retcode"]
@@ -239,7 +241,7 @@ def _predicted(outcome: Outcome, what: str) -> Plan:
     return Plan.change(outcome.comment, (Step(what, lambda: outcome),), outcome.changes)
 
 
-def _stateful_outcome(result: Mapping[str, Any], ok: bool) -> Outcome:
+def _stateful_outcome(result: Mapping[str, object], ok: bool) -> Outcome:
     """Return the outcome of a stateful command from its output: JSON, or ``key=value ...`` in the last line."""
     text = str(result["stdout"])
     if not text:
@@ -261,14 +263,14 @@ def _stateful_outcome(result: Mapping[str, Any], ok: bool) -> Outcome:
     return Outcome(comment, {**result, **report, "stdout": rest} if _ANSWERS[answer] else {}, ok)
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
         return None
 
 
-def _pairs(line: str) -> dict[str, Any] | None:
+def _pairs(line: str) -> dict[str, object] | None:
     try:
         pairs = [word.split("=") for word in shlex.split(line)]
     except ValueError:

@@ -17,14 +17,14 @@ def present(
     ctx: Context,
     name: str,
     user: str = "root",
-    minute: Any = "*",
-    hour: Any = "*",
-    daymonth: Any = "*",
-    month: Any = "*",
-    dayweek: Any = "*",
+    minute: object = "*",
+    hour: object = "*",
+    daymonth: object = "*",
+    month: object = "*",
+    dayweek: object = "*",
     comment: str | None = None,
     commented: bool = False,
-    identifier: Any = False,
+    identifier: object = False,
     special: str | None = None,
 ) -> Plan:
     """Add a job to a user's cron table, or change it.
@@ -62,7 +62,12 @@ def present(
 
 
 def absent(
-    ctx: Context, name: str, user: str = "root", identifier: Any = False, special: str | None = None, **kwargs: Any
+    ctx: Context,
+    name: str,
+    user: str = "root",
+    identifier: object = False,
+    special: str | None = None,
+    **kwargs: object,
 ) -> Plan:
     """Remove a job from a user's cron table.
 
@@ -88,15 +93,15 @@ def absent(
 
 def file(
     ctx: Context,
-    name: Any,
+    name: object,
     source_hash: str = "",
     source_hash_name: str | None = None,
     user: str = "root",
     template: str | None = None,
-    context: Mapping[str, Any] | None = None,
+    context: Mapping[str, object] | None = None,
     replace: bool = True,
-    defaults: Mapping[str, Any] | None = None,
-    backup: Any = "",
+    defaults: Mapping[str, object] | None = None,
+    backup: object = "",
 ) -> Plan:
     """Replace a user's whole cron table by a source: ``salt://`` URL, path, or list of which the first that exists is
     used.
@@ -158,7 +163,7 @@ def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
     )
 
 
-def _source(ctx: Context, name: Any, source_hash: str, template: str | None, values: Mapping[str, Any]) -> bytes:
+def _source(ctx: Context, name: object, source_hash: str, template: str | None, values: Mapping[str, object]) -> bytes:
     """Return the content of the first source that exists, verified and rendered.
 
     Raises CommandError, InvocationError, SlsError.

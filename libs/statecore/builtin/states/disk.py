@@ -12,7 +12,7 @@ from statecore.model.errors import CommandError
 
 
 def status(
-    ctx: Context, name: str, maximum: Any = None, minimum: Any = None, absolute: bool = False, free: bool = False
+    ctx: Context, name: str, maximum: object = None, minimum: object = None, absolute: bool = False, free: bool = False
 ) -> dict[str, Any]:
     """Check that the used space of a mount point's or directory's file system is within limits.
 

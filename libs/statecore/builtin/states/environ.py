@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.types import Outcome, Plan, Step
 
@@ -11,11 +9,11 @@ from statecore.model.types import Outcome, Plan, Step
 def setenv(
     ctx: Context,
     name: str,
-    value: Any,
+    value: object,
     false_unsets: bool = False,
     clear_all: bool = False,
     update_minion: bool = False,
-    permanent: Any = False,
+    permanent: object = False,
 ) -> Plan:
     """Set environment variables.
 

@@ -11,13 +11,13 @@ from statecore.model.types import Outcome, Plan, Step
 def send(
     ctx: Context,
     name: str,
-    data: Any = None,
-    preload: Any = None,
+    data: object = None,
+    preload: object = None,
     with_env: bool | list[str] = False,
     with_grains: bool | list[str] = False,
     with_pillar: bool | list[str] = False,
     show_changed: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Send an event with the tag ``name`` to the master's event bus, in each run. See the function ``event.send``.
 
@@ -56,11 +56,11 @@ def fire_master(ctx: Context, name: str, **kwargs: Any) -> Plan:
     return send(ctx, name, **kwargs)
 
 
-def wait(ctx: Context, name: str, sfun: Any = None, data: Any = None) -> Plan:
+def wait(ctx: Context, name: str, sfun: object = None, data: object = None) -> Plan:
     """Send the event only if a watched state changed."""
     return Plan.unchanged("")
 
 
-def mod_watch(ctx: Context, name: str, sfun: Any = None, **kwargs: Any) -> Plan:
+def mod_watch(ctx: Context, name: str, sfun: object = None, **kwargs: Any) -> Plan:
     """Send the event, because a watched state changed. ``sfun``: name of the declared function."""
     return send(ctx, name, **kwargs)

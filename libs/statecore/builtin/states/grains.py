@@ -20,7 +20,7 @@ def exists(ctx: Context, name: str, delimiter: str = _DELIMITER) -> Plan:
     return Plan.unchanged("Grain exists")
 
 
-def present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER, force: bool = False) -> Plan:
+def present(ctx: Context, name: str, value: object, delimiter: str = _DELIMITER, force: bool = False) -> Plan:
     """Set a grain. ``force``: also replace lists, maps, and values in the middle of the path."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
@@ -32,7 +32,7 @@ def present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER, fo
     return Plan.change(f"Grain {path} is set to be changed", [step], {"changed": {path: value}})
 
 
-def _set(ctx: Context, path: str, value: Any, force: bool) -> Outcome:
+def _set(ctx: Context, path: str, value: object, force: bool) -> Outcome:
     done = ctx.call("grains.set", path, value, force=force)
     changed = bool(done["result"] and done["changes"])
     return Outcome(
@@ -67,7 +67,7 @@ def absent(
     return Plan.change(would, [Step(f"remove grain {path}", remove)], changes)
 
 
-def append(ctx: Context, name: str, value: Any, convert: bool = False, delimiter: str = _DELIMITER) -> Plan:
+def append(ctx: Context, name: str, value: object, convert: bool = False, delimiter: str = _DELIMITER) -> Plan:
     """Append a value to an existing list grain. ``convert``: turn another value into a list first."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
@@ -88,7 +88,7 @@ def append(ctx: Context, name: str, value: Any, convert: bool = False, delimiter
     return Plan.change(would, [Step(f"append to grain {path}", add)], {"added": value})
 
 
-def list_present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER) -> Plan:
+def list_present(ctx: Context, name: str, value: object, delimiter: str = _DELIMITER) -> Plan:
     """Append a value, or each of a list of values, to a list grain. A missing grain is created."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
@@ -116,7 +116,7 @@ def list_present(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITE
     return Plan.change(would, [Step(f"append to grain {path}", add)], {"new": added}, notes)
 
 
-def list_absent(ctx: Context, name: str, value: Any, delimiter: str = _DELIMITER) -> Plan:
+def list_absent(ctx: Context, name: str, value: object, delimiter: str = _DELIMITER) -> Plan:
     """Remove a value, or each of a list of values, from a list grain."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
@@ -144,5 +144,5 @@ def _path(name: str, delimiter: str) -> str:
     return name.replace(delimiter, _DELIMITER)
 
 
-def _value(ctx: Context, path: str) -> Any:
+def _value(ctx: Context, path: str) -> object:
     return ctx.call("grains.get", path, _ABSENT)

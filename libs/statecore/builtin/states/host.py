@@ -9,7 +9,7 @@ from statecore.model.context import Context
 from statecore.model.types import Outcome, Plan, Step
 
 
-def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = False) -> Plan:
+def present(ctx: Context, name: str, ip: object, comment: str = "", clean: bool = False) -> Plan:
     """Add a host name to addresses in the hosts file.
 
     ip
@@ -60,7 +60,7 @@ def present(ctx: Context, name: str, ip: Any, comment: str = "", clean: bool = F
     return Plan(True, "\n".join(would), changes, steps, tuple(notes), warnings)
 
 
-def absent(ctx: Context, name: str, ip: Any) -> Plan:
+def absent(ctx: Context, name: str, ip: object) -> Plan:
     """Remove a host name from an address, or from a list of addresses."""
     addresses = [str(each) for each in (ip if isinstance(ip, list) else [ip])]
     there = [address for address in addresses if ctx.call("hosts.has_pair", address, name)]

@@ -19,12 +19,12 @@ _INTERVAL = 1.0
 def query(
     ctx: Context,
     name: str,
-    match: Any = None,
+    match: object = None,
     match_type: str = "string",
-    status: Any = None,
+    status: object = None,
     status_type: str = "string",
     wait_for: float | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Send an HTTP request and check the answer. The answer is in ``data`` of the return.
 
@@ -41,7 +41,7 @@ def query(
         return Plan.failed(wrong)
     asked = {"decode": False, **kwargs, "text": True, "status": True}
 
-    def send(**more: Any) -> Outcome:
+    def send(**more: object) -> Outcome:
         if wait_for:
             data = ctx.call("http.wait_for_successful_query", name, wait_for=wait_for, **asked, **more)
         else:
@@ -86,7 +86,7 @@ def wait_for_successful_query(
     return Plan.change(plan.comment, [Step(step.what, until)])
 
 
-def _wrong(match: Any, match_type: Any, status: Any, status_type: Any) -> str | None:
+def _wrong(match: object, match_type: object, status: object, status_type: object) -> str | None:
     if match is None and status is None:
         return "Either match text (match) or a status code (status) is required."
     for argument, value in (("match_type", match_type), ("status_type", status_type)):
@@ -102,7 +102,9 @@ def _wrong(match: Any, match_type: Any, status: Any, status_type: Any) -> str | 
     return None
 
 
-def _verdict(data: Mapping[str, Any], match: Any, match_type: str, status: Any, status_type: str) -> tuple[bool, str]:
+def _verdict(
+    data: Mapping[str, object], match: object, match_type: str, status: Any, status_type: str
+) -> tuple[bool, str]:
     """Return (True if all checks passed, Salt's comment about each check)."""
     ok = True
     lines: list[str] = []

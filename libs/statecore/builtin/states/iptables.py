@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -57,7 +56,7 @@ def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "
     return Plan.change(would, [Step(f"remove the chain {name}", work)])
 
 
-def append(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: Any) -> Plan:
+def append(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: object) -> Plan:
     """Append a rule to a chain, unless the chain already contains it.
 
     chain
@@ -74,7 +73,7 @@ def append(ctx: Context, name: str, table: str = "filter", family: str = "ipv4",
     return _put(ctx, name, table, family, kwargs, "A")
 
 
-def insert(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: Any) -> Plan:
+def insert(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: object) -> Plan:
     """Insert a rule at ``position`` of a chain (-1: before the last rule), unless the chain already contains it.
 
     All other arguments are as in ``iptables.append``.
@@ -86,7 +85,7 @@ def insert(ctx: Context, name: str, table: str = "filter", family: str = "ipv4",
     return _put(ctx, name, table, family, kwargs, "I")
 
 
-def delete(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: Any) -> Plan:
+def delete(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", **kwargs: object) -> Plan:
     """Delete a rule from a chain, or the rule at ``position``. All other arguments are as in ``iptables.append``."""
     if "rules" in kwargs:
         return _all(ctx, delete, kwargs["rules"])
@@ -112,7 +111,7 @@ def delete(ctx: Context, name: str, table: str = "filter", family: str = "ipv4",
 
 
 def set_policy(
-    ctx: Context, name: str, chain: str, policy: str, table: str = "filter", family: str = "ipv4", save: Any = None
+    ctx: Context, name: str, chain: str, policy: str, table: str = "filter", family: str = "ipv4", save: object = None
 ) -> Plan:
     """Set the default policy of a chain:
 
@@ -151,7 +150,7 @@ def flush(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", 
     return Plan.change(would, [Step(f"flush {chain or table}", work)])
 
 
-def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, Any]) -> Low:
+def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, object]) -> Low:
     """Merge the rules of similar low chunks that are ready to run into one chunk with ``rules``, so that they are
     saved once.
 
@@ -174,7 +173,7 @@ def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mappin
 # ----------------------------------------------------------------------------------------------------------------------------
 
 
-def _plain(low: Low) -> dict[str, Any]:
+def _plain(low: Low) -> dict[str, object]:
     """Return the state's arguments in a low chunk, without keys of the engine."""
     requisite = re.compile(rf"({'|'.join(_REQUISITES)})(_in|_any|_all)?")
     engine = {*_ENGINE.split(), *_CONDITIONS}
@@ -185,7 +184,7 @@ def _plain(low: Low) -> dict[str, Any]:
     }
 
 
-def _all(ctx: Context, function: Callable[..., Plan], rules: Any) -> Plan:
+def _all(ctx: Context, function: Callable[..., Plan], rules: object) -> Plan:
     """Return one plan for several rules; rules are saved once, at the end."""
     if not isinstance(rules, list) or not all(isinstance(rule, Mapping) and "name" in rule for rule in rules):
         return Plan.failed("rules must be a list of maps, each with a name")
@@ -226,7 +225,7 @@ def _all(ctx: Context, function: Callable[..., Plan], rules: Any) -> Plan:
     return Plan.change(comment, [Step("set rules of iptables", work)])
 
 
-def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, Any], letter: str) -> Plan:
+def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, object], letter: str) -> Plan:
     try:
         chain, rule, command = _rule(ctx, table, family, kwargs, letter)
         there = ctx.call("iptables.check", table, chain, rule, family)
@@ -259,7 +258,7 @@ def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, 
     return Plan.change(would, [Step(f"put a rule into {chain}", work)], {}, notes)
 
 
-def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, Any], letter: str) -> tuple[str, str, str]:
+def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, object], letter: str) -> tuple[str, str, str]:
     """Return (chain, rule, whole iptables command). Raises InvocationError."""
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
@@ -271,7 +270,7 @@ def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, Any], lett
     return chain, rule, command.strip()
 
 
-def _saved(ctx: Context, family: str, kwargs: Mapping[str, Any], text: str, name: str | None) -> Outcome:
+def _saved(ctx: Context, family: str, kwargs: Mapping[str, object], text: str, name: str | None) -> Outcome:
     file = None if kwargs["save"] is True else kwargs["save"]
     changes = {"locale": name} if name is not None else {"saved": file or True}
     try:

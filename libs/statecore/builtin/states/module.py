@@ -30,7 +30,7 @@ _OWN = ("name", "sfun", "returner")
 _PREFIXED: Mapping[str, str] = {f"m_{name}": name for name in ("name", "names", "fun", "state", "saltenv")}
 
 
-def run(ctx: Context, **kwargs: Any) -> Plan:
+def run(ctx: Context, **kwargs: object) -> Plan:
     """Call functions in order.
 
     The state fails if one returns False, or a map with ``result: False`` or a ``retcode`` other than 0.
@@ -45,17 +45,17 @@ def run(ctx: Context, **kwargs: Any) -> Plan:
     return _legacy(ctx, str(kwargs["name"]), {key: kwargs[key] for key in named})
 
 
-def wait(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def wait(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Call the functions only if a watched state changed."""
     return Plan.unchanged("")
 
 
-def mod_watch(ctx: Context, **kwargs: Any) -> Plan:
+def mod_watch(ctx: Context, **kwargs: object) -> Plan:
     """Call the functions, because a watched state changed."""
     return run(ctx, **kwargs)
 
 
-def _functions(ctx: Context, wanted: Mapping[str, Any]) -> Plan:
+def _functions(ctx: Context, wanted: Mapping[str, object]) -> Plan:
     missing = [name for name in map(_plain, wanted) if not ctx.may(name) or name not in ctx.functions]
     if missing:
         reasons = "".join(_why_not(ctx, name) for name in missing)
@@ -85,7 +85,7 @@ def _plain(key: str) -> str:
     return key.partition(":")[0]
 
 
-def _call_all(ctx: Context, wanted: Mapping[str, Any]) -> Outcome:
+def _call_all(ctx: Context, wanted: Mapping[str, object]) -> Outcome:
     """Call all functions, even after one failed."""
     failures: list[str] = []
     successes: list[str] = []
@@ -110,12 +110,12 @@ def _call_all(ctx: Context, wanted: Mapping[str, Any]) -> Outcome:
     return Outcome(comment=", ".join([*failures, *successes]), changes=changes, ok=not failures)
 
 
-def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
+def _split(listed: object) -> tuple[list[object], dict[str, object]]:
     """Return (positional, keyword) arguments of the new style: maps are keyword arguments, other items are positional."""
     if isinstance(listed, dict):
         return [], listed
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
     for item in listed if isinstance(listed, list) else [] if listed is None else [listed]:
         if isinstance(item, dict):
             keywords.update(item)
@@ -124,7 +124,7 @@ def _split(listed: Any) -> tuple[list[Any], dict[str, Any]]:
     return positional, keywords
 
 
-def _argument_error(ctx: Context, key: str, listed: Any) -> str:
+def _argument_error(ctx: Context, key: str, listed: object) -> str:
     """Return the reason why the arguments do not fit the function; "" if they fit, or the signature is unknown."""
     spec = ctx.catalog.argspec(_plain(key))
     if spec is None:
@@ -146,7 +146,7 @@ def _argument_error(ctx: Context, key: str, listed: Any) -> str:
     return ""
 
 
-def _legacy(ctx: Context, name: str, arguments: Mapping[str, Any]) -> Plan:
+def _legacy(ctx: Context, name: str, arguments: Mapping[str, object]) -> Plan:
     if not ctx.may(name) or name not in ctx.functions:
         return Plan.failed(f"Module function {name} is not available{_why_not(ctx, name)}")
     spec = ctx.catalog.argspec(name) or {"kwargs": True}
@@ -172,7 +172,7 @@ def _legacy(ctx: Context, name: str, arguments: Mapping[str, Any]) -> Plan:
     return Plan.change(f"Module function {name} is set to execute", [step])
 
 
-def _call_legacy(ctx: Context, name: str, positional: list[Any], keywords: Mapping[str, Any]) -> Outcome:
+def _call_legacy(ctx: Context, name: str, positional: list[object], keywords: Mapping[str, object]) -> Outcome:
     try:
         returned = ctx.call(name, *positional, **keywords)
     except Exception as error:  # noqa: BLE001 - any function of any module; what it raises is the result to report
@@ -180,7 +180,7 @@ def _call_legacy(ctx: Context, name: str, positional: list[Any], keywords: Mappi
     return Outcome(comment=f"Module function {name} executed", changes={"ret": returned}, ok=_succeeded(returned))
 
 
-def _succeeded(returned: Any) -> bool:
+def _succeeded(returned: object) -> bool:
     if isinstance(returned, bool):
         return returned
     if isinstance(returned, dict):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
@@ -19,7 +17,7 @@ def available(ctx: Context) -> str | None:
 
 
 def present(
-    ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: Any
+    ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: object
 ) -> Plan:
     """Create a database, or change its character set and collation.
 
@@ -61,7 +59,7 @@ def present(
     )
 
 
-def absent(ctx: Context, name: str, **connection_args: Any) -> Plan:
+def absent(ctx: Context, name: str, **connection_args: object) -> Plan:
     """Remove a database."""
     try:
         existing = ctx.call("mysql.db_exists", name, **connection_args)

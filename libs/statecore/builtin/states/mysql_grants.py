@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
@@ -28,8 +26,8 @@ def present(
     grant_option: bool = False,
     escape: bool = True,
     revoke_first: bool = False,
-    ssl_option: Any = False,
-    **connection_args: Any,
+    ssl_option: object = False,
+    **connection_args: object,
 ) -> Plan:
     """Grant privileges to the account ``user``@``host``.
 
@@ -78,7 +76,7 @@ def absent(
     host: str = "localhost",
     grant_option: bool = False,
     escape: bool = True,
-    **connection_args: Any,
+    **connection_args: object,
 ) -> Plan:
     """Revoke privileges. Arguments as in ``mysql_grants.present``."""
     shown = f"grant {grant} on {database} for {user}@{host}"
@@ -103,7 +101,9 @@ def absent(
     return Plan.change(f"MySQL grant {name} is set to be revoked", [Step(f"revoke {name}", revoke)], changes)
 
 
-def _revoke_all(ctx: Context, what: tuple[str, str], host: str, escape: bool, connection_args: dict[str, Any]) -> None:
+def _revoke_all(
+    ctx: Context, what: tuple[str, str], host: str, escape: bool, connection_args: dict[str, object]
+) -> None:
     try:
         ctx.call("mysql.grant_revoke", "ALL", *what, host, False, escape, **connection_args)
     except CommandError as error:
@@ -112,7 +112,7 @@ def _revoke_all(ctx: Context, what: tuple[str, str], host: str, escape: bool, co
             raise
 
 
-def _need(grant: Any, database: Any, user: Any) -> tuple[str, str, str]:
+def _need(grant: object, database: object, user: object) -> tuple[str, str, str]:
     for argument, value in (("grant", grant), ("database", database), ("user", user)):
         if not value:
             raise InvocationError(f"{argument} is required: give grant, database and user")

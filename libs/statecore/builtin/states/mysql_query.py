@@ -40,7 +40,7 @@ def run(
     overwrite: bool = True,
     check_db_exists: bool = True,
     client_flags: list[str] | None = None,
-    **connection_args: Any,
+    **connection_args: object,
 ) -> Plan:
     """Send one SQL statement.
 
@@ -76,7 +76,7 @@ def run_file(
     saltenv: str | None = None,
     check_db_exists: bool = True,
     client_flags: list[str] | None = None,
-    **connection_args: Any,
+    **connection_args: object,
 ) -> Plan:
     """Send the SQL statements of a file: a path of the host, or a ``salt://`` URL.
 
@@ -133,9 +133,9 @@ def _is_file(ctx: Context, name: str) -> bool:
 def _plan(
     ctx: Context,
     database: str,
-    ask: Callable[[], dict[str, Any]],
+    ask: Callable[[], dict[str, object]],
     kept: _SavedResult,
-    connection: Mapping[str, Any],
+    connection: Mapping[str, object],
     *,
     checked: bool,
 ) -> Plan:
@@ -179,7 +179,7 @@ def _is_known(ctx: Context, kept: _SavedResult) -> bool:
     return value is not None if kept.key is None else isinstance(value, Mapping) and kept.key in value
 
 
-def _mapped(result: dict[str, Any]) -> dict[str, Any]:
+def _mapped(result: dict[str, Any]) -> dict[str, object]:
     """Return the result with each row as a map of column to value, for one statement or several."""
     if "results" not in result:
         return result

@@ -23,7 +23,7 @@ _SYSTEM = (
 )
 
 
-def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **kwargs: Any) -> Plan:
+def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **kwargs: object) -> Plan:
     """Configure an interface, and bring it up (``enabled: True``) or down.
 
     type
@@ -82,7 +82,7 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
     return Plan(True, would, steps=(Step(f"configure the interface {name}", work),), warnings=warnings)
 
 
-def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, Any]] = (), **kwargs: Any) -> Plan:
+def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, object]] = (), **kwargs: object) -> Plan:
     """Configure the routes of an interface: a list of maps with ipaddr, netmask, gateway, metric and name.
 
     require_reboot
@@ -109,7 +109,7 @@ def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, Any]] = (), **
     return Plan.change(piece.would(name), [Step(f"write the routes of {name}", work)])
 
 
-def system(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def system(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Configure settings for all interfaces.
 
     enabled
@@ -174,7 +174,7 @@ _NEW = {
 class _Piece:
     """One configuration text: its current and its wanted lines."""
 
-    def __init__(self, kind: str, how: tuple[Any, ...], old: Sequence[str], new: Sequence[str]) -> None:
+    def __init__(self, kind: str, how: tuple[object, ...], old: Sequence[str], new: Sequence[str]) -> None:
         self.kind, self.how, self.old, self.new = kind, how, list(old), list(new)
 
     def would(self, name: str) -> str:
@@ -195,11 +195,11 @@ class _Piece:
         return "\n".join(difflib.unified_diff(self.old, self.new, lineterm=""))
 
 
-def _piece(ctx: Context, kind: str, name: str, how: tuple[Any, ...], settings: Mapping[str, Any]) -> _Piece:
+def _piece(ctx: Context, kind: str, name: str, how: tuple[object, ...], settings: Mapping[str, object]) -> _Piece:
     return _Piece(kind, how, ctx.call(f"ip.get_{kind}", name), _built(ctx, kind, (name, *how), settings))
 
 
-def _built(ctx: Context, kind: str, how: tuple[Any, ...], settings: Mapping[str, Any]) -> list[str]:
+def _built(ctx: Context, kind: str, how: tuple[object, ...], settings: Mapping[str, object]) -> list[str]:
     return list(ctx.call(f"ip.build_{kind}", *how, **settings, test=True))
 
 
@@ -207,7 +207,7 @@ def _differs(piece: _Piece) -> bool:
     return piece.old != piece.new
 
 
-def _settings(kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _settings(kwargs: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
     settings = {key: value for key, value in kwargs.items() if key != "test"}
     if "addr" not in settings:
         return settings, ()
@@ -225,7 +225,7 @@ def _name_fault(name: str) -> str | None:
     return None if fits else f"{name!r} is not a valid interface name"
 
 
-def _strange(kwargs: Mapping[str, Any], known: Sequence[str]) -> str | None:
+def _strange(kwargs: Mapping[str, object], known: Sequence[str]) -> str | None:
     strange = next((key for key in kwargs if key not in known and key != "test"), None)
     near = close_matches(strange, known, n=1) if strange else []
     return (
@@ -262,7 +262,7 @@ def _would_act(name: str, actions: Sequence[str], enslave: Sequence[str]) -> str
     return f"Slaves {' '.join(enslave)} are set to be added to {name}."
 
 
-def _missing_slaves(ctx: Context, name: str, settings: Mapping[str, Any]) -> list[str]:
+def _missing_slaves(ctx: Context, name: str, settings: Mapping[str, object]) -> list[str]:
     place = ctx.host.path(f"/sys/class/net/{name}/bonding/slaves")
     if ctx.grains.get("os_family") == "Suse" or not place.is_file():
         return []

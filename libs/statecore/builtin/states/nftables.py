@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -42,7 +41,7 @@ def chain_present(
     table: str = "filter",
     table_type: str | None = None,
     hook: str | None = None,
-    priority: Any = None,
+    priority: object = None,
     family: str = "ipv4",
 ) -> Plan:
     """Create a chain in a table.
@@ -85,7 +84,7 @@ def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "
     return Plan.change(would, [Step(f"remove the chain {name}", work)])
 
 
-def append(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan:
+def append(ctx: Context, name: str, family: str = "ipv4", **kwargs: object) -> Plan:
     """Append a rule to a chain, unless the chain already contains it.
 
     table, chain
@@ -98,7 +97,7 @@ def append(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan
     return _put(ctx, name, family, kwargs, insert=False)
 
 
-def insert(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan:
+def insert(ctx: Context, name: str, family: str = "ipv4", **kwargs: object) -> Plan:
     """Insert a rule at the beginning of a chain, or before the rule with the handle ``position``.
 
     All other arguments are as in ``nftables.append``.
@@ -106,7 +105,7 @@ def insert(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan
     return _put(ctx, name, family, kwargs, insert=True)
 
 
-def delete(ctx: Context, name: str, family: str = "ipv4", **kwargs: Any) -> Plan:
+def delete(ctx: Context, name: str, family: str = "ipv4", **kwargs: object) -> Plan:
     """Delete a rule from a chain.
 
     ``position``: handle of the rule, in place of its options. Else as in ``nftables.append``.
@@ -174,7 +173,7 @@ def set_policy(
     policy: str,
     table: str = "filter",
     family: str = "ipv4",
-    save: Any = None,
+    save: object = None,
     save_filename: str | None = None,
 ) -> Plan:
     """Set the default policy of a chain (accept or drop) for packets that match no rule.
@@ -200,7 +199,7 @@ def set_policy(
 # ----------------------------------------------------------------------------------------------------------------------------
 
 
-def _plan(would: str, name: str, act: Callable[[], dict[str, Any]], good: str, bad: str) -> Plan:
+def _plan(would: str, name: str, act: Callable[[], dict[str, object]], good: str, bad: str) -> Plan:
     def work() -> Outcome:
         done = act()
         return Outcome(good, {"locale": name}) if done["result"] else Outcome(f"{bad}: {done['comment']}", ok=False)
@@ -208,7 +207,7 @@ def _plan(would: str, name: str, act: Callable[[], dict[str, Any]], good: str, b
     return Plan.change(would, [Step(f"change nftables for {name}", work)])
 
 
-def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, Any], *, insert: bool) -> Plan:
+def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, object], *, insert: bool) -> Plan:
     try:
         table, chain, rule = _rule(ctx, family, kwargs)
         there = ctx.call("nftables.check", table, chain, rule, family)["result"]
@@ -242,7 +241,7 @@ def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, Any], *, ins
     return Plan.change(would, [Step(f"put a rule into {chain}", work)], {}, notes)
 
 
-def _rule(ctx: Context, family: str, kwargs: Mapping[str, Any]) -> tuple[str, str, str]:
+def _rule(ctx: Context, family: str, kwargs: Mapping[str, object]) -> tuple[str, str, str]:
     """Return (table, chain, rule). Raises InvocationError."""
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
@@ -258,12 +257,12 @@ def _has_rules(ctx: Context, table: str, chain: str, family: str) -> bool:
     return any(each["table"] == table and (not chain or each["chain"] == chain) for each in rules)
 
 
-def _has_handle(ctx: Context, table: str, chain: str, family: str, handle: Any) -> bool:
+def _has_handle(ctx: Context, table: str, chain: str, family: str, handle: object) -> bool:
     rules = (each["rule"] for each in ctx.call("nftables.get_rules_json", family) if "rule" in each)
     return any((each["table"], each["chain"], str(each["handle"])) == (table, chain, str(handle)) for each in rules)
 
 
-def _saved(ctx: Context, save: Any, text: str, name: str | None) -> Outcome:
+def _saved(ctx: Context, save: object, text: str, name: str | None) -> Outcome:
     file = None if save is True else save
     try:
         ctx.call("nftables.save", filename=file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
@@ -31,16 +30,16 @@ def managed(
     ppa: str | None = None,
     copr: str | None = None,
     aptkey: bool = True,
-    enabled: Any = None,
-    disabled: Any = None,
+    enabled: object = None,
+    disabled: object = None,
     refresh: bool = True,
     refresh_db: bool = True,
     clean_file: bool = False,
-    comments: Any = None,
+    comments: object = None,
     key_url: str | None = None,
     key_text: str | None = None,
     allow_insecure_key: bool = True,
-    **options: Any,
+    **options: object,
 ) -> Plan:
     """Configure a package repository.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.types import Plan
 from statecore.system.databases import roles
@@ -19,19 +17,19 @@ def present(
     name: str,
     createdb: bool | None = None,
     createroles: bool | None = None,
-    encrypted: Any = None,
+    encrypted: object = None,
     superuser: bool | None = None,
     inherit: bool | None = None,
     login: bool | None = None,
     replication: bool | None = None,
     password: str | None = None,
     refresh_password: bool | None = None,
-    groups: Any = None,
+    groups: object = None,
     user: str | None = None,
     maintenance_db: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
     """Create or change a group role. Arguments as in ``postgres_user.present``."""
@@ -63,7 +61,7 @@ def absent(
     maintenance_db: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
     """Remove a group role."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -28,7 +27,7 @@ def present(
     user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
     """Grant a role privileges on an object, or membership in a group.
@@ -81,7 +80,7 @@ def absent(
     user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
     """Revoke privileges on an object, or membership in a group. Arguments as in ``postgres_privileges.present``."""

@@ -20,13 +20,13 @@ def present(
     ctx: Context,
     name: str,
     directory: str,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     owner: str | None = None,
     user: str | None = None,
     maintenance_db: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
     """Create a tablespace, or change its options and owner.
@@ -64,9 +64,9 @@ def _altered(
     ctx: Context,
     name: str,
     existing: Mapping[str, str],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     owner: str | None,
-    to: dict[str, Any],
+    to: dict[str, object],
 ) -> Plan:
     known = dict(each.partition("=")[::2] for each in existing["Opts"].strip("{}").split(",") if each)
     other = {key: value for key, value in options.items() if not _same(known.get(key), value)}
@@ -105,7 +105,7 @@ def absent(
     db_user: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
 ) -> Plan:
     """Remove a tablespace. The state fails if it contains objects."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.types import Plan
 from statecore.system.databases import roles
@@ -19,7 +17,7 @@ def present(
     name: str,
     createdb: bool | None = None,
     createroles: bool | None = None,
-    encrypted: Any = None,
+    encrypted: object = None,
     superuser: bool | None = None,
     replication: bool | None = None,
     inherit: bool | None = None,
@@ -28,12 +26,12 @@ def present(
     default_password: str | None = None,
     refresh_password: bool | None = None,
     valid_until: str | None = None,
-    groups: Any = None,
+    groups: object = None,
     user: str | None = None,
     maintenance_db: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
     """Create or change a role.
@@ -85,7 +83,7 @@ def absent(
     maintenance_db: str | None = None,
     db_password: str | None = None,
     db_host: str | None = None,
-    db_port: Any = None,
+    db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
     """Remove a role."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -13,7 +12,7 @@ from statecore.model.types import Outcome, Plan, Step
 _TERM = 15
 
 
-def absent(ctx: Context, name: str, user: str | None = None, signal: Any = None) -> Plan:
+def absent(ctx: Context, name: str, user: str | None = None, signal: object = None) -> Plan:
     """Kill the processes of the host whose command line contains ``name``.
 
     This process and its parents are never killed, although the command that applies the state may contain the text.

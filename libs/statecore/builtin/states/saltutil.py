@@ -7,8 +7,6 @@ New modules are available to later states only with ``reload_modules: True``. Ar
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError
 from statecore.model.types import Outcome, Plan, Step
@@ -18,122 +16,122 @@ _ARGUMENTS = ("saltenv", "refresh", "extmod_whitelist", "extmod_blacklist")
 _NOTHING = "No updates to sync"
 
 
-def sync_all(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_all(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules of all kinds."""
     return _plan(ctx, "all", {**kwargs}, ("clean_pillar_cache", *_ARGUMENTS))
 
 
-def sync_beacons(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_beacons(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_beacons``."""
     return _plan(ctx, "beacons", kwargs, _ARGUMENTS)
 
 
-def sync_clouds(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_clouds(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_clouds``."""
     return _plan(ctx, "clouds", kwargs, _ARGUMENTS)
 
 
-def sync_engines(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_engines(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_engines``."""
     return _plan(ctx, "engines", kwargs, _ARGUMENTS)
 
 
-def sync_grains(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_grains(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_grains``."""
     return _plan(ctx, "grains", kwargs, _ARGUMENTS)
 
 
-def sync_executors(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_executors(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_executors``."""
     return _plan(ctx, "executors", kwargs, _ARGUMENTS)
 
 
-def sync_log_handlers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_log_handlers(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_log_handlers``."""
     return _plan(ctx, "log_handlers", kwargs, _ARGUMENTS)
 
 
-def sync_modules(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_modules(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_modules``."""
     return _plan(ctx, "modules", kwargs, _ARGUMENTS)
 
 
-def sync_output(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_output(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_output``."""
     return _plan(ctx, "output", kwargs, _ARGUMENTS)
 
 
-def sync_outputters(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_outputters(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_output``."""
     return _plan(ctx, "outputters", kwargs, _ARGUMENTS)
 
 
-def sync_pillar(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_pillar(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_pillar``."""
     return _plan(ctx, "pillar", kwargs, _ARGUMENTS)
 
 
-def sync_proxymodules(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_proxymodules(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_proxymodules``."""
     return _plan(ctx, "proxymodules", kwargs, _ARGUMENTS)
 
 
-def sync_matchers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_matchers(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_matchers``."""
     return _plan(ctx, "matchers", kwargs, _ARGUMENTS)
 
 
-def sync_renderers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_renderers(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_renderers``."""
     return _plan(ctx, "renderers", kwargs, _ARGUMENTS)
 
 
-def sync_returners(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_returners(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_returners``."""
     return _plan(ctx, "returners", kwargs, _ARGUMENTS)
 
 
-def sync_sdb(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_sdb(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_sdb``."""
     return _plan(ctx, "sdb", kwargs, _ARGUMENTS)
 
 
-def sync_states(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_states(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_states``."""
     return _plan(ctx, "states", kwargs, _ARGUMENTS)
 
 
-def sync_tops(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_tops(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_tops``."""
     return _plan(ctx, "tops", kwargs, _ARGUMENTS)
 
 
-def sync_resources(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_resources(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_resources``."""
     return _plan(ctx, "resources", kwargs, _ARGUMENTS)
 
 
-def sync_thorium(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_thorium(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_thorium``."""
     return _plan(ctx, "thorium", kwargs, _ARGUMENTS)
 
 
-def sync_utils(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_utils(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_utils``."""
     return _plan(ctx, "utils", kwargs, _ARGUMENTS)
 
 
-def sync_serializers(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_serializers(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_serializers``."""
     return _plan(ctx, "serializers", kwargs, _ARGUMENTS)
 
 
-def sync_wrapper(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def sync_wrapper(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Fetch modules from ``salt://_wrapper``."""
     return _plan(ctx, "wrapper", kwargs, _ARGUMENTS)
 
 
-def _plan(ctx: Context, kind: str, given: dict[str, Any], known: tuple[str, ...]) -> Plan:
+def _plan(ctx: Context, kind: str, given: dict[str, object], known: tuple[str, ...]) -> Plan:
     if unknown := sorted(set(given) - set(known)):
         return Plan.failed(f"saltutil.sync_{kind} takes no argument {', '.join(unknown)}; it takes {', '.join(known)}")
 

@@ -45,7 +45,7 @@ def present(
     options: Sequence[str] | None = None,
     config: str = _CONFIG,
     fingerprint_hash_type: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Add a public key to a user's authorized keys.
 
@@ -123,7 +123,7 @@ def manage(
     options: Sequence[str] | None = None,
     config: str = _CONFIG,
     fingerprint_hash_type: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Set a user's authorized keys to exactly the list ``ssh_keys``: add missing keys and remove all others."""
     if isinstance(ssh_keys, str):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
 
 
-def present(ctx: Context, name: str, value: Any, config: str | None = None) -> Plan:
+def present(ctx: Context, name: str, value: object, config: str | None = None) -> Plan:
     """Set a kernel parameter now and for later boots. ``config``: file that stores the value."""
     file = config or ctx.call("sysctl.default_config")
     try:

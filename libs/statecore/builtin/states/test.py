@@ -13,7 +13,7 @@ from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.types import Outcome, Plan, Step
 
-_PRETENDED: Mapping[str, Any] = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}
+_PRETENDED: Mapping[str, object] = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}
 
 _TYPES: Mapping[str, type] = {
     "boolean": bool,
@@ -28,27 +28,27 @@ def _pretend(comment: str, *, ok: bool = True) -> Step:
     return Step("pretend to change something", lambda: Outcome(comment=comment, changes=_PRETENDED, ok=ok))
 
 
-def nop(ctx: Context, name: str, **kwargs: Any) -> Plan:
+def nop(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Do nothing and succeed, with any arguments. Useful as a target of requisites and ``use``."""
     return Plan.unchanged("Success!")
 
 
-def succeed_without_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: Any) -> Plan:
+def succeed_without_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: object) -> Plan:
     """Succeed without changes, with ``comment``."""
     return Plan.unchanged(comment)
 
 
-def fail_without_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: Any) -> Plan:
+def fail_without_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: object) -> Plan:
     """Fail without changes, with ``comment``; also in test mode."""
     return Plan.failed("If we weren't testing, this would be a failure!" if ctx.test else comment)
 
 
-def succeed_with_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: Any) -> Plan:
+def succeed_with_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: object) -> Plan:
     """Report a change and succeed, with ``comment``."""
     return Plan.change("If we weren't testing, this would be successful with changes", [_pretend(comment)], _PRETENDED)
 
 
-def fail_with_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: Any) -> Plan:
+def fail_with_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: object) -> Plan:
     """Report a change and fail, with ``comment``."""
     return Plan.change(
         "If we weren't testing, this would be failed with changes", [_pretend(comment, ok=False)], _PRETENDED
@@ -63,7 +63,7 @@ def configurable_test_state(
     comment: str = "",
     warnings: str | list[str] | None = None,
     allow_test_mode_failure: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the given result, changes and comment.
 
     ``changes`` and ``result`` are True, False or "Random"; ``warnings`` is a string or a list of strings. In test
@@ -105,14 +105,14 @@ def _choice(option: str, value: bool | str) -> bool:
     )
 
 
-def show_notification(ctx: Context, name: str, text: str | None = None, **kwargs: Any) -> Plan:
+def show_notification(ctx: Context, name: str, text: str | None = None, **kwargs: object) -> Plan:
     """Succeed with ``text`` as comment. Raises InvocationError without text."""
     if not text:
         raise InvocationError("Missing required argument text.")
     return Plan.unchanged(str(text))
 
 
-def mod_watch(ctx: Context, name: str, sfun: str | None = None, **kwargs: Any) -> dict[str, Any]:
+def mod_watch(ctx: Context, name: str, sfun: str | None = None, **kwargs: object) -> dict[str, object]:
     """Report which watched states changed. ``result``, ``comment`` and ``changes`` may be given."""
     changed = [f"{low['state']}: {low['__id__']}" for low in ctx.low.get("__changed__", ())]
     return {

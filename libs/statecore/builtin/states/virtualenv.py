@@ -45,39 +45,39 @@ def managed(
     ctx: Context,
     name: str,
     venv_bin: str | None = None,
-    requirements: Any = None,
+    requirements: object = None,
     system_site_packages: bool = False,
     distribute: bool = False,
     use_wheel: bool = False,
     clear: bool = False,
     python: str | None = None,
-    extra_search_dir: Any = None,
+    extra_search_dir: object = None,
     never_download: bool | None = None,
     prompt: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
     index_url: str | None = None,
-    extra_index_url: Any = None,
+    extra_index_url: object = None,
     pre_releases: bool = False,
     no_deps: bool = False,
     pip_download: str | None = None,
     pip_download_cache: str | None = None,
     pip_exists_action: str | None = None,
     pip_ignore_installed: bool = False,
-    proxy: Any = None,
+    proxy: object = None,
     use_vt: bool = False,
-    env_vars: Any = None,
+    env_vars: object = None,
     no_use_wheel: bool = False,
     pip_upgrade: bool = False,
-    pip_pkgs: Any = None,
+    pip_pkgs: object = None,
     pip_no_cache_dir: bool = False,
     pip_cache_dir: str | None = None,
     process_dependency_links: bool = False,
-    no_binary: Any = None,
+    no_binary: object = None,
     pip: bool = False,
     symlinks: bool | None = None,
     upgrade: bool | None = None,
-    find_links: Any = None,
+    find_links: object = None,
     no_index: bool = False,
 ) -> Plan:
     """Create a virtual environment at ``name``, and install packages in it.
@@ -127,7 +127,7 @@ def managed(
 manage = managed
 
 
-def _wrong(given: Mapping[str, Any]) -> str:
+def _wrong(given: Mapping[str, object]) -> str:
     if not str(given["name"]).startswith("/"):
         return f"'{given['name']}' is not an absolute path"
     if given["use_vt"]:
@@ -139,7 +139,7 @@ def _wrong(given: Mapping[str, Any]) -> str:
     return ""
 
 
-def _packages_wanted(ctx: Context, given: Mapping[str, Any], *, anew: bool) -> bool:
+def _packages_wanted(ctx: Context, given: Mapping[str, object], *, anew: bool) -> bool:
     """Whether pip has packages to install. Raises CommandError for a missing requirements file."""
     requirements, named = given["requirements"], given["pip_pkgs"]
     if not (requirements or named):
@@ -183,7 +183,7 @@ def _make(ctx: Context, given: Mapping[str, Any], *, there: bool) -> Outcome:
     return Outcome(comment, {**changes, "new": _version(ctx, name)})
 
 
-def _lost(ctx: Context, name: str) -> dict[str, Any]:
+def _lost(ctx: Context, name: str) -> dict[str, object]:
     """Return the changes to report for an environment that is cleared."""
     try:
         packages = ctx.call("pip.freeze", bin_env=name)
@@ -193,7 +193,7 @@ def _lost(ctx: Context, name: str) -> dict[str, Any]:
     return {"cleared_packages": packages, "old": _version(ctx, name)}
 
 
-def _fill(ctx: Context, given: Mapping[str, Any]) -> Outcome:
+def _fill(ctx: Context, given: Mapping[str, object]) -> Outcome:
     name = given["name"]
     where = {"bin_env": name, "user": given["user"]}
     try:

@@ -43,13 +43,13 @@ def notified(
     name: str,
     url: str | None = None,
     message: str | None = None,
-    payload: Any = None,
+    payload: object = None,
     method: str = "POST",
-    headers: Mapping[str, Any] | None = None,
+    headers: Mapping[str, object] | None = None,
     token: str | None = None,
     secret: str | None = None,
     signature_header: str = "X-Hub-Signature-256",
-    status: Any = None,
+    status: object = None,
     retries: int = 3,
     retry_interval: float = 1,
     timeout: float = 10,
@@ -183,18 +183,18 @@ class _Call:
 def _call(
     ctx: Context,
     *,
-    url: Any,
+    url: object,
     body: str,
-    method: Any,
-    headers: Any,
-    token: Any,
-    secret: Any,
-    signature_header: Any,
+    method: object,
+    headers: object,
+    token: object,
+    secret: object,
+    signature_header: object,
     right: frozenset[int],
     retries: float,
     pause: float,
     timeout: float,
-    more: Mapping[str, Any],
+    more: Mapping[str, object],
 ) -> _Call:
     if not url or not isinstance(url, str):
         raise InvocationError("url is required: the webhook's URL (name is only a label)")
@@ -234,7 +234,7 @@ def _call(
     )
 
 
-def _body(name: str, message: Any, payload: Any) -> str:
+def _body(name: str, message: object, payload: object) -> str:
     if payload is not None and message is not None:
         raise InvocationError("message and payload exclude each other")
     if isinstance(payload, str):
@@ -255,7 +255,7 @@ def _statuses(status: Any) -> frozenset[int]:
         raise InvocationError(f"status is a number, or a list of them, not {status!r}") from None
 
 
-def _number(argument: str, value: Any, *, whole: bool = False) -> float:
+def _number(argument: str, value: object, *, whole: bool = False) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise InvocationError(f"{argument} is a number, not {value!r}")
     if whole and value != int(value):

@@ -40,7 +40,7 @@ def _whole_number(loader: Any, node: Any) -> int:
     return number
 
 
-def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
+def _mapping(loader: Any, node: Any) -> dict[object, object]:
     loader.flatten_mapping(node)
     pairs = [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
     mapping = dict(pairs)
@@ -54,7 +54,7 @@ _ValueLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
 _ValueLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
 
 
-def value_of(word: str) -> Any:
+def value_of(word: str) -> object:
     """Return the value of a word: a number, a boolean, None, a ``[list]``, a ``{mapping}``, else the word itself."""
     if _PLAIN.match(word) and word.lower() not in _RESERVED:
         return word
@@ -71,7 +71,7 @@ def value_of(word: str) -> Any:
     return value if _is_meant(word, value) else word
 
 
-def _is_meant(word: str, value: Any) -> bool:
+def _is_meant(word: str, value: object) -> bool:
     """Return whether YAML's reading is what the user typed: containers need brackets, and no text may be lost to a comment."""
     if "#" in word:
         return not (value is None or isinstance(value, str))
@@ -84,11 +84,11 @@ def _is_meant(word: str, value: Any) -> bool:
     return isinstance(value, str | int | float)
 
 
-def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple[list[Any], dict[str, Any]]:
+def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple[list[object], dict[str, object]]:
     """Return (positional, keyword) arguments of a function call. Values of the keywords in ``no_parse`` stay texts."""
     as_text = frozenset(no_parse)
-    positional: list[Any] = []
-    keyword: dict[str, Any] = {}
+    positional: list[object] = []
+    keyword: dict[str, object] = {}
     for word in words:
         match = _KEYWORD.match(word)
         if match is None or "\n" in word:
@@ -99,7 +99,7 @@ def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple
     return positional, keyword
 
 
-def on_the_wire(positional: Iterable[Any], keyword: Mapping[str, Any]) -> list[Any]:
+def on_the_wire(positional: Iterable[object], keyword: Mapping[str, object]) -> list[object]:
     """Return the arguments as a publication carries them: keyword arguments are a last mapping with ``__kwarg__``."""
     arguments = list(positional)
     if keyword:
@@ -107,15 +107,15 @@ def on_the_wire(positional: Iterable[Any], keyword: Mapping[str, Any]) -> list[A
     return arguments
 
 
-def sendable(keyword: Mapping[str, Any]) -> dict[str, Any]:
+def sendable(keyword: Mapping[str, object]) -> dict[str, object]:
     """Return a runner's keyword arguments with each JID as text: YAML reads a JID as a number that no message can carry."""
     return {name: _not_a_jid(value) for name, value in keyword.items()}
 
 
-def off_the_wire(given: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+def off_the_wire(given: Iterable[object]) -> tuple[list[object], dict[str, object]]:
     """Return the (positional, keyword) arguments of a publication."""
-    positional: list[Any] = []
-    keyword: dict[str, Any] = {}
+    positional: list[object] = []
+    keyword: dict[str, object] = {}
     for one in given:
         if isinstance(one, Mapping) and one.get("__kwarg__") is True:
             keyword |= {str(name): value for name, value in one.items() if name != "__kwarg__"}
@@ -124,7 +124,7 @@ def off_the_wire(given: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
     return positional, keyword
 
 
-def _not_a_jid(value: Any) -> Any:
+def _not_a_jid(value: object) -> object:
     # A JID looks like a number to YAML, and is larger than msgpack can carry.
     return str(value) if isinstance(value, int) and len(str(value)) == 20 else value
 

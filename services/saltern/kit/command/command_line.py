@@ -134,7 +134,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         # Only here: reading what is installed takes longer than the rest of the start.
         from importlib.metadata import version
 
@@ -143,12 +143,12 @@ class _Version(argparse.Action):
 
 
 class _Refuses(argparse.Action):
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+    def __call__(self, parser: Any, namespace: object, values: object, option_string: str | None = None) -> None:
         parser.error(f"not supported: {option_string}; {self.const}")
 
 
 class _Versions(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         # Only here, as for _Version.
         from importlib.metadata import PackageNotFoundError, version
 
@@ -242,7 +242,7 @@ def add_executor_flags(parser: CommandParser) -> None:
     parser.add_argument("--executor-opts", metavar="YAML", help="their options, as in '{splaytime: 30}'")
 
 
-def executors(flags: argparse.Namespace) -> dict[str, Any]:
+def executors(flags: argparse.Namespace) -> dict[str, object]:
     """Return ``module_executors`` and ``executor_opts`` for the job, where the flags were given."""
     given = {name: getattr(flags, name) for name in ("module_executors", "executor_opts")}
     return {name: value_of(text) for name, text in given.items() if text}

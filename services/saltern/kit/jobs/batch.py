@@ -63,7 +63,7 @@ class _Pings:
         self.alive: list[str] = []
         self.silent: list[str] = []
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         self.alive.append(minion)
 
     def add_silent(self, minion: str, jid: str) -> None:
@@ -87,7 +87,7 @@ class _Steps:
         self._failhard = failhard
         self._pause = pause
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         self._shown.add(minion, load)
         if self._failhard and retcode_of(load):
             self._window.close()
@@ -116,7 +116,7 @@ class _Steps:
 
 
 def run_batch(
-    call: tuple[Any, str, Any, list[Any]],
+    call: tuple[object, str, object, list[object]],
     size: str,
     publish: Publish,
     watch: JobWatch,

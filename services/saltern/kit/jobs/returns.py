@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 #: Said instead of returns, in Salt's words, since scripts look for them.
 NO_MATCH = "No minions matched the target. No command was sent, no jid was assigned."
 
 
-def retcode_of(load: Mapping[str, Any]) -> int:
+def retcode_of(load: Mapping[str, object]) -> int:
     """Return the return code of a minion's return; the largest one where the job has several functions."""
     code = load.get("retcode") or 0
     codes = code.values() if isinstance(code, Mapping) else code if isinstance(code, list) else [code]

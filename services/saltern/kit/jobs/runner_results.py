@@ -23,7 +23,7 @@ class NotYet(Exception):
 
 
 def runner_results(
-    jobs: Collection[Mapping[str, Any]],
+    jobs: Collection[Mapping[str, object]],
     control: ControlClient,
     bus: EventSubscriber,
     clock: Callable[[], float],
@@ -31,8 +31,8 @@ def runner_results(
     *,
     heard: bool,
     timeout: float = 0,
-    told: Callable[[str, Mapping[str, Any]], None] | None = None,
-) -> dict[str, Mapping[str, Any]]:
+    told: Callable[[str, Mapping[str, object]], None] | None = None,
+) -> dict[str, Mapping[str, object]]:
     """Map each JID to the result of its runner; ``jobs`` are the master's answers to ``runner`` (``jid``, ``tag``).
 
     ``heard`` says that the bus has confirmed a subscription to ``salt/run/``. ``told`` gets the events that a runner fires itself
@@ -69,7 +69,7 @@ def runner_results(
 _OF_THE_JOB = ("new", "ret", "args")
 
 
-def _suffix(tag: str, jobs: Iterable[Mapping[str, Any]]) -> str:
+def _suffix(tag: str, jobs: Iterable[Mapping[str, object]]) -> str:
     """Return the end of the tag of an event that one of these runners fired itself, "" for every other event."""
     for job in jobs:
         stem, suffix = f"{job['tag']}/", tag.removeprefix(f"{job['tag']}/")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
 
 from saltern.kit.jobs.batch import Follow, Publish
 from saltern.kit.jobs.watch import JobWatch
@@ -17,7 +16,7 @@ class _Capable:
         self._fun = fun
         self.minions: list[str] = []
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         listed = load["return"]
         if isinstance(listed, list) and self._fun in listed:
             self.minions.append(minion)
@@ -26,7 +25,9 @@ class _Capable:
         """Ignore a minion that does not answer."""
 
 
-def draw(tgt: Any, tgt_type: str, fun: str, count: int, publish: Publish, watch: JobWatch, follow: Follow) -> list[str]:
+def draw(
+    tgt: object, tgt_type: str, fun: str, count: int, publish: Publish, watch: JobWatch, follow: Follow
+) -> list[str]:
     """Return at most ``count`` random minions of the target that have the function, sorted by id; [] where no minion has it."""
     asked = publish(tgt, tgt_type, "sys.list_functions", [fun.partition(".")[0]])
     if not asked["jid"]:

@@ -95,7 +95,7 @@ class JobWait:
         """Return the minions that are still expected to return."""
         return self._patience.keys() - self._returned
 
-    def event(self, tag: str, data: Mapping[str, Any], now: float) -> list[Instruction]:
+    def event(self, tag: str, data: Mapping[str, object], now: float) -> list[Instruction]:
         """Take an event of the bus, which may concern another job, and return instructions."""
         job, _, minion = tag.removeprefix("salt/job/").partition("/ret/")
         if self._finished or not (job and minion) or "return" not in data:
@@ -107,7 +107,7 @@ class JobWait:
             self._answered(minion, data, now)
         return []
 
-    def returns(self, found: Mapping[str, Mapping[str, Any]], now: float) -> list[Instruction]:
+    def returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
         """Take the returns in the job cache (minion: return) and return instructions.
 
         At a deadline this answer decides how to go on.
@@ -122,13 +122,13 @@ class JobWait:
             return [*shown, AskProbe(self._probe)]
         return [*shown, *self._go_on(now)]
 
-    def probe_returns(self, found: Mapping[str, Mapping[str, Any]], now: float) -> list[Instruction]:
+    def probe_returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
         """Take the returns of FindJob's job (minion: return) and return instructions."""
         for minion, answer in found.items():
             self._answered(minion, answer, now)
         return self._go_on(now)
 
-    def _answered(self, minion: str, answer: Mapping[str, Any], now: float) -> None:
+    def _answered(self, minion: str, answer: Mapping[str, object], now: float) -> None:
         if minion in self.pending and _is_running(answer):
             self._patience[minion] = now + self._timeout
             self._running = True
@@ -156,7 +156,7 @@ class JobWait:
         # Whatever is decided next, it is decided on what the job cache holds and not on what the bus let through.
         return [AskReturns()]
 
-    def _came_back(self, found: Mapping[str, Mapping[str, Any]]) -> list[Instruction]:
+    def _came_back(self, found: Mapping[str, Mapping[str, object]]) -> list[Instruction]:
         new = [minion for minion in found if minion not in self._returned]
         self._returned.update(new)
         shown: list[Instruction] = [Show(minion, found[minion]) for minion in new]
@@ -168,6 +168,6 @@ class JobWait:
         return [*(Silent(minion) for minion in silent), Finish()]
 
 
-def _is_running(answer: Mapping[str, Any]) -> bool:
+def _is_running(answer: Mapping[str, object]) -> bool:
     """Return whether find_job found the job; {} and error texts mean that it did not."""
     return not answer.get("retcode") and isinstance(answer["return"], Mapping) and bool(answer["return"])

@@ -55,7 +55,7 @@ _LOOK_PATIENCE = 2.0
 class Returns(Protocol):
     """The receiver of a wait's results."""
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         """Take a minion's return."""
 
     def add_silent(self, minion: str, jid: str) -> None:
@@ -175,7 +175,7 @@ class JobWatch:
     def _ask_probe(self, wait: JobWait, returns: Returns, instruction: AskProbe) -> Iterable[Instruction]:
         return wait.probe_returns(self._job_returns(instruction.jid), self._clock())
 
-    def _job_returns(self, jid: str, minions: Iterable[str] | None = None) -> Mapping[str, Mapping[str, Any]]:
+    def _job_returns(self, jid: str, minions: Iterable[str] | None = None) -> Mapping[str, Mapping[str, object]]:
         some = {} if minions is None else {"minions": list(minions)}
         found: Mapping[str, Mapping[str, Any]] = self._control.call(
             "job_returns", timeout=CONTROL_PATIENCE, jid=jid, **some

@@ -58,7 +58,7 @@ class Cluster:
         status, body = self._ask("GET", path)
         return None if status == http.HTTPStatus.NOT_FOUND else _kept("GET", path, status, body)
 
-    def create(self, path: str, value: Mapping[str, Any]) -> bool:
+    def create(self, path: str, value: Mapping[str, object]) -> bool:
         """Create an object in the collection ``path``; return False where it already exists. Raises ClusterError."""
         status, body = self._ask("POST", path, value)
         if status == http.HTTPStatus.CONFLICT:
@@ -66,12 +66,12 @@ class Cluster:
         _kept("POST", path, status, body)
         return True
 
-    def replace(self, path: str, value: Mapping[str, Any]) -> None:
+    def replace(self, path: str, value: Mapping[str, object]) -> None:
         """Replace the object at ``path``. Raises ClusterError."""
         status, body = self._ask("PUT", path, value)
         _kept("PUT", path, status, body)
 
-    def _ask(self, verb: str, path: str, value: Mapping[str, Any] | None = None) -> tuple[int, bytes]:
+    def _ask(self, verb: str, path: str, value: Mapping[str, object] | None = None) -> tuple[int, bytes]:
         if self.authorities is None:
             connection = http.client.HTTPConnection(self.host, self.port, timeout=_TIMEOUT)
         else:

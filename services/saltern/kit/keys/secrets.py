@@ -52,7 +52,7 @@ def of_redis(host: str, port: int = 6379) -> Data:
     return {"url": f"redis://:{password}@{host}:{port}/0".encode(), "users.acl": users.encode()}
 
 
-def manifest(name: str, data: Data, namespace: str) -> dict[str, Any]:
+def manifest(name: str, data: Data, namespace: str) -> dict[str, object]:
     """Return a Secret in the form of the Kubernetes API."""
     encoded = {key: base64.b64encode(value).decode("ascii") for key, value in sorted(data.items())}
     return {
@@ -95,7 +95,7 @@ def into_cluster(cluster: Cluster, make: Callable[[Path], object], redis_host: s
     return done
 
 
-def _put(cluster: Cluster, collection: str, secret: dict[str, Any], there: Mapping[str, Any] | None) -> list[str]:
+def _put(cluster: Cluster, collection: str, secret: dict[str, Any], there: Mapping[str, object] | None) -> list[str]:
     name = secret["metadata"]["name"]
     if there is None:
         if not cluster.create(collection, secret):

@@ -57,7 +57,7 @@ class ControlClient:
         self.endpoint = connect(self._socket, "control", options, keys)
         self._ids = itertools.count(1)
 
-    def call(self, cmd: str, *, timeout: float | None = None, **fields: Any) -> Any:
+    def call(self, cmd: str, *, timeout: float | None = None, **fields: object) -> Any:
         """Send command ``cmd`` with its fields and return the value of the answer.
 
         ``timeout`` is in seconds, 30 by default. Raises ControlError where the master refuses, ControlTimeout.
@@ -106,7 +106,7 @@ def connect_control(
     return ControlClient(context or zmq.Context.instance(), options, keys)
 
 
-def ok(value: Any) -> bytes:
+def ok(value: object) -> bytes:
     """Return the bytes of an answer that carries a value."""
     answer: bytes = msgpack.packb({"ok": value}, default=str)
     return answer
@@ -118,7 +118,7 @@ def refused(name: str, message: str) -> bytes:
     return answer
 
 
-def _packed(fields: Mapping[str, Any]) -> bytes:
+def _packed(fields: Mapping[str, object]) -> bytes:
     try:
         try:
             payload: bytes = msgpack.packb(fields)
@@ -130,7 +130,7 @@ def _packed(fields: Mapping[str, Any]) -> bytes:
     return payload
 
 
-def _wide_as_text(value: Any) -> Any:
+def _wide_as_text(value: object) -> object:
     """Return the value with each integer beyond msgpack's range as its decimal text, the form that minions get."""
     if isinstance(value, Mapping):
         return {name: _wide_as_text(each) for name, each in value.items()}
@@ -139,7 +139,7 @@ def _wide_as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
-def _value(answer: bytes) -> Any:
+def _value(answer: bytes) -> object:
     reply = msgpack.unpackb(answer, strict_map_key=False)
     if "error" in reply:
         raise ControlError(str(reply["error"].get("name")), str(reply["error"].get("message")))

@@ -34,7 +34,7 @@ _SEPARATOR = b"\n\n"
 QUEUED_EVENTS = 10_000
 
 
-def pack(tag: str, data: Mapping[str, Any], *, max_bytes: int = 0) -> bytes:
+def pack(tag: str, data: Mapping[str, object], *, max_bytes: int = 0) -> bytes:
     """Return the frame of an event, with ``_stamp``. The largest values are replaced by ``VALUE_TRIMMED`` above ``max_bytes``."""
     stamped = {**data, "_stamp": data.get("_stamp") or datetime.now(UTC).isoformat()}
     body: bytes = msgpack.packb(stamped, default=str)
@@ -103,14 +103,14 @@ class EventSender:
         self._max_bytes = options.max_event_size
         self._keeper = keeper
 
-    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+    def fire(self, tag: str, data: Mapping[str, object]) -> bool:
         """Send an event. Return True when it was handed over, False when the bus is away and its queue is full."""
         frame = pack(tag, data, max_bytes=self._max_bytes)
         if self._keeper is not None:
             self._keeper.try_keep(tag, frame)
         return self._send(frame)
 
-    def prepare(self, tag: str, data: Mapping[str, Any]) -> Prepared:
+    def prepare(self, tag: str, data: Mapping[str, object]) -> Prepared:
         """Return an event that the caller stores itself where a reader wants it."""
         frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
 

@@ -10,7 +10,6 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from saltern.kit.process.exposition import CONTENT_TYPE, Registry
 
@@ -104,7 +103,7 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """Ignore the error: the client has closed the connection."""
 
 

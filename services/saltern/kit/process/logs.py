@@ -79,5 +79,5 @@ def configure(role: str, level: str, form: str) -> None:
     root.setLevel(LEVELS[level])
 
 
-def _context(record: logging.LogRecord) -> dict[str, Any]:
+def _context(record: logging.LogRecord) -> dict[str, object]:
     return {name: getattr(record, name) for name in CONTEXT_FIELDS if getattr(record, name, None) is not None}

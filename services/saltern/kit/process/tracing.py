@@ -50,7 +50,7 @@ SAMPLERS = ("parent_based", "always_on", "always_off", "trace_id_ratio")
 _PATIENCE = 2.0
 
 
-def parent_of(value: Any) -> str:
+def parent_of(value: object) -> str:
     """Return a peer's ``traceparent``, "" where it is malformed."""
     return value if isinstance(value, str) and _TRACEPARENT.fullmatch(value) else ""
 
@@ -64,11 +64,11 @@ class Span:
         self.notes: dict[str, Any] = {}
         self.why = ""
 
-    def note(self, **attributes: Any) -> None:
+    def note(self, **attributes: object) -> None:
         """Add attributes to the span: texts, numbers, booleans."""
         self.notes |= attributes
 
-    def marked(self, load: Mapping[str, Any]) -> dict[str, Any]:
+    def marked(self, load: Mapping[str, object]) -> dict[str, object]:
         """Return the load with the span's ``traceparent``."""
         return {**load, FIELD: self.traceparent} if self.traceparent else dict(load)
 
@@ -80,7 +80,7 @@ class Span:
 class Tracing:
     """The spans of one process. After a fork the child exports its own spans."""
 
-    def __init__(self, option: Mapping[str, Any], service: str) -> None:
+    def __init__(self, option: Mapping[str, object], service: str) -> None:
         """``option`` is the value of the option ``tracing``; ``service`` is the service name in the spans. Raises ConfigError."""
         self._option = checked(option)
         self._service = service
@@ -131,7 +131,7 @@ class Tracing:
             measured.end()
 
     def of_peer(
-        self, name: str, load: Mapping[str, Any], kind: str, **attributes: Any
+        self, name: str, load: Mapping[str, object], kind: str, **attributes: object
     ) -> contextlib.AbstractContextManager[Span]:
         """Measure the work for a received load as part of the load's trace; a load without a trace is not measured."""
         parent = parent_of(load.get(FIELD))
@@ -150,7 +150,7 @@ class Tracing:
         return self._provider
 
 
-def checked(option: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked(option: Mapping[str, Any]) -> Mapping[str, object]:
     """Return the checked value of the option ``tracing``. Raises ConfigError that names the wrong key."""
     for key, value in option.items():
         if key not in _KEYS:

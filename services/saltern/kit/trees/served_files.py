@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from statecore.model.errors import StatecoreError
@@ -30,7 +30,7 @@ def file_server(options: MasterOptions) -> FileServer:
         raise ConfigError(str(error)) from error
 
 
-def _load_user_backend(name: str, opts: Mapping[str, Any]) -> LoadedBackend:
+def _load_user_backend(name: str, opts: Mapping[str, object]) -> LoadedBackend:
     return runtime.load_user_backend(name, opts)
 
 

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
@@ -85,7 +85,7 @@ def _below(directory: Path) -> list[Path]:
         return []
 
 
-def roots_changes(options: MasterOptions) -> dict[str, Any]:
+def roots_changes(options: MasterOptions) -> dict[str, object]:
     """Return the changes in file_roots since the last call: the data of Salt's event. ``cachedir`` keeps the state
     of the last call.
 
@@ -104,7 +104,7 @@ def roots_changes(options: MasterOptions) -> dict[str, Any]:
     }
 
 
-def _remembered(place: Path) -> Mapping[str, Any]:
+def _remembered(place: Path) -> Mapping[str, object]:
     try:
         found = json.loads(place.read_bytes())
     except (OSError, ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.master import as_opts
 from saltern.mworker.worker_context import WorkerContext
@@ -71,7 +70,7 @@ def _runtime(
     )
 
 
-def _grains(given: object, minion_id: str) -> dict[str, Any]:
+def _grains(given: object, minion_id: str) -> dict[str, object]:
     return {**(given if isinstance(given, Mapping) else {}), "id": minion_id}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from saltern.kit.links.control import ControlError
 from statecore.host.content import atomic_file
@@ -94,7 +94,7 @@ def _is_text(path: Path) -> bool:
     return "\ufffd" not in head.decode("utf-8", "replace").rstrip("\ufffd")
 
 
-def _tree(directory: Path) -> dict[str, Any]:
+def _tree(directory: Path) -> dict[str, object]:
     try:
         entries = sorted(directory.iterdir())
     except OSError:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import filter as matching
 from types import MappingProxyType
-from typing import Any
 
 from masterstore.job_filter import DEFAULT_LIMIT, STATES, JobFilter, is_glob
 from masterstore.store import Store
@@ -38,7 +37,7 @@ class FilterFault(Exception):
 
 
 def filter_of(
-    words: Mapping[str, Any],
+    words: Mapping[str, object],
     now_ms: int,
     minions_like: Callable[[Sequence[str]], Sequence[str]],
     others: Sequence[str] = (),
@@ -87,7 +86,7 @@ def minions_like(store: Store, globs: Sequence[str]) -> list[str]:
     return sorted({name for glob in globs for name in matching(known, glob)})
 
 
-def moment(given: Any, now_ms: int, name: str) -> int:
+def moment(given: object, now_ms: int, name: str) -> int:
     """Return milliseconds since 1970 of a time, a JID or an age. Raises FilterFault, which names the filter ``name``."""
     text = str(given).strip()
     if is_jid(text):
@@ -109,7 +108,7 @@ def moment(given: Any, now_ms: int, name: str) -> int:
         ) from None
 
 
-def whole(given: Any, name: str, most: int) -> int:
+def whole(given: object, name: str, most: int) -> int:
     """Return a whole number from 1 to ``most``. Raises FilterFault."""
     text = str(given)
     if isinstance(given, bool) or not text.isdecimal() or not text.isascii() or not 1 <= int(text[:20]) <= most:
@@ -117,7 +116,7 @@ def whole(given: Any, name: str, most: int) -> int:
     return int(text)
 
 
-def names_of(given: Any, name: str) -> tuple[str, ...]:
+def names_of(given: object, name: str) -> tuple[str, ...]:
     """Return the names of a list, or of text with commas. Raises FilterFault for an empty name."""
     if given is None:
         return ()
@@ -131,7 +130,7 @@ def names_of(given: Any, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parts))
 
 
-def _targets(given: Any) -> tuple[str, ...]:
+def _targets(given: object) -> tuple[str, ...]:
     # A target is compared as the operator wrote it: a list with commas (-L) is one target.
     if given is None:
         return ()
@@ -153,7 +152,7 @@ def _minions(names: tuple[str, ...], like: Callable[[Sequence[str]], Sequence[st
     return tuple(found or globs)
 
 
-def _truth(given: Any) -> bool:
+def _truth(given: object) -> bool:
     found = given if isinstance(given, bool) else _TRUTH.get(str(given).lower())
     if found is None:
         raise FilterFault(f"success must be True or False, not {given!r}")
@@ -171,7 +170,7 @@ def _states(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _cursor(given: Any) -> str:
+def _cursor(given: object) -> str:
     if given and not is_jid(str(given)):
         raise FilterFault(f"cursor: '{given}' is not a JID; it is the oldest JID of the page before")
     return str(given)

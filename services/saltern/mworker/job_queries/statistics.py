@@ -91,7 +91,7 @@ class Statistics:
                     row.add(minions[name], failed=name in failed)
 
 
-def most_used(rows: Mapping[str, Row], count: int) -> dict[str, dict[str, Any]]:
+def most_used(rows: Mapping[str, Row], count: int) -> dict[str, dict[str, object]]:
     """Return the ``count`` rows with the most jobs, largest first, as jobs.stats shows them."""
     order = sorted(rows, key=lambda name: (-rows[name].jobs, name))
     return {name: rows[name].shown() for name in order[:count]}

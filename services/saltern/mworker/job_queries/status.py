@@ -17,7 +17,7 @@ from masterstore.store import Store
 _COUNTERS = ("expected", "answered", "returned", "failed", "late", "duplicates")
 
 
-def status_of(store: Store, job: Job, now_ms: int) -> dict[str, Any]:
+def status_of(store: Store, job: Job, now_ms: int) -> dict[str, object]:
     """Return {jid, fun, user, tgt, now, created, ended, complete, counts, minions} of a job that has load and meta.
 
     Times are milliseconds since 1970; ``ended`` is None while the job runs. ``minions`` is {id: {state, since, late,
@@ -45,7 +45,7 @@ def is_complete(lives: Mapping[str, Life]) -> bool:
     return all(life.state not in OPEN for life in lives.values())
 
 
-def shown_states(lives: Mapping[str, Life], seen: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+def shown_states(lives: Mapping[str, Life], seen: Mapping[str, int]) -> dict[str, dict[str, object]]:
     """Return {minion id: {State, time of each state by its name, Late, Last seen}}, with times written as StartTime."""
     return {minion: _words(life, seen.get(minion)) for minion, life in lives.items()}
 
@@ -91,7 +91,7 @@ def _numbers(life: Life, seen: int | None) -> dict[str, Any]:
     return shown if life.state is State.RETURNED else {**shown, "seen": seen}
 
 
-def _words(life: Life, seen: int | None) -> dict[str, Any]:
+def _words(life: Life, seen: int | None) -> dict[str, object]:
     told: dict[str, Any] = {"State": life.state.value}
     told |= {state.value.capitalize(): shown_time(ms) for state, ms in life.times.items()}
     if life.late:

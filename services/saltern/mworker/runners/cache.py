@@ -15,42 +15,42 @@ from statecore.sources.gitrepos.remotes import GITFS, PILLAR
 _MINIONS = "minions"
 
 
-def grains(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+def grains(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
     """Return {minion: its last known grains}; {} without a target."""
     return {} if tgt is None else dict(tools.store.cache.grains_of(tools.minions(tgt, tgt_type)))
 
 
-def pillar(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+def pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
     """Return {minion: its last compiled pillar}; of all minions without a target."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return unsealed(MasterKeys.load(tools.key_dir).secret, tools.store.cache.pillars_of(minions))
 
 
-def mine(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+def mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
     """Return {minion: {function: value}} of the mine; of all minions without a target."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return {minion: offered for minion in minions if (offered := tools.store.cache.mine_of(minion))}
 
 
-def clear_grains(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+def clear_grains(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
     """Delete the stored grains of minions; False without a target. Minions send them again with their next request for
     pillar.
     """
     return _each(tools, tgt, tgt_type, tools.store.cache.forget_grains)
 
 
-def clear_pillar(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+def clear_pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
     """Delete the stored pillar of minions, which is used for targeting by pillar; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.forget_pillar)
 
 
-def clear_mine(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+def clear_mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
     """Delete the whole mine of minions; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.mine_flush)
 
 
 def clear_mine_func(
-    tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob", clear_mine_func_flag: str | None = None
+    tools: RunnerTools, tgt: object = None, tgt_type: str = "glob", clear_mine_func_flag: str | None = None
 ) -> bool:
     """Delete one function from the mine of minions; ``clear_mine_func_flag`` names the function."""
     fun = clear_mine_func_flag
@@ -59,12 +59,12 @@ def clear_mine_func(
     return _each(tools, tgt, tgt_type, lambda minion: tools.store.cache.mine_delete(minion, str(fun)))
 
 
-def clear_all(tools: RunnerTools, tgt: Any = None, tgt_type: str = "glob") -> bool:
+def clear_all(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
     """Delete the stored grains, pillar and mine of minions; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.forget)
 
 
-def store(tools: RunnerTools, bank: str, key: str, data: Any, cachedir: str | None = None) -> None:
+def store(tools: RunnerTools, bank: str, key: str, data: object, cachedir: str | None = None) -> None:
     """Store data under a key of a bank. The banks of minions' data cannot be written."""
     _own(bank)
     tools.store.banks.store(_words(bank), str(key), data)
@@ -85,7 +85,7 @@ def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[st
     return sorted(known) if len(words) == 1 else ["data", "mine"] if words[1] in known else []
 
 
-def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) -> Any:
+def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) -> object:
     """Return the data stored under a key of a bank; {} if there is none.
 
     In the banks ``grains``, ``pillar`` and ``mine`` the keys are minion ids. The bank ``minions/<id>`` has the keys
@@ -117,7 +117,7 @@ def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str |
 
 
 def clear_git_lock(
-    tools: RunnerTools, role: str, remote: str | None = None, type: Any = None
+    tools: RunnerTools, role: str, remote: str | None = None, type: object = None
 ) -> dict[str, list[str]] | str:
     """Remove update locks of Git remotes. ``role``: gitfs or git_pillar. ``remote``: a glob of remote URLs; default: all."""
     if role not in (GITFS, PILLAR):
@@ -134,12 +134,12 @@ def _own(bank: str) -> None:
         raise RunnerFault(f"the bank '{bank}' is what minions told; cache.clear_grains and its kin forget that")
 
 
-def _told(tools: RunnerTools, bank: str, minion: str) -> dict[str, Any]:
+def _told(tools: RunnerTools, bank: str, minion: str) -> dict[str, object]:
     """Return the data that a minion sent for a bank (``grains``, ``pillar`` or ``mine``)."""
     return _TOLD[bank](tools, minion, "list").get(minion, {})
 
 
-def _each(tools: RunnerTools, tgt: Any, tgt_type: str, forget: Any) -> bool:
+def _each(tools: RunnerTools, tgt: object, tgt_type: str, forget: Any) -> bool:
     if tgt is None:
         return False
     for minion in tools.minions(tgt, tgt_type):
@@ -148,4 +148,4 @@ def _each(tools: RunnerTools, tgt: Any, tgt_type: str, forget: Any) -> bool:
 
 
 #: Banks of minions' data in Salt 3008: name -> function (tools, target, target type) -> {minion: its data}.
-_TOLD: Mapping[str, Callable[..., dict[str, dict[str, Any]]]] = {"grains": grains, "pillar": pillar, "mine": mine}
+_TOLD: Mapping[str, Callable[..., dict[str, dict[str, object]]]] = {"grains": grains, "pillar": pillar, "mine": mine}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.loader.arguments import Parameters, misfit, unknown
 
 
 def misuse(
-    fun: str, function: Callable[..., Any], arg: Sequence[Any], kwarg: Mapping[str, Any], *, given: int = 0
+    fun: str, function: Callable[..., object], arg: Sequence[object], kwarg: Mapping[str, object], *, given: int = 0
 ) -> str | None:
     """Return an error message if the arguments do not fit the function's signature, else None. ``given``: number of leading
     parameters that the caller does not pass.
@@ -26,7 +25,7 @@ def misuse(
     return f"Passed invalid arguments: {fault}\n\nUsage:\n\n{usage(fun, function, given=given)}"
 
 
-def usage(fun: str, function: Callable[..., Any], *, given: int = 0) -> str:
+def usage(fun: str, function: Callable[..., object], *, given: int = 0) -> str:
     """Return the function's signature and documentation."""
     signature = _signature(function, given)
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
@@ -34,6 +33,6 @@ def usage(fun: str, function: Callable[..., Any], *, given: int = 0) -> str:
     return f"{fun}{shown}\n\n{inspect.getdoc(function) or ''}".rstrip()
 
 
-def _signature(function: Callable[..., Any], given: int) -> inspect.Signature:
+def _signature(function: Callable[..., object], given: int) -> inspect.Signature:
     signature = inspect.signature(function)
     return signature.replace(parameters=list(signature.parameters.values())[given:])

@@ -21,7 +21,7 @@ def documented(runners: Mapping[str, Runner], *names: str) -> dict[str, str]:
     return {fun: inspect.getdoc(function) or "" for fun, function in sorted(wanted.items())}
 
 
-def execution(tools: RunnerTools) -> dict[str, Any]:
+def execution(tools: RunnerTools) -> dict[str, object]:
     """Return {execution function: its documentation} of all functions that any minion has."""
     found: dict[str, Any] = {}
     for load in tools.ask("*", "glob", "sys.doc").returns.values():

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.trees.served_files import file_server
@@ -20,7 +19,7 @@ from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR
 
 
-def envs(tools: RunnerTools, backend: Any = None, sources: bool = False) -> list[str] | dict[str, list[str]]:
+def envs(tools: RunnerTools, backend: object = None, sources: bool = False) -> list[str] | dict[str, list[str]]:
     """Return the saltenvs; with ``sources`` {backend: saltenvs}.
 
     ``backend``: only these backends, as a list or separated by commas; a name with a leading minus is left out.
@@ -29,27 +28,27 @@ def envs(tools: RunnerTools, backend: Any = None, sources: bool = False) -> list
     return {name: each.envs() for name, each in server.backends.items()} if sources else server.envs()
 
 
-def file_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
+def file_list(tools: RunnerTools, saltenv: str = "base", backend: object = None) -> list[str]:
     """Return the paths of all files in a saltenv."""
     return _server(tools, backend).paths(str(saltenv))
 
 
-def dir_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
+def dir_list(tools: RunnerTools, saltenv: str = "base", backend: object = None) -> list[str]:
     """Return the paths of all directories in a saltenv."""
     return _server(tools, backend).dirs(str(saltenv))
 
 
-def empty_dir_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> list[str]:
+def empty_dir_list(tools: RunnerTools, saltenv: str = "base", backend: object = None) -> list[str]:
     """Return the paths of all empty directories in a saltenv."""
     return _server(tools, backend).empty_dirs(str(saltenv))
 
 
-def symlink_list(tools: RunnerTools, saltenv: str = "base", backend: Any = None) -> dict[str, str]:
+def symlink_list(tools: RunnerTools, saltenv: str = "base", backend: object = None) -> dict[str, str]:
     """Return {path of a symbolic link: its target} of a saltenv."""
     return _server(tools, backend).symlinks(str(saltenv))
 
 
-def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool:
+def update(tools: RunnerTools, backend: object = None, remotes: object = None) -> bool:
     """Update backends now: fetch the Git remotes. Fails if a remote cannot be fetched.
 
     ``remotes``: only these, by name or URL, as a list or separated by commas.
@@ -76,7 +75,7 @@ def update(tools: RunnerTools, backend: Any = None, remotes: Any = None) -> bool
     return True
 
 
-def clear_cache(tools: RunnerTools, backend: Any = None) -> dict[str, list[str]] | str:
+def clear_cache(tools: RunnerTools, backend: object = None) -> dict[str, list[str]] | str:
     """Delete the mirrors of Git remotes; the remotes serve no files until they are fetched again. Users' backends clear their
     own caches.
     """
@@ -97,13 +96,13 @@ def _cleared(tools: RunnerTools) -> dict[str, list[str]]:
     return {"cleared": ["The gitfs fileserver cache was successfully cleared"]}
 
 
-def clear_file_list_cache(tools: RunnerTools, saltenv: Any = None, backend: Any = None) -> dict[str, list[str]]:
+def clear_file_list_cache(tools: RunnerTools, saltenv: object = None, backend: object = None) -> dict[str, list[str]]:
     """Return {}: Saltern compares each file list with the directories, so there is no cache to clear."""
     _server(tools, backend)
     return {}
 
 
-def lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
+def lock(tools: RunnerTools, backend: object = None, remote: str | None = None) -> dict[str, list[str]] | str:
     """Stop updates of Git remotes until ``clear_lock`` is called. ``remote``: a glob of remote URLs; default: all."""
     server = _server(tools, backend)
     told = _of_users(server.users, lambda each: each.lock(remote), "locked")
@@ -113,7 +112,7 @@ def lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> 
     return told or "No locks were set"
 
 
-def clear_lock(tools: RunnerTools, backend: Any = None, remote: str | None = None) -> dict[str, list[str]] | str:
+def clear_lock(tools: RunnerTools, backend: object = None, remote: str | None = None) -> dict[str, list[str]] | str:
     """Allow updates of Git remotes again. ``remote``: a glob of remote URLs; default: all."""
     server = _server(tools, backend)
     told = _of_users(server.users, lambda each: each.clear_lock(remote), "cleared")
@@ -182,7 +181,7 @@ def pillar_update(tools: RunnerTools, branch: str | None = None, repo: str | Non
     return found
 
 
-def _server(tools: RunnerTools, backend: Any) -> FileServer:
+def _server(tools: RunnerTools, backend: object) -> FileServer:
     try:
         return file_server(tools.options).only(_words(backend))
     except (ConfigError, UnknownBackend) as error:
@@ -196,7 +195,7 @@ def _mirrors(options: MasterOptions, role: str) -> list[Mirror]:
         raise RunnerFault(str(error)) from error
 
 
-def _words(given: Any) -> list[str]:
+def _words(given: object) -> list[str]:
     listed = given if isinstance(given, list | tuple) else str(given).split(",") if given else []
     return [str(each).strip() for each in listed if str(each).strip()]
 

@@ -31,7 +31,7 @@ _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret
 REPEATS = "repeats"
 
 
-def stats(tools: RunnerTools, window: Any = None, rows: Any = _ROWS, **filters: Any) -> dict[str, Any]:
+def stats(tools: RunnerTools, window: object = None, rows: object = _ROWS, **filters: object) -> dict[str, object]:
     """Return how often functions and minions ran jobs and failed, and the durations, over the newest jobs that match.
 
     {jobs, Since, Until, functions: {name: row}, minions: {id: row}}; a row is {jobs, returns, failures, missing,
@@ -185,14 +185,14 @@ def _counts(lives: Mapping[str, Life]) -> dict[str, int]:
     return {state: states.count(state) for state in dict.fromkeys(states)}
 
 
-def _noted(metadata: Any, jid: str) -> dict[str, Any]:
+def _noted(metadata: object, jid: str) -> dict[str, object]:
     """Return the metadata of a job with the field ``repeats``: the JID of the repeated job."""
     if metadata is None:
         return {REPEATS: jid}
     return {**metadata, REPEATS: jid} if isinstance(metadata, Mapping) else {"metadata": metadata, REPEATS: jid}
 
 
-def _own_returners(load: Mapping[str, Any], added: str) -> str:
+def _own_returners(load: Mapping[str, object], added: str) -> str:
     """Return the returners of the job, without the returner that the master adds to every job (``added``)."""
     names = str(load.get("ret") or "").split(",")
     return ",".join(name for name in names if name and name != added)

@@ -62,8 +62,8 @@ def master(tools: RunnerTools) -> list[dict[str, Any]]:
 
 def lookup_jid(
     tools: RunnerTools,
-    jid: Any,
-    ext_source: Any = None,
+    jid: object,
+    ext_source: object = None,
     returned: bool = True,
     missing: bool = False,
     display_progress: bool = False,
@@ -104,7 +104,9 @@ def _report(job: Job) -> dict[str, Any] | None:
     return {"outputter": value["outputter"], "data": value["data"]}
 
 
-def list_job(tools: RunnerTools, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
+def list_job(
+    tools: RunnerTools, jid: object, ext_source: object = None, display_progress: bool = False
+) -> dict[str, Any]:
     """Return a job with its load, its minions, all returns, and its state on each minion with the time of the state (States).
 
     States are expected, delivered, started, returned, offline, lost, cancelled, expired. Jobs from a returner
@@ -129,15 +131,15 @@ def print_job(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str,
 
 def list_jobs(
     tools: RunnerTools,
-    ext_source: Any = None,
+    ext_source: object = None,
     outputter: Any = None,
-    search_metadata: Mapping[str, Any] | None = None,
-    search_function: Any = None,
-    search_target: Any = None,
+    search_metadata: Mapping[str, object] | None = None,
+    search_function: object = None,
+    search_target: object = None,
     start_time: str | None = None,
     end_time: str | None = None,
     display_progress: bool = False,
-    **filters: Any,
+    **filters: object,
 ) -> dict[str, Any]:
     """Return the newest jobs that match: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
 
@@ -188,10 +190,10 @@ def list_jobs_filter(
     tools: RunnerTools,
     count: int,
     filter_find_job: bool = True,
-    ext_source: Any = None,
-    outputter: Any = None,
+    ext_source: object = None,
+    outputter: object = None,
     display_progress: bool = False,
-    **filters: Any,
+    **filters: object,
 ) -> list[dict[str, Any]] | dict[str, Any]:
     """Return a list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of
     list_jobs.
@@ -220,7 +222,7 @@ def list_jobs_filter(
 def last_run(
     tools: RunnerTools,
     ext_source: Any = None,
-    outputter: Any = None,
+    outputter: object = None,
     metadata: Any = None,
     function: Any = None,
     target: Any = None,
@@ -234,7 +236,7 @@ def last_run(
     return print_job(tools, max(found), ext_source) if found else False
 
 
-def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, bool]:
+def exit_success(tools: RunnerTools, jid: object, ext_source: object = None) -> dict[str, bool]:
     """Return {minion: whether it returned success}; minions that have not returned are False."""
     job = _job(tools, jid, source_of(tools, ext_source))
     return {minion: _succeeded(job.returns.get(minion)) for minion in sorted({*job.expected, *job.returns})}
@@ -242,7 +244,7 @@ def exit_success(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[s
 
 def wanted_jobs(
     tools: RunnerTools,
-    words: Mapping[str, Any],
+    words: Mapping[str, object],
     others: Sequence[str] = (),
     said: Mapping[str, str] = MappingProxyType({}),
 ) -> JobFilter:
@@ -267,12 +269,12 @@ def _every(tools: RunnerTools, source: ReturnerJobs | None, wanted: JobFilter) -
 def _found(
     tools: RunnerTools,
     source: ReturnerJobs | None,
-    filters: Mapping[str, Any],
-    metadata: Any,
-    function: Any,
-    target: Any,
-    start: Any,
-    end: Any,
+    filters: Mapping[str, object],
+    metadata: object,
+    function: object,
+    target: object,
+    start: object,
+    end: object,
 ) -> Iterator[Job]:
     """Yield the jobs that match the arguments of list_jobs, newest first."""
     if metadata is not None and not isinstance(metadata, Mapping):
@@ -305,7 +307,7 @@ def _progress(tools: RunnerTools, message: str) -> None:
     tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": message})
 
 
-def known_job(tools: RunnerTools, jid: Any) -> Job:
+def known_job(tools: RunnerTools, jid: object) -> Job:
     """Return a job with its load and counters. Raises RunnerFault for an invalid or unknown JID."""
     found = tools.store.jobs.described([_jid(jid)], meta=True)
     if not found:
@@ -313,7 +315,7 @@ def known_job(tools: RunnerTools, jid: Any) -> Job:
     return found[0]
 
 
-def _job(tools: RunnerTools, jid: Any, source: ReturnerJobs | None) -> Job:
+def _job(tools: RunnerTools, jid: object, source: ReturnerJobs | None) -> Job:
     """Return a job with its returns."""
     job = source.job(_jid(jid)) if source else tools.store.jobs.job(_jid(jid))
     if job is None:
@@ -332,7 +334,7 @@ def _lives(tools: RunnerTools, job: Job) -> dict[str, Life]:
     return dict(sorted(tools.store.found_jobs.lives([job])[job.jid].items()))
 
 
-def _jid(jid: Any) -> str:
+def _jid(jid: object) -> str:
     text = str(jid)
     if not is_jid(text):
         raise RunnerFault(not_a_jid(text))
@@ -359,25 +361,25 @@ def start_time(jid: str) -> str:
     return jid_time(jid).strftime("%Y, %b %d %H:%M:%S.%f")
 
 
-def _result(ret: Mapping[str, Any]) -> dict[str, Any]:
+def _result(ret: Mapping[str, object]) -> dict[str, Any]:
     return {name: ret[name] for name in ("return", "retcode", "success", "out") if name in ret}
 
 
-def _succeeded(ret: Mapping[str, Any] | None) -> bool:
+def _succeeded(ret: Mapping[str, object] | None) -> bool:
     return ret is not None and bool(ret.get("success", True)) and not ret.get("retcode")
 
 
-def _listed(value: Any) -> list[Mapping[str, Any]]:
+def _listed(value: object) -> list[Mapping[str, Any]]:
     return [job for job in value if isinstance(job, Mapping)] if isinstance(value, list) else []
 
 
-def _patterns(value: Any) -> list[str]:
+def _patterns(value: object) -> list[str]:
     if value is None:
         return []
     return [str(part).strip() for part in (value if isinstance(value, list) else str(value).split(","))]
 
 
-def _any_match(value: Any, patterns: list[str]) -> bool:
+def _any_match(value: object, patterns: list[str]) -> bool:
     names = value if isinstance(value, list) else [value]
     return any(fnmatch.fnmatchcase(str(name), pattern) for name in names for pattern in patterns)
 
@@ -390,7 +392,7 @@ def _metadata(load: Mapping[str, Any]) -> Any:
     return next((each["metadata"] for each in named if "metadata" in each), None)
 
 
-def _holds(metadata: Any, wanted: Mapping[str, Any]) -> bool:
+def _holds(metadata: object, wanted: Mapping[str, object]) -> bool:
     return isinstance(metadata, Mapping) and any(
         name in metadata and metadata[name] == value for name, value in wanted.items()
     )

@@ -30,7 +30,11 @@ def status(
 
 
 def up(
-    tools: RunnerTools, tgt: Any = "*", tgt_type: str = "glob", timeout: Any = None, gather_job_timeout: Any = None
+    tools: RunnerTools,
+    tgt: object = "*",
+    tgt_type: str = "glob",
+    timeout: object = None,
+    gather_job_timeout: object = None,
 ) -> list[str]:
     """Minions that answer a ping."""
     return status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["up"]
@@ -39,10 +43,10 @@ def up(
 def down(
     tools: RunnerTools,
     removekeys: bool = False,
-    tgt: Any = "*",
+    tgt: object = "*",
     tgt_type: str = "glob",
-    timeout: Any = None,
-    gather_job_timeout: Any = None,
+    timeout: object = None,
+    gather_job_timeout: object = None,
 ) -> list[str]:
     """Accepted minions that do not answer a ping; with ``removekeys`` their keys are deleted."""
     silent = status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["down"]
@@ -51,7 +55,7 @@ def down(
     return silent
 
 
-def present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> list[str]:
+def present(tools: RunnerTools, subset: object = None, show_ip: bool = False) -> list[str]:
     """Return the accepted minions that sent a request to the master in the last ``presence_window`` seconds. Nothing is
     sent to minions.
 
@@ -64,13 +68,13 @@ def present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> li
     return _of(subset, tools.store.presence.present(since) & set(tools.store.minion_keys.ids("accepted")))
 
 
-def not_present(tools: RunnerTools, subset: Any = None, show_ip: bool = False) -> list[str]:
+def not_present(tools: RunnerTools, subset: object = None, show_ip: bool = False) -> list[str]:
     """Return the accepted minions that sent no request to the master in the last ``presence_window`` seconds."""
     here = set(present(tools, show_ip=show_ip))
     return _of(subset, set(tools.store.minion_keys.ids("accepted")) - here)
 
 
-def versions(tools: RunnerTools) -> dict[str, Any]:
+def versions(tools: RunnerTools) -> dict[str, object]:
     """Compare the versions of minions with the master's: {"Master": version, "Up to date": {minion: version}, ...}.
 
     A stock Salt minion is listed as newer than the master, because Saltern has its own version numbers.
@@ -114,19 +118,19 @@ def key_regen(tools: RunnerTools) -> str:
     )
 
 
-def bootstrap(tools: RunnerTools, *args: Any, **kwargs: Any) -> None:
+def bootstrap(tools: RunnerTools, *args: object, **kwargs: object) -> None:
     """Not supported: it would install minions over salt-ssh, which Saltern does not have."""
     raise RunnerFault(
         "not supported: minions are not installed from here, there is no salt-ssh; see docs/containers.md"
     )
 
 
-def _of(subset: Any, minions: Iterable[str]) -> list[str]:
+def _of(subset: object, minions: Iterable[str]) -> list[str]:
     wanted = _names(subset)
     return sorted(minion for minion in minions if wanted is None or minion in wanted)
 
 
-def _names(subset: Any) -> Collection[str] | None:
+def _names(subset: object) -> Collection[str] | None:
     if subset is None:
         return None
     if isinstance(subset, str):

@@ -8,7 +8,7 @@ from typing import Any
 from saltern.mworker.runners.runner import RunnerTools
 
 
-def get(tools: RunnerTools, tgt: Any, fun: str | Sequence[str], tgt_type: str = "glob") -> dict[str, Any]:
+def get(tools: RunnerTools, tgt: object, fun: str | Sequence[str], tgt_type: str = "glob") -> dict[str, Any]:
     """Return the mine data of the targeted minions.
 
     fun
@@ -30,15 +30,15 @@ def get(tools: RunnerTools, tgt: Any, fun: str | Sequence[str], tgt_type: str = 
 
 
 def update(
-    tools: RunnerTools, tgt: Any, tgt_type: str = "glob", clear: bool = False, mine_functions: Any = None
-) -> dict[str, Any]:
+    tools: RunnerTools, tgt: object, tgt_type: str = "glob", clear: bool = False, mine_functions: object = None
+) -> dict[str, object]:
     """Let minions send their mine data to the master now: {minion: return of mine.update}."""
     kwarg = {"clear": clear} | ({} if mine_functions is None else {"mine_functions": mine_functions})
     asked = tools.ask(tgt, tgt_type, "mine.update", kwarg=kwarg)
     return {minion: load.get("return") for minion, load in asked.answers().items()}
 
 
-def _open(value: Any) -> Any:
+def _open(value: Any) -> object:
     """Return the value behind ``allow_tgt``: the master's operator may read every value."""
     guarded = isinstance(value, Mapping) and "__saltmine_acl__" in value
     return value.get("__data__") if guarded else value

@@ -46,11 +46,11 @@ class OrchestrationMaster:
         """JID of the orchestration."""
         return self._jid
 
-    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+    def fire(self, tag: str, data: Mapping[str, object]) -> bool:
         """Fire an event; return whether the event bus accepted it."""
         return self._here().sender.fire(tag, data)
 
-    def ask(self, job: MinionJob, told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def ask(self, job: MinionJob, told: Mapping[str, object]) -> dict[str, dict[str, Any]]:
         """Publish a job and return {minion id: return}."""
         tools = self._here()
         arguments = {
@@ -102,7 +102,7 @@ class OrchestrationMaster:
         """Run several runners at the same time and return their results in order."""
         tools = self._here()
         heard = self._hears(tools, "salt/run/")
-        started: list[Mapping[str, Any] | str] = []
+        started: list[Mapping[str, object] | str] = []
         for call in calls:
             told = {"type": "runner", "name": call.fun, "args": list(call.arg), "kwargs": dict(call.kwarg)}
             tools.sender.fire(f"{tags.run(self._jid)}/args", told)
@@ -141,7 +141,7 @@ class OrchestrationMaster:
             if event is not None:
                 yield event
 
-    def orders(self) -> dict[str, dict[str, Any]]:
+    def orders(self) -> dict[str, dict[str, object]]:
         """Return {state ID: order} of the operators' orders to this orchestration."""
         try:
             return self._here().store.runner_jobs.orders(self._jid)
@@ -168,7 +168,7 @@ class OrchestrationMaster:
         return self._heard[prefix]
 
     @staticmethod
-    def _start(tools: RunnerTools, call: MasterCall) -> Mapping[str, Any] | str:
+    def _start(tools: RunnerTools, call: MasterCall) -> Mapping[str, object] | str:
         """Start a runner; return the master's answer, or the text of its refusal."""
         try:
             job: Mapping[str, Any] = tools.control.call(
@@ -192,7 +192,7 @@ class _MinionReturns:
         self.found: dict[str, dict[str, Any]] = {}
         self._expected = expected
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         """Add a minion's return."""
         answer = {"ret": load["return"], "retcode": retcode_of(load), "jid": load.get("jid", "")}
         self.found[minion] = answer | ({"out": load["out"]} if load.get("out") else {})
@@ -209,7 +209,9 @@ def _follow(job: Mapping[str, Any], follow: Any, watch: JobWatch, answers: _Mini
         watch.run()
 
 
-def _publish(tools: RunnerTools, job: MinionJob, tgt: Any, tgt_type: str, fun: Any, arg: list[Any]) -> dict[str, Any]:
+def _publish(
+    tools: RunnerTools, job: MinionJob, tgt: object, tgt_type: str, fun: object, arg: list[object]
+) -> dict[str, Any]:
     own = fun == job.fun
     answer: dict[str, Any] = tools.control.call(
         "publish",

@@ -15,7 +15,7 @@ from statecore.runtime.master_data import MinionDataRequest, pillar_top_of
 from statecore.runtime.runtime import Runtime, local_runtime
 
 
-def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping[str, Any]:
+def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: object) -> Mapping[str, object]:
     """Compile and return the pillar of a minion, with the grains that the minion last sent. Errors of the compilation are in
     the key ``_errors``.
 
@@ -30,7 +30,9 @@ def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> Mapping
     return dict(_runtime(tools, minion, kwargs, own).pillar)
 
 
-def show_top(tools: RunnerTools, minion: str | None = None, saltenv: str = "base") -> dict[str, dict[str, list[Any]]]:
+def show_top(
+    tools: RunnerTools, minion: str | None = None, saltenv: str = "base"
+) -> dict[str, dict[str, list[object]]]:
     """Return the merged top files of the pillar: {saltenv: {target: list of SLS names}}.
 
     minion
@@ -45,7 +47,7 @@ def show_top(tools: RunnerTools, minion: str | None = None, saltenv: str = "base
         raise RunnerFault("\n".join(f"{fault.message} ({fault.mark})" for fault in error.faults)) from error
 
 
-def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> dict[str, Any] | bool:
+def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: object) -> dict[str, object] | bool:
     """Return {minion: cached pillar}; False if the option pillar_cache is off.
 
     saltenv, pillarenv
@@ -64,7 +66,7 @@ def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> d
     return found
 
 
-def clear_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> bool:
+def clear_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: object) -> bool:
     """Delete the cached pillar of minions, so that their next request compiles the pillar again. False if the option
     pillar_cache is off.
     """
@@ -75,7 +77,7 @@ def clear_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: Any) -> 
     return True
 
 
-def _runtime(tools: RunnerTools, minion: str, grains: Mapping[str, Any], opts: Mapping[str, Any]) -> Runtime:
+def _runtime(tools: RunnerTools, minion: str, grains: Mapping[str, object], opts: Mapping[str, object]) -> Runtime:
     known = {**(tools.store.cache.grains(minion) or {"fqdn": minion}), "id": minion, **grains}
     own = as_opts(tools.options, id=minion, file_client="local", **opts)
     return local_runtime(own, files=file_server(tools.options), grains=known)

@@ -30,7 +30,7 @@ _PATIENCE = 15.0
 _BUS_PATIENCE = 5.0
 
 
-def list_(tools: RunnerTools, saltenv: str = "base", test: Any = None) -> list[dict[str, Any]]:
+def list_(tools: RunnerTools, saltenv: str = "base", test: object = None) -> list[dict[str, object]]:
     """Return the reactions in use: [{tag glob: reactor SLS files}].
 
     CLI Example:
@@ -42,7 +42,7 @@ def list_(tools: RunnerTools, saltenv: str = "base", test: Any = None) -> list[d
 
 
 def add(
-    tools: RunnerTools, event: str, reactors: str | Sequence[str], saltenv: str = "base", test: Any = None
+    tools: RunnerTools, event: str, reactors: str | Sequence[str], saltenv: str = "base", test: object = None
 ) -> dict[str, Any]:
     """Add reactor SLS files for a tag glob: {"status": whether they were added, "comment": ...}. A glob that already has
     reactions is not changed.
@@ -58,7 +58,7 @@ def add(
     return result
 
 
-def delete(tools: RunnerTools, event: str, saltenv: str = "base", test: Any = None) -> dict[str, Any]:
+def delete(tools: RunnerTools, event: str, saltenv: str = "base", test: object = None) -> dict[str, Any]:
     """Remove the reactions of a tag glob: {"status": whether there were any, "comment": ...}.
 
     CLI Example:
@@ -93,7 +93,7 @@ def backlog(tools: RunnerTools) -> dict[str, int]:
     return {"waiting": found.waiting, "in_hand": found.in_hand, "missed": found.missed, "dead": found.dead}
 
 
-def dead(tools: RunnerTools, limit: int = 100) -> dict[str, dict[str, Any]]:
+def dead(tools: RunnerTools, limit: int = 100) -> dict[str, dict[str, object]]:
     """Return the events whose reactions failed ``reactor_tries`` times, newest first: {id: {tag, data, why, tries, when}}.
 
     CLI Example:
@@ -141,7 +141,7 @@ def _each(tools: RunnerTools, wanted: str, work: Callable[[str], bool]) -> list[
     return done
 
 
-def _shown(event: DeadEvent) -> dict[str, Any]:
+def _shown(event: DeadEvent) -> dict[str, object]:
     found = unpack(event.frame)
     tag, data = found if found is not None else ("", {})
     when = datetime.fromtimestamp(int(event.id.partition("-")[0]) / 1000, UTC)
@@ -154,7 +154,7 @@ def _shown(event: DeadEvent) -> dict[str, Any]:
     }
 
 
-def _ask(tools: RunnerTools, order: str, data: dict[str, Any], answer: str) -> dict[str, Any]:
+def _ask(tools: RunnerTools, order: str, data: dict[str, object], answer: str) -> dict[str, Any]:
     wanted = tags.REACTOR_ORDERS + answer
     tools.events.subscribe(wanted)
     if not tools.events.ready(_BUS_PATIENCE):

@@ -33,7 +33,7 @@ _SHOWN: Mapping[str, str] = {
 _UNKNOWN: Mapping[str, str] = {"minions": "minion", "success": "success", "states": "state"}
 
 
-def source_of(tools: RunnerTools, ext_source: Any) -> ReturnerJobs | None:
+def source_of(tools: RunnerTools, ext_source: object) -> ReturnerJobs | None:
     """Return the named returner; None for this master's job cache. Raises RunnerFault if ``ext_source`` is not a name."""
     if not ext_source or ext_source in REDIS:
         return None
@@ -73,7 +73,7 @@ class ReturnerJobs:
         found = [Job(str(jid), _load(_map(row, f"{self._name}.get_jids: {jid}"))) for jid, row in listed.items()]
         return sorted((job for job in found if _fits(job, wanted)), key=lambda job: job.jid, reverse=True)
 
-    def _ask(self, function: str, *args: Any) -> Any:
+    def _ask(self, function: str, *args: object) -> Any:
         fun = f"{self._name}.{function}"
         try:
             served, name = self._runtime.loader.function("returners", fun, self._runtime.context)
@@ -87,7 +87,7 @@ class ReturnerJobs:
             raise RunnerFault(f"ext_source: {fun} failed: {type(error).__name__}: {error}") from error
 
 
-def _map(value: Any, whose: str) -> dict[str, Any]:
+def _map(value: object, whose: str) -> dict[str, Any]:
     if not value:
         return {}
     if not isinstance(value, Mapping):
@@ -95,7 +95,7 @@ def _map(value: Any, whose: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _load(row: Mapping[str, Any]) -> dict[str, Any]:
+def _load(row: Mapping[str, object]) -> dict[str, Any]:
     return {field: row[name] for name, field in _SHOWN.items() if name in row}
 
 

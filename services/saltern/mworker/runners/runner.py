@@ -100,15 +100,15 @@ class RunnerTools:
     #: Directory of the worker's keys.
     key_dir: Path
     #: ``__context__`` of a user's runner; its ``retcode`` becomes the runner's return code.
-    scratch: dict[str, Any] = field(default_factory=dict)
+    scratch: dict[str, object] = field(default_factory=dict)
 
     def ask(
         self,
-        tgt: Any,
+        tgt: object,
         tgt_type: str,
         fun: str,
-        arg: Sequence[Any] = (),
-        kwarg: Mapping[str, Any] | None = None,
+        arg: Sequence[object] = (),
+        kwarg: Mapping[str, object] | None = None,
         *,
         timeout: float | None = None,
         gather_timeout: float | None = None,
@@ -175,10 +175,10 @@ class RunnerTools:
 class _Found:
     """Takes returns into a map."""
 
-    def __init__(self, found: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, found: dict[str, dict[str, object]]) -> None:
         self._found = found
 
-    def add(self, minion: str, load: Mapping[str, Any]) -> None:
+    def add(self, minion: str, load: Mapping[str, object]) -> None:
         """Add a minion's return to the map."""
         self._found[minion] = dict(load)
 
@@ -197,7 +197,7 @@ def seconds(value: Any, name: str) -> float:
     return found
 
 
-def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, Any]:
+def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, object]:
     """Return the load of a runner's job for the job cache."""
     return {
         "jid": call.jid,
@@ -237,7 +237,9 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
         return value
 
 
-def _report(tools: RunnerTools, load: Mapping[str, Any], kept: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+def _report(
+    tools: RunnerTools, load: Mapping[str, object], kept: Mapping[str, object], result: Mapping[str, object]
+) -> None:
     """Store the result in the job cache, then fire its event. While Redis does not answer, fire first and retry the job
     cache.
     """
@@ -305,7 +307,7 @@ def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[Any, int]:
         return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}{place}", 1
 
 
-def _kwargs_shown(call: RunnerCall) -> list[dict[str, Any]]:
+def _kwargs_shown(call: RunnerCall) -> list[dict[str, object]]:
     return [dict(call.kwarg)] if call.kwarg else []
 
 
@@ -341,7 +343,7 @@ def place_of(error: BaseException, options: MasterOptions) -> str:
     return found
 
 
-def retcode_of(value: Any) -> int:
+def retcode_of(value: object) -> int:
     """Return ``retcode`` in a runner's value, as orchestrations have it; else 0."""
     code = value.get("retcode") if isinstance(value, Mapping) else None
     return code if isinstance(code, int) else 0

@@ -46,14 +46,14 @@ _QUESTION = "salt-call --local --out=txt key.finger"
 #: Supported keys of a roster entry.
 _KEYS = frozenset({"host", "user", "port", "priv", "sudo", "timeout"})
 
-_MATCHERS: Mapping[str, Callable[[Any, str], bool]] = {
+_MATCHERS: Mapping[str, Callable[[object, str], bool]] = {
     "glob": lambda target, minion: fnmatch.fnmatchcase(minion, str(target)),
     "pcre": lambda target, minion: re.match(str(target), minion) is not None,
     "list": lambda target, minion: minion in _listed(target),
 }
 
 
-def safe_accept(tools: RunnerTools, target: Any, tgt_type: str = "glob") -> list[dict[str, str]]:
+def safe_accept(tools: RunnerTools, target: object, tgt_type: str = "glob") -> list[dict[str, str]]:
     """Accept the pending keys of minions in the roster whose machines report the same fingerprint over SSH.
 
     target, tgt_type
@@ -147,7 +147,7 @@ def _read(pipe: IO[bytes] | None, process: subprocess.Popen[bytes], into: bytear
         process.kill()
 
 
-def _roster(options: MasterOptions) -> dict[str, dict[str, Any]]:
+def _roster(options: MasterOptions) -> dict[str, dict[str, object]]:
     """Return {minion id: address and login} from the roster file. Raises RunnerFault."""
     place = _place(options)
     try:
@@ -162,7 +162,7 @@ def _roster(options: MasterOptions) -> dict[str, dict[str, Any]]:
     return {str(minion): _row(place, str(minion), row) for minion, row in found.items()}
 
 
-def _row(place: Path, minion: str, given: Any) -> dict[str, Any]:
+def _row(place: Path, minion: str, given: object) -> dict[str, object]:
     row = {"host": given} if isinstance(given, str) else given
     if not isinstance(row, Mapping) or not isinstance(row.get("host"), str):
         raise RunnerFault(f"{place}: {minion} must be a host, or a map with one")
@@ -179,7 +179,7 @@ def _place(options: MasterOptions) -> Path:
     return Path(options.roster_file or Path(options.conf_file).parent / "roster")
 
 
-def _meant(target: Any, tgt_type: str, minion: str) -> bool:
+def _meant(target: object, tgt_type: str, minion: str) -> bool:
     matcher = _MATCHERS.get(str(tgt_type))
     if matcher is None:
         raise RunnerFault(
@@ -191,5 +191,5 @@ def _meant(target: Any, tgt_type: str, minion: str) -> bool:
         raise RunnerFault(f"{target!r} is no regular expression: {error}") from error
 
 
-def _listed(target: Any) -> Sequence[str]:
+def _listed(target: object) -> Sequence[str]:
     return [str(each).strip() for each in (target if isinstance(target, list) else str(target).split(","))]

@@ -28,7 +28,7 @@ _FUNCTIONS = {"tokens": "eauth_tokens"}
 
 
 def sync_all(
-    tools: RunnerTools, saltenv: str = "base", extmod_whitelist: Any = None, extmod_blacklist: Any = None
+    tools: RunnerTools, saltenv: str = "base", extmod_whitelist: object = None, extmod_blacklist: object = None
 ) -> dict[str, list[str]]:
     """Fetch users' modules of every kind from the state tree: {kind: modules that are new or changed}."""
     return {kind: _sync(tools, kind, saltenv, extmod_whitelist, extmod_blacklist) for kind in KINDS}
@@ -36,14 +36,14 @@ def sync_all(
 
 def _of(kind: str) -> Runner:
     def sync_kind(
-        tools: RunnerTools, saltenv: str = "base", extmod_whitelist: Any = None, extmod_blacklist: Any = None
+        tools: RunnerTools, saltenv: str = "base", extmod_whitelist: object = None, extmod_blacklist: object = None
     ) -> list[str]:
         return _sync(tools, kind, saltenv, extmod_whitelist, extmod_blacklist)
 
     return sync_kind
 
 
-def _sync(tools: RunnerTools, kind: str, saltenv: Any, whitelist: Any, blacklist: Any) -> list[str]:
+def _sync(tools: RunnerTools, kind: str, saltenv: Any, whitelist: object, blacklist: object) -> list[str]:
     options = tools.options
     envs = saltenv.split(",") if isinstance(saltenv, str) else list(saltenv)
     files = file_server(options)

@@ -27,13 +27,13 @@ def orchestrate(
     tools: RunnerTools,
     mods: str | Sequence[str],
     saltenv: str | None = "base",
-    test: Any = None,
-    exclude: Any = None,
-    pillar: Mapping[str, Any] | None = None,
+    test: object = None,
+    exclude: object = None,
+    pillar: Mapping[str, object] | None = None,
     pillarenv: str | None = None,
     pillar_enc: str | None = None,
     orchestration_jid: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Apply SLS files of the master's state tree on the master: ``salt.state``, ``salt.function``, ``salt.runner`` and the
     other ``salt.*`` states.
 
@@ -64,11 +64,11 @@ def orchestrate_single(
     tools: RunnerTools,
     fun: str,
     name: str,
-    test: Any = None,
-    queue: Any = False,
-    pillar: Mapping[str, Any] | None = None,
-    **kwargs: Any,
-) -> dict[str, Any]:
+    test: object = None,
+    queue: object = False,
+    pillar: Mapping[str, object] | None = None,
+    **kwargs: object,
+) -> dict[str, object]:
     """Run a single state of an orchestration, for example ``fun=salt.wheel name=key.list_all``."""
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}
@@ -77,12 +77,12 @@ def orchestrate_single(
 
 def orchestrate_high(
     tools: RunnerTools,
-    data: Mapping[str, Any],
-    test: Any = None,
-    queue: Any = False,
-    pillar: Mapping[str, Any] | None = None,
-    **kwargs: Any,
-) -> dict[str, Any]:
+    data: Mapping[str, object],
+    test: object = None,
+    queue: object = False,
+    pillar: Mapping[str, object] | None = None,
+    **kwargs: object,
+) -> dict[str, object]:
     """Run an orchestration that is passed as high data."""
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}
@@ -93,12 +93,12 @@ def orchestrate_show_sls(
     tools: RunnerTools,
     mods: str | Sequence[str],
     saltenv: str | None = "base",
-    test: Any = None,
-    queue: Any = False,
-    pillar: Mapping[str, Any] | None = None,
+    test: object = None,
+    queue: object = False,
+    pillar: Mapping[str, object] | None = None,
     pillarenv: str | None = None,
     pillar_enc: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the high data of an orchestration's SLS files: {id: high data}, or a list of compile errors."""
     given = {"saltenv": saltenv, "test": test, "pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
     runtime = runtime_of(tools)
@@ -106,7 +106,7 @@ def orchestrate_show_sls(
     return {str(runtime.opts["id"]): returned.value}
 
 
-def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: float | None = None) -> None:
+def pause(tools: RunnerTools, jid: object, state_id: str | None = None, duration: float | None = None) -> None:
     """Pause an orchestration before a state. Without an ID: before its next state. The orchestration waits until it is
     resumed, or for ``duration`` seconds.
 
@@ -119,17 +119,17 @@ def pause(tools: RunnerTools, jid: Any, state_id: str | None = None, duration: f
     _tell(tools, jid, state_id, {"duration": duration} if duration else {})
 
 
-def soft_kill(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
+def soft_kill(tools: RunnerTools, jid: object, state_id: str | None = None) -> None:
     """End an orchestration before a state. Without an ID: before its next state. A state that is already running finishes."""
     _tell(tools, jid, state_id, {"kill": True})
 
 
-def resume(tools: RunnerTools, jid: Any, state_id: str | None = None) -> None:
+def resume(tools: RunnerTools, jid: object, state_id: str | None = None) -> None:
     """Cancel the pause or kill order for a state of an orchestration. Without an ID: cancel all orders."""
     tools.store.runner_jobs.take_back(str(jid), state_id)
 
 
-def _tell(tools: RunnerTools, jid: Any, state_id: str | None, order: Mapping[str, Any]) -> None:
+def _tell(tools: RunnerTools, jid: object, state_id: str | None, order: Mapping[str, object]) -> None:
     running = [each for each, load in tools.store.runner_jobs.running().items() if load.get("fun") in _ORCHESTRATIONS]
     if str(jid) not in running:
         there = ", ".join(running) or "none at all"
@@ -142,15 +142,15 @@ def _tell(tools: RunnerTools, jid: Any, state_id: str | None, order: Mapping[str
 def graph(
     tools: RunnerTools,
     mods: str | Sequence[str],
-    tgt: Any = None,
+    tgt: object = None,
     tgt_type: str = "glob",
     saltenv: str = "base",
-    test: Any = None,
-    pillar: Mapping[str, Any] | None = None,
+    test: object = None,
+    pillar: Mapping[str, object] | None = None,
     pillarenv: str | None = None,
     pillar_enc: str | None = None,
     timeout: float | None = None,
-) -> Any:
+) -> object:
     """Return the graph of SLS files in the DOT language: of an orchestration, or with ``tgt`` a map {minion: graph}.
 
     CLI Example:
@@ -163,13 +163,13 @@ def graph(
 
 def graph_highstate(
     tools: RunnerTools,
-    tgt: Any = None,
+    tgt: object = None,
     tgt_type: str = "glob",
-    pillar: Mapping[str, Any] | None = None,
+    pillar: Mapping[str, object] | None = None,
     pillarenv: str | None = None,
     pillar_enc: str | None = None,
     timeout: float | None = None,
-) -> Any:
+) -> object:
     """Return the graph of a highstate in the DOT language: of the master's own, or with ``tgt`` a map {minion: graph}."""
     given = {"pillar": _map(pillar), "pillarenv": pillarenv, "pillar_enc": pillar_enc}
     return _graph(tools, "state.graph_highstate", [], given, tgt, tgt_type, timeout)
@@ -178,12 +178,12 @@ def graph_highstate(
 def _graph(
     tools: RunnerTools,
     fun: str,
-    arg: Sequence[Any],
-    given: Mapping[str, Any],
-    tgt: Any,
+    arg: Sequence[object],
+    given: Mapping[str, object],
+    tgt: object,
     tgt_type: str,
     timeout: float | None,
-) -> Any:
+) -> object:
     kwarg = {name: value for name, value in given.items() if value is not None}
     if tgt:
         asked = tools.ask(tgt, tgt_type, fun, arg, kwarg, timeout=timeout)
@@ -194,13 +194,13 @@ def _graph(
     return returned.value
 
 
-def _shown(tools: RunnerTools, fun: str, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(tools: RunnerTools, fun: str, arg: Sequence[object], kwarg: Mapping[str, object]) -> dict[str, object]:
     runtime = runtime_of(tools)
     returned = runtime.call(fun, arg, kwarg)
     return {"data": {runtime.opts["id"]: returned.value}, "outputter": "highstate", "retcode": _code(returned)}
 
 
-def _map(pillar: Any) -> Mapping[str, Any] | None:
+def _map(pillar: object) -> Mapping[str, object] | None:
     if pillar is not None and not isinstance(pillar, Mapping):
         raise RunnerFault("Pillar data must be formatted as a dictionary")
     return pillar

@@ -8,7 +8,7 @@ from typing import Any
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 
-def hash(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[dict[str, object]]:
     """Group minions by equal returns: [{"pool": minions, "result": their common return as text}].
 
     args
@@ -25,7 +25,7 @@ def hash(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
     return _pools(tools, args, kwargs)
 
 
-def diff(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[dict[str, object]]:
     """As ``survey.hash``; each pool except the first also has ``diff``: the difference from the first pool's result to
     its own.
     """
@@ -43,7 +43,7 @@ def diff(tools: RunnerTools, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
     return pools
 
 
-def _pools(tools: RunnerTools, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
+def _pools(tools: RunnerTools, args: tuple[object, ...], kwargs: dict[str, object]) -> list[dict[str, Any]]:
     if len(args) < 2:
         raise RunnerFault("a target and a function are needed, as in: salt-run survey.hash '*' test.version")
     tgt, fun, *arg = args

@@ -19,12 +19,12 @@ _NAMES: Mapping[str, str] = {
 }
 
 
-def arg(tools: RunnerTools, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def arg(tools: RunnerTools, *args: object, **kwargs: object) -> dict[str, Any]:
     """Return the arguments: {"args": [...], "kwargs": {...}}, without names that begin with two underscores."""
     return {"args": list(args), "kwargs": {name: value for name, value in kwargs.items() if not name.startswith("__")}}
 
 
-def raw_arg(tools: RunnerTools, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def raw_arg(tools: RunnerTools, *args: object, **kwargs: object) -> dict[str, object]:
     """Return all arguments: {"args": [...], "kwargs": {...}}, including names that begin with two underscores."""
     return {"args": list(args), "kwargs": kwargs}
 
@@ -54,7 +54,7 @@ def stdout_print(tools: RunnerTools) -> str:
     return "bar"
 
 
-def get_opts(tools: RunnerTools) -> dict[str, Any]:
+def get_opts(tools: RunnerTools) -> dict[str, object]:
     """Return the master's options, without the password of Redis."""
     return _options(tools)
 
@@ -66,7 +66,7 @@ def error(tools: RunnerTools, name: str | None = None, message: str = "") -> dic
     return {}
 
 
-def config_get(tools: RunnerTools, key: str, default: Any = "", delimiter: str = ":") -> Any:
+def config_get(tools: RunnerTools, key: str, default: object = "", delimiter: str = ":") -> object:
     """Return an option of the master; colons lead into maps: ``file_roots:base`` (Salt's ``config.get``)."""
     found: Any = _options(tools)
     for part in str(key).split(delimiter):
@@ -76,6 +76,6 @@ def config_get(tools: RunnerTools, key: str, default: Any = "", delimiter: str =
     return found
 
 
-def _options(tools: RunnerTools) -> dict[str, Any]:
+def _options(tools: RunnerTools) -> dict[str, object]:
     # A runner's return is stored in the job cache and shown to every operator who may read jobs.
     return shown(tools.options)

@@ -55,7 +55,7 @@ def all_of(tools: RunnerTools, own: Mapping[str, Runner]) -> dict[str, Runner]:
     return found
 
 
-def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: Any, **kwargs: Any) -> Any:
+def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: object, **kwargs: object) -> Any:
     loader = loader_of(tools.options)
     try:
         function = _bound(fun, own, tools, loader)
@@ -68,7 +68,7 @@ def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: Any, **
         raise
 
 
-def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Loader) -> Callable[..., Any]:
+def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Loader) -> Callable[..., object]:
     """Return the function with ``__salt__``, ``__opts__`` and the like in its module. Raises NotAvailable."""
     runtime = runtime_of(tools)
     functions = _Runners(own, tools, loader)
@@ -89,7 +89,7 @@ class _Runners(Mapping[str, Callable[..., Any]]):
         self._tools = tools
         self._loader = loader
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
+    def __getitem__(self, name: str) -> Callable[..., object]:
         try:
             served, function = self._loader.function("runners", name, self.ctx)
         except NotAvailable:

@@ -15,7 +15,7 @@ from saltwire.jid import is_jid
 _MOST = 1000
 
 
-def list_waiting(tools: RunnerTools) -> dict[str, Any]:
+def list_waiting(tools: RunnerTools) -> dict[str, object]:
     """Return the jobs that wait for minions to reconnect:
     {jid: {Function, Arguments, Target, Target-type, User, Until, Waits for: [minion]}}.
 
@@ -42,7 +42,7 @@ def list_waiting(tools: RunnerTools) -> dict[str, Any]:
     return found
 
 
-def cancel(tools: RunnerTools, jid: str, *minions: str) -> dict[str, Any]:
+def cancel(tools: RunnerTools, jid: str, *minions: str) -> dict[str, object]:
     """Cancel a job on minions that have not started it: {Cancelled: [minion], Too late for: {minion: its state}}.
 
     The job is not sent to these minions any more. Jobs that already run are not ended; use

@@ -40,7 +40,7 @@ def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
     return ctx.host.path(str(name), follow=follow)
 
 
-def refuse_windows(given: Mapping[str, Any]) -> None:
+def refuse_windows(given: Mapping[str, object]) -> None:
     """Raise Refused if a Windows-only argument has another value than its default."""
     for argument, absent in WINDOWS.items():
         value = given.get(argument, absent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, place_of, step
 from statecore.builtin.states.file.content import signers_of
@@ -26,11 +25,11 @@ def cached(
     skip_verify: bool = False,
     saltenv: str = "base",
     use_etag: bool = False,
-    source_hash_sig: Any = None,
-    signed_by_any: Any = None,
-    signed_by_all: Any = None,
-    keyring: Any = None,
-    gnupghome: Any = None,
+    source_hash_sig: object = None,
+    signed_by_any: object = None,
+    signed_by_all: object = None,
+    keyring: object = None,
+    gnupghome: object = None,
     sig_backend: str = "gpg",
 ) -> Plan:
     """Keep a copy of a file in the minion's cache, and verify its hash.

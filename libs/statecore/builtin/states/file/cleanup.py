@@ -33,10 +33,10 @@ def tidied(
     ctx: Context,
     name: str,
     age: int = 0,
-    matches: Any = None,
+    matches: object = None,
     rmdirs: bool = False,
-    size: Any = 0,
-    exclude: Any = None,
+    size: object = 0,
+    exclude: object = None,
     full_path_match: bool = False,
     followlinks: bool = False,
     time_comparison: str = "atime",
@@ -105,7 +105,7 @@ def tidied(
 
 
 def retention_schedule(
-    ctx: Context, name: str, retain: Mapping[str, Any], strptime_format: str | None = None, timezone: Any = None
+    ctx: Context, name: str, retain: Mapping[str, object], strptime_format: str | None = None, timezone: object = None
 ) -> Plan:
     """Remove old backups from a directory, keeping a number of backups for each period.
 
@@ -254,7 +254,7 @@ def _kept(times: Mapping[str, datetime], rule: str, count: int) -> list[str]:
     return [first[key] for key in sorted(first, reverse=True)[: count + more]]
 
 
-def _counts(retain: Any) -> dict[str, int]:
+def _counts(retain: object) -> dict[str, int]:
     if not isinstance(retain, Mapping) or not retain:
         raise Refused(f"retain of file.retention_schedule is a map of {', '.join(_SPANS)} to numbers")
     if unknown := [str(rule) for rule in retain if rule not in _SPANS]:
@@ -265,7 +265,7 @@ def _counts(retain: Any) -> dict[str, int]:
         raise Refused(f"retain of file.retention_schedule counts with numbers, or 'all': {error}") from error
 
 
-def _time_of(top: Path, entry: str, strptime_format: str | None, timezone: Any) -> datetime | None:
+def _time_of(top: Path, entry: str, strptime_format: str | None, timezone: object) -> datetime | None:
     if entry in (".", ".."):
         return None
     if strptime_format:
@@ -277,7 +277,7 @@ def _time_of(top: Path, entry: str, strptime_format: str | None, timezone: Any) 
     return datetime.fromtimestamp((top / entry).lstat().st_mtime, zone)
 
 
-def _patterns(given: Any) -> tuple[re.Pattern[str], ...]:
+def _patterns(given: object) -> tuple[re.Pattern[str], ...]:
     found = []
     for regex in given if isinstance(given, list | tuple) else [given]:
         try:
@@ -287,7 +287,7 @@ def _patterns(given: Any) -> tuple[re.Pattern[str], ...]:
     return tuple(found)
 
 
-def _one_of(value: Any, known: tuple[str, ...], default: str) -> str:
+def _one_of(value: object, known: tuple[str, ...], default: str) -> str:
     """Return the value in lower case, or the default if it is not one of ``known``: Salt ignores unknown values."""
     return value.lower() if isinstance(value, str) and value.lower() in known else default
 

@@ -21,7 +21,7 @@ from statecore.sources import file_source
 from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest, find
 
 #: Argument -> (function that returns the value, Salt's word for the key in messages, options of the function).
-_KEPT: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+_KEPT: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
     "contents_pillar": ("pillar.get", "Pillar", {"unmask": True}),
     "contents_grains": ("grains.get", "Grain", {}),
 }
@@ -38,7 +38,7 @@ class Spec:
     encoding: str | None = None
     encoding_errors: str = "strict"
     #: Accumulator name -> texts of ``file.accumulated`` for this file; None: no accumulators.
-    accumulator: Mapping[str, Any] | None = None
+    accumulator: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("Context", self.context), ("Defaults", self.defaults)):
@@ -78,14 +78,14 @@ class Spec:
 class Literal:
     """The ``contents*`` arguments of ``file.managed``: the content itself, or pillar keys or grains that contain it."""
 
-    contents: Any
-    contents_pillar: Any
-    contents_grains: Any
+    contents: object
+    contents_pillar: object
+    contents_grains: object
     delimiter: str
     allow_empty: bool
     newline: bool
 
-    def read(self, ctx: Context, source: Any) -> str | bytes | None:
+    def read(self, ctx: Context, source: object) -> str | bytes | None:
         r"""Return the content with ``\n`` line ends, or bytes if it is not UTF-8 text. None if no argument gives a
         content.
 
@@ -112,7 +112,7 @@ class Literal:
             )
         return self._text(value)
 
-    def _kept(self, ctx: Context, argument: str, names: Any) -> Any:
+    def _kept(self, ctx: Context, argument: str, names: object) -> Any:
         function, word, options = _KEPT[argument]
         parts = []
         for name in names if isinstance(names, list) else [names]:
@@ -149,7 +149,7 @@ def wanted_bytes(
     ctx: Context,
     spec: Spec,
     literal: str | bytes | None,
-    source: Any,
+    source: object,
     name: str,
     *,
     wanted: FileVerification,
@@ -175,7 +175,7 @@ def wanted_bytes(
     return Content(made, source_mode, address)
 
 
-def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
+def find_source(ctx: Context, source: object, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
     """Return the first source that exists, after verification. Raises Refused."""
     try:
         return file_source.find(ctx, source, saltenv, name, wanted)
@@ -186,7 +186,13 @@ def find_source(ctx: Context, source: Any, saltenv: str, name: str, wanted: File
 
 
 def texts_of(
-    ctx: Context, spec: Spec, name: str, source: Any, sources: Any, source_hash: Any = None, source_hashes: Any = None
+    ctx: Context,
+    spec: Spec,
+    name: str,
+    source: object,
+    sources: object,
+    source_hash: object = None,
+    source_hashes: object = None,
 ) -> list[str]:
     """Return the rendered text of each source, in order, verified against its digest.
 
@@ -205,7 +211,7 @@ def texts_of(
     return found
 
 
-def _paired(source: Any, sources: Any, source_hash: Any, source_hashes: Any) -> list[tuple[Any, Any]]:
+def _paired(source: object, sources: Any, source_hash: object, source_hashes: Any) -> list[tuple[object, object]]:
     """Return pairs of source and hash (None without a hash).
 
     Raises Refused if singular and plural arguments are mixed.
@@ -227,7 +233,7 @@ def _reason(error: Exception) -> str:
     return "" if isinstance(error, Missing) else f": {error}"
 
 
-def signers_of(given: dict[str, Any], *signatures: Any) -> Signers:
+def signers_of(given: dict[str, Any], *signatures: object) -> Signers:
     """Return the required signers from a state's arguments ``given``.
 
     ``signatures`` are the values of the arguments that request a signature check. Raises Refused if signers are named
@@ -246,7 +252,7 @@ class Signing:
     """The signature check of a file's content: location of the signature and accepted signers."""
 
     #: True: the content contains its signature; else the URL of a detached signature; false: no check.
-    signature: Any
+    signature: object
     signers: Signers
     verify_ssl: bool = True
 
@@ -287,7 +293,7 @@ class Accumulators:
     #: File -> accumulator name -> texts.
     texts: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     #: File -> accumulator name -> IDs or names of the states that use it.
-    readers: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    readers: dict[str, dict[str, list[object]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ctx: Context) -> Accumulators:
@@ -298,7 +304,7 @@ class Accumulators:
         return found
 
     @classmethod
-    def of_file(cls, ctx: Context, name: str) -> Mapping[str, list[Any]] | None:
+    def of_file(cls, ctx: Context, name: str) -> Mapping[str, list[object]] | None:
         """Map of accumulator name to its texts for one file, None if no state accumulated text for that file."""
         return cls.of(ctx).texts.get(name)
 

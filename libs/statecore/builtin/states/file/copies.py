@@ -24,10 +24,10 @@ def copy(
     force: bool = False,
     makedirs: bool = False,
     preserve: bool = False,
-    user: Any = None,
-    group: Any = None,
-    mode: Any = None,
-    dir_mode: Any = None,
+    user: object = None,
+    group: object = None,
+    mode: object = None,
+    dir_mode: object = None,
     subdir: bool = False,
 ) -> Plan:
     """Copy a file or directory of the host. An existing target is kept unless ``force`` is True.
@@ -107,7 +107,7 @@ def _origin(ctx: Context, source: str, *, follow: bool = True) -> Path:
     return ctx.host.path(source, follow=follow)
 
 
-def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, group: Any, mode: Any) -> Attributes:
+def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, group: Any, mode: object) -> Attributes:
     found = origin.stat()
     if preserve:
         return Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
@@ -118,7 +118,7 @@ def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, gr
     return Attributes(owner, group, stat.S_IMODE(found.st_mode) if own is None else own)
 
 
-def _reported_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, Any]:
+def _reported_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, object]:
     """Map of the changes to report: attributes of the copy that differ from those of a plain copy by this process."""
     reported: dict[str, Any] = {}
     if wanted.user is not None and wanted.user not in (os.geteuid(), ctx.host.user_name(os.geteuid())):

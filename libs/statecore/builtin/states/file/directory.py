@@ -25,23 +25,23 @@ def directory(
     name: str,
     user: Any = None,
     group: Any = None,
-    recurse: Any = None,
+    recurse: object = None,
     max_depth: int | None = None,
     dir_mode: Any = None,
-    file_mode: Any = None,
+    file_mode: object = None,
     makedirs: bool = False,
     clean: bool = False,
-    require: Any = None,
-    exclude_pat: Any = None,
+    require: object = None,
+    exclude_pat: object = None,
     follow_symlinks: bool = False,
     force: bool = False,
     backupname: str | None = None,
     allow_symlink: bool = True,
     children_only: bool = False,
     mode: Any = None,
-    win_owner: Any = None,
-    win_perms: Any = None,
-    win_deny_perms: Any = None,
+    win_owner: object = None,
+    win_perms: object = None,
+    win_deny_perms: object = None,
     win_inheritance: bool = True,
     win_perms_reset: bool = False,
 ) -> Plan:
@@ -111,7 +111,7 @@ class _Directory:
     max_depth: int | None
     makedirs: bool
     clean: bool
-    exclude: Any
+    exclude: object
     follow: bool
     allow_link: bool
     force: bool
@@ -199,7 +199,7 @@ class _Directory:
         return Outcome()
 
     def _mend(
-        self, path: Path, attributes: Attributes, shown: str, differs: Mapping[str, Any]
+        self, path: Path, attributes: Attributes, shown: str, differs: Mapping[str, object]
     ) -> Callable[[], Outcome]:
         def work() -> Outcome:
             managed_file.set_attributes(self.ctx.host, path, attributes)
@@ -248,12 +248,12 @@ class _Directory:
         )
 
 
-def _would(changes: Mapping[str, Mapping[str, Any]]) -> str:
+def _would(changes: Mapping[str, Mapping[str, object]]) -> str:
     lines = [f"{path}: {kind} - {value}\n" for path, change in changes.items() for kind, value in change.items()]
     return "".join(["The following files will be changed:\n", *lines])
 
 
-def _recurse_words(recurse: Any) -> frozenset[str]:
+def _recurse_words(recurse: object) -> frozenset[str]:
     if recurse in (None, False):
         return frozenset()
     if not isinstance(recurse, list):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
 from statecore.builtin.states.file.content import Accumulators, Spec, texts_of
@@ -24,15 +23,15 @@ from statecore.model.types import FileChange, Outcome, Plan
 def append(
     ctx: Context,
     name: str,
-    text: Any = None,
+    text: object = None,
     makedirs: bool = False,
-    source: Any = None,
-    source_hash: Any = None,
+    source: object = None,
+    source_hash: object = None,
     template: str = "jinja",
-    sources: list[Any] | None = None,
-    source_hashes: Any = None,
-    defaults: Mapping[str, Any] | None = None,
-    context: Mapping[str, Any] | None = None,
+    sources: list[object] | None = None,
+    source_hashes: object = None,
+    defaults: Mapping[str, object] | None = None,
+    context: Mapping[str, object] | None = None,
     ignore_whitespace: bool = True,
     show_changes: bool = True,
 ) -> Plan:
@@ -67,15 +66,15 @@ def append(
 def prepend(
     ctx: Context,
     name: str,
-    text: Any = None,
+    text: object = None,
     makedirs: bool = False,
-    source: Any = None,
-    source_hash: Any = None,
+    source: object = None,
+    source_hash: object = None,
     template: str = "jinja",
-    sources: list[Any] | None = None,
-    source_hashes: Any = None,
-    defaults: Mapping[str, Any] | None = None,
-    context: Mapping[str, Any] | None = None,
+    sources: list[object] | None = None,
+    source_hashes: object = None,
+    defaults: Mapping[str, object] | None = None,
+    context: Mapping[str, object] | None = None,
     header: bool | None = None,
     show_changes: bool = True,
 ) -> Plan:
@@ -107,12 +106,12 @@ def replace(
     pattern: str,
     repl: str,
     count: int = 0,
-    flags: Any = 8,
-    bufsize: Any = 1,
+    flags: object = 8,
+    bufsize: object = 1,
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
     not_found_content: str | None = None,
-    backup: Any = ".bak",
+    backup: object = ".bak",
     show_changes: bool = True,
     ignore_if_missing: bool = False,
     backslash_literal: bool = False,
@@ -164,7 +163,7 @@ def replace(
 
 
 def comment(
-    ctx: Context, name: str, regex: str, char: str = "#", backup: Any = ".bak", ignore_missing: bool = False
+    ctx: Context, name: str, regex: str, char: str = "#", backup: object = ".bak", ignore_missing: bool = False
 ) -> Plan:
     """Comment out the lines that match a regular expression.
 
@@ -195,7 +194,7 @@ def comment(
     return _written(target, new, "Commented lines successfully", backup)
 
 
-def uncomment(ctx: Context, name: str, regex: str, char: str = "#", backup: Any = ".bak") -> Plan:
+def uncomment(ctx: Context, name: str, regex: str, char: str = "#", backup: object = ".bak") -> Plan:
     """Uncomment the commented lines that match a regular expression.
 
     regex
@@ -226,21 +225,21 @@ def blockreplace(
     name: str,
     marker_start: str = START,
     marker_end: str = END,
-    source: Any = None,
-    source_hash: Any = None,
+    source: object = None,
+    source_hash: object = None,
     template: str = "jinja",
-    sources: list[Any] | None = None,
-    source_hashes: Any = None,
-    defaults: Mapping[str, Any] | None = None,
-    context: Mapping[str, Any] | None = None,
+    sources: list[object] | None = None,
+    source_hashes: object = None,
+    defaults: Mapping[str, object] | None = None,
+    context: Mapping[str, object] | None = None,
     content: str = "",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
-    backup: Any = ".bak",
+    backup: object = ".bak",
     show_changes: bool = True,
     append_newline: bool | None = None,
-    insert_before_match: Any = None,
-    insert_after_match: Any = None,
+    insert_before_match: object = None,
+    insert_after_match: object = None,
 ) -> Plan:
     """Set the text between two marker lines of a file: ``content``, texts of ``file.accumulated``, and texts of
     sources.
@@ -331,7 +330,14 @@ def _found(ctx: Context, name: str) -> tuple[Path, str | None]:
 
 
 def _texts(
-    ctx: Context, spec: Spec, name: str, text: Any, source: Any, sources: Any, source_hash: Any, source_hashes: Any
+    ctx: Context,
+    spec: Spec,
+    name: str,
+    text: object,
+    source: object,
+    sources: object,
+    source_hash: object,
+    source_hashes: object,
 ) -> list[str]:
     """Return the texts to add, from ``text`` or from the sources. Raises Refused if no argument gives one."""
     if text is not None:
@@ -383,9 +389,9 @@ class Target:
         new: str,
         would: str,
         did: str,
-        changes: Mapping[str, Any],
+        changes: Mapping[str, object],
         *,
-        predicted: Mapping[str, Any] | None = None,
+        predicted: Mapping[str, object] | None = None,
         backup: str = "",
         shown: bool = True,
     ) -> Plan:
@@ -408,12 +414,12 @@ class Target:
         return Plan.change(would, (write,), changes if predicted is None else predicted)
 
 
-def _suffix(backup: Any) -> str:
+def _suffix(backup: object) -> str:
 
     return str(backup) if backup else ""
 
 
-def _written(target: Target, new: str, did: str, backup: Any) -> Plan:
+def _written(target: Target, new: str, did: str, backup: object) -> Plan:
     if new == target.text:
         return Plan.unchanged(did)
     would = f"File {target.name} is set to be updated"

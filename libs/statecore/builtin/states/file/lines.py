@@ -21,7 +21,7 @@ from statecore.model.types import Outcome, Plan, Step
 def line(
     ctx: Context,
     name: str,
-    content: Any = None,
+    content: object = None,
     match: str | None = None,
     mode: str | None = None,
     location: str | None = None,
@@ -94,9 +94,9 @@ def line(
 def keyvalue(
     ctx: Context,
     name: str,
-    key: Any = None,
-    value: Any = None,
-    key_values: Any = None,
+    key: object = None,
+    value: object = None,
+    key_values: object = None,
     separator: str = "=",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
@@ -172,7 +172,7 @@ def keyvalue(
     return target.write(edited.text, would, did, changes, shown=show_changes)
 
 
-def _pairs(key: Any, value: Any, key_values: Any) -> dict[str, Any]:
+def _pairs(key: object, value: object, key_values: object) -> dict[str, object]:
     if key is not None and value is not None:
         if isinstance(key_values, Mapping):
             raise Refused("file.keyvalue can not combine key_values with key and value")

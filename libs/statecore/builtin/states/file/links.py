@@ -34,9 +34,9 @@ def symlink(
     inherit_user_and_group: bool = False,
     follow_symlinks: bool = True,
     atomic: bool = False,
-    win_owner: Any = None,
-    win_perms: Any = None,
-    win_deny_perms: Any = None,
+    win_owner: object = None,
+    win_perms: object = None,
+    win_deny_perms: object = None,
     win_inheritance: bool | None = None,
 ) -> Plan:
     """Create a symbolic link ``name`` that points to ``target``. An existing link is replaced in one step.
@@ -162,7 +162,7 @@ def hardlink(
     return Plan.change(would, (step(f"link {name} to {target}", work),), changes)
 
 
-def shortcut(ctx: Context, name: str, target: str, **kwargs: Any) -> Plan:
+def shortcut(ctx: Context, name: str, target: str, **kwargs: object) -> Plan:
     """Always fail: shortcuts are a feature of Windows. Use ``file.symlink``."""
     return Plan.failed("Shortcuts are only supported on Windows")
 

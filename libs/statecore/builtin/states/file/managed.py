@@ -43,28 +43,28 @@ from statecore.sources.file_source import FileVerification
 def managed(
     ctx: Context,
     name: str,
-    source: Any = None,
+    source: object = None,
     source_hash: str = "",
     source_hash_name: str | None = None,
     keep_source: bool = True,
-    user: Any = None,
-    group: Any = None,
-    mode: Any = None,
-    attrs: Any = None,
+    user: object = None,
+    group: object = None,
+    mode: object = None,
+    attrs: object = None,
     template: str | None = None,
     makedirs: bool = False,
-    dir_mode: Any = None,
+    dir_mode: object = None,
     context: Any = None,
     replace: bool = True,
     defaults: Any = None,
-    backup: Any = "",
+    backup: object = "",
     show_changes: bool = True,
     create: bool = True,
-    contents: Any = None,
+    contents: object = None,
     tmp_dir: str = "",
     tmp_ext: str = "",
-    contents_pillar: Any = None,
-    contents_grains: Any = None,
+    contents_pillar: object = None,
+    contents_grains: object = None,
     contents_newline: bool = True,
     contents_delimiter: str = ":",
     encoding: str | None = None,
@@ -73,23 +73,23 @@ def managed(
     follow_symlinks: bool = True,
     check_cmd: str | None = None,
     skip_verify: bool = False,
-    selinux: Any = None,
-    win_owner: Any = None,
-    win_perms: Any = None,
-    win_deny_perms: Any = None,
+    selinux: object = None,
+    win_owner: object = None,
+    win_perms: object = None,
+    win_deny_perms: object = None,
     win_inheritance: bool = True,
     win_perms_reset: bool = False,
     verify_ssl: bool = True,
     use_etag: bool = False,
-    signature: Any = None,
-    source_hash_sig: Any = None,
-    signed_by_any: Any = None,
-    signed_by_all: Any = None,
-    keyring: Any = None,
-    gnupghome: Any = None,
+    signature: object = None,
+    source_hash_sig: object = None,
+    signed_by_any: object = None,
+    signed_by_all: object = None,
+    keyring: object = None,
+    gnupghome: object = None,
     ignore_ordering: bool = False,
     ignore_whitespace: bool = False,
-    ignore_comment_characters: Any = None,
+    ignore_comment_characters: object = None,
     new_file_diff: bool = False,
     sig_backend: str = "gpg",
     saltenv: str | None = None,
@@ -203,7 +203,7 @@ def managed(
         return Plan.failed(f"Unable to manage file: {name}: {error.strerror}")
 
 
-def accumulated(ctx: Context, name: str, filename: str, text: Any) -> Plan:
+def accumulated(ctx: Context, name: str, filename: str, text: object) -> Plan:
     """Collect text for a file. ``file.managed`` and ``file.blockreplace`` of the same run can use it.
 
     filename
@@ -274,7 +274,7 @@ def _empty(
     owner_and_mode: Attributes,
     marks: SpecialAttributes,
     makedirs: bool,
-    dir_mode: Any,
+    dir_mode: object,
 ) -> Plan:
     """Return a plan that creates an empty file: no content is wanted and no file exists."""
     marks.possible(place)
@@ -292,10 +292,10 @@ def _empty(
     )
 
 
-def _named(readers: list[Any]) -> Iterator[Any]:
+def _named(readers: list[object]) -> Iterator[object]:
     for reader in readers:
         yield from reader.values() if isinstance(reader, Mapping) else [reader]
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[object]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]

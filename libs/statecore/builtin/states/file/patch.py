@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, place_of, step
 from statecore.builtin.states.file.content import Spec, wanted_bytes
@@ -46,18 +45,18 @@ class _Patch:
 def patch(
     ctx: Context,
     name: str,
-    source: str | list[Any] | None = None,
+    source: str | list[object] | None = None,
     source_hash: str | None = None,
     source_hash_name: str | None = None,
     skip_verify: bool = False,
     template: str | None = None,
-    context: Mapping[str, Any] | None = None,
-    defaults: Mapping[str, Any] | None = None,
+    context: Mapping[str, object] | None = None,
+    defaults: Mapping[str, object] | None = None,
     options: str = "",
     reject_file: str | None = None,
     strip: int | None = None,
     saltenv: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Apply a patch to the file ``name``, or to files below the directory ``name``.
 
@@ -95,7 +94,7 @@ def patch(
 def _planned(
     ctx: Context,
     name: str,
-    source: Any,
+    source: object,
     wanted: FileVerification,
     spec: Spec,
     options: tuple[tuple[str, ...], int | None],
@@ -144,7 +143,7 @@ def _applied(command: _Patch) -> Outcome:
     return Outcome("Patch successfully applied" if good else "Failed to apply patch", _result_changes(result), ok=good)
 
 
-def _result_changes(result: CommandResult) -> dict[str, Any]:
+def _result_changes(result: CommandResult) -> dict[str, object]:
     return {"retcode": result.retcode, "stdout": result.stdout.rstrip(), "stderr": result.stderr.rstrip()}
 
 

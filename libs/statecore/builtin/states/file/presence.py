@@ -65,7 +65,7 @@ def missing(ctx: Context, name: str) -> Plan:
     return Plan.failed(f"Specified path {name} exists") if there else Plan.unchanged(f"Path {name} is missing")
 
 
-def touch(ctx: Context, name: str, atime: Any = None, mtime: Any = None, makedirs: bool = False) -> Plan:
+def touch(ctx: Context, name: str, atime: object = None, mtime: object = None, makedirs: bool = False) -> Plan:
     """Create an empty file, or set the times of an existing file or directory.
 
     atime, mtime

@@ -24,12 +24,12 @@ _NOTHING = "<_null_>"
 def serialize(
     ctx: Context,
     name: str,
-    dataset: Any = None,
+    dataset: object = None,
     dataset_pillar: str | None = None,
-    user: Any = None,
-    group: Any = None,
-    mode: Any = None,
-    backup: Any = "",
+    user: object = None,
+    group: object = None,
+    mode: object = None,
+    backup: object = "",
     makedirs: bool = False,
     show_changes: bool = True,
     create: bool = True,
@@ -37,8 +37,8 @@ def serialize(
     encoding: str | None = None,
     encoding_errors: str = "strict",
     serializer: str | None = None,
-    serializer_opts: Any = None,
-    deserializer_opts: Any = None,
+    serializer_opts: object = None,
+    deserializer_opts: object = None,
     check_cmd: str | None = None,
     tmp_dir: str = "",
     tmp_ext: str = "",
@@ -108,7 +108,7 @@ def serialize(
 def decode(
     ctx: Context,
     name: str,
-    encoded_data: Any = None,
+    encoded_data: object = None,
     contents_pillar: str | None = None,
     encoding_type: str = "base64",
     checksum: str = "md5",
@@ -150,7 +150,7 @@ def _form(serializer: str | None, formatter: str | None) -> tuple[str, Serialize
     return name, SERIALIZERS[name]
 
 
-def _data(ctx: Context, dataset: Any, dataset_pillar: str | None) -> Any:
+def _data(ctx: Context, dataset: object, dataset_pillar: str | None) -> object:
     if dataset and dataset_pillar:
         raise Refused("Only one of 'dataset' and 'dataset_pillar' is permitted")
     data = ctx.call("pillar.get", dataset_pillar, None, unmask=True) if dataset_pillar else dataset
@@ -169,7 +169,7 @@ def _options(given: Any) -> dict[str, Any]:
     return {str(key): value for part in parts for key, value in part.items()}
 
 
-def _loaded(name: str, form: Serializer, old: bytes, options: Mapping[str, Any]) -> Any:
+def _loaded(name: str, form: Serializer, old: bytes, options: Mapping[str, object]) -> object:
     if form.load is None:
         raise Refused(f"merge_if_exists is not supported for the {name} serializer")
     try:
@@ -179,7 +179,7 @@ def _loaded(name: str, form: Serializer, old: bytes, options: Mapping[str, Any])
 
 
 def _written(
-    name: str, form: Serializer, data: Any, options: Mapping[str, Any], encoding: str | None, errors: str
+    name: str, form: Serializer, data: object, options: Mapping[str, object], encoding: str | None, errors: str
 ) -> bytes:
     try:
         made = form.dump(data, options)
@@ -188,14 +188,14 @@ def _written(
         raise Refused(f"the data cannot be written as {name}: {error}") from error
 
 
-def _merged(there: Any, data: Any) -> Any:
+def _merged(there: object, data: object) -> object:
     """Merge ``data`` into ``there``, map by map; values of ``data`` take precedence."""
     if not (isinstance(there, Mapping) and isinstance(data, Mapping)):
         return data
     return {**there, **{key: _merged(there[key], value) if key in there else value for key, value in data.items()}}
 
 
-def _differences(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, Any]:
+def _differences(old: Mapping[object, object], new: Mapping[object, object]) -> dict[object, object]:
     """Map of each key that the merge changed to {"old": value, "new": value}; nested for nested maps."""
     found: dict[Any, Any] = {}
     for key, value in new.items():
@@ -209,7 +209,7 @@ def _differences(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> dict[Any, An
     return found
 
 
-def _given(ctx: Context, encoded_data: Any, contents_pillar: str | None) -> str | bytes:
+def _given(ctx: Context, encoded_data: object, contents_pillar: str | None) -> str | bytes:
     if encoded_data and contents_pillar:
         raise Refused("Specify only one 'encoded_data' or 'contents_pillar' argument.")
     if not (encoded_data or contents_pillar):

@@ -97,7 +97,7 @@ def _parents(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({str(parent) for path in paths for parent in Path(path).parents if str(parent) != "."}))
 
 
-def selected(path: str, include: Any, exclude: Any) -> bool:
+def selected(path: str, include: object, exclude: object) -> bool:
     """Whether ``include_pat`` and ``exclude_pat`` select a relative path.
 
     Patterns: globs, or regular expressions after ``E@``.
@@ -120,7 +120,7 @@ def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
 
 
 def unmanaged_entries(
-    ctx: Context, name: str, place: Path, own: Collection[str] = (), exclude: Any = None
+    ctx: Context, name: str, place: Path, own: Collection[str] = (), exclude: object = None
 ) -> list[str]:
     """Paths below a host directory that ``clean`` removes, parents first: entries that no state of this run manages.
 
@@ -149,7 +149,7 @@ def _inside(path: str, top: str) -> bool:
     return Path(path) != Path(top) and Path(path).is_relative_to(top)
 
 
-def _kept_for(ctx: Context, low: Mapping[str, Any], below: Collection[str], *, whole: bool) -> set[str]:
+def _kept_for(ctx: Context, low: Mapping[str, object], below: Collection[str], *, whole: bool) -> set[str]:
     top = str(low["name"]).rstrip("/")
     found = {top}
     if low["fun"] == "recurse":
@@ -173,7 +173,7 @@ def _matches(path: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(path, pattern)
 
 
-def _patterns(value: Any) -> tuple[str, ...]:
+def _patterns(value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     return tuple(str(pattern) for pattern in value) if isinstance(value, list) else (str(value),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, StateFailure
@@ -23,25 +22,25 @@ class WantedCheckout:
     rev: str
     branch: str | None
     user: str | None
-    identity: Any
+    identity: object
     https_user: str | None
     https_pass: str | None
     update_head: bool
     force_checkout: bool
     force_clone: bool
     force_fetch: bool
-    force_reset: Any
+    force_reset: object
     submodules: bool
     bare: bool
     mirror: bool
     remote: str
     fetch_tags: bool
     sync_tags: bool
-    depth: Any
+    depth: object
     refspecs: tuple[str, ...]
 
     @property
-    def auth(self) -> dict[str, Any]:
+    def auth(self) -> dict[str, object]:
         """Map of the arguments for functions that connect to the remote repository."""
         return {
             "user": self.user,

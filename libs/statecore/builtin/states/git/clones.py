@@ -21,7 +21,7 @@ def cloned(
     branch: str | None = None,
     user: str | None = None,
     password: str | None = None,
-    identity: Any = None,
+    identity: object = None,
     https_user: str | None = None,
     https_pass: str | None = None,
     output_encoding: str | None = None,
@@ -96,7 +96,7 @@ def detached(
     fetch_remote: bool = True,
     hard_reset: bool = False,
     submodules: bool = False,
-    identity: Any = None,
+    identity: object = None,
     https_user: str | None = None,
     https_pass: str | None = None,
     output_encoding: str | None = None,
@@ -185,7 +185,7 @@ class _Clone:
     place: Path
     remote: str
     #: Arguments for the connection: ``user``, ``identity``, ``https_user``, ``https_pass``.
-    auth: dict[str, Any]
+    auth: dict[str, object]
 
     def remote_commit(self) -> str:
         """Return the commit of the revision in the remote repository."""
@@ -212,7 +212,7 @@ class _Clone:
                 return found
         raise self._no_such_revision()
 
-    def make(self, changes: dict[str, Any]) -> list[str]:
+    def make(self, changes: dict[str, object]) -> list[str]:
         """Remove the directory's content, clone, and return lines for the comment."""
         if self.place.is_dir() and any(self.place.iterdir()):
             for each in self.place.iterdir():

@@ -14,13 +14,13 @@ _NO_REPO = "Non-global config options require the 'repo' argument to be set"
 def config_set(
     ctx: Context,
     name: str,
-    value: Any = None,
-    multivar: Any = None,
+    value: object = None,
+    multivar: object = None,
     repo: str | None = None,
     user: str | None = None,
     password: str | None = None,
     output_encoding: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Set a configuration key of the repository ``repo``, or with ``global: True`` of the user.
 
@@ -67,7 +67,7 @@ def config_unset(
     user: str | None = None,
     password: str | None = None,
     output_encoding: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Remove configuration keys that match the regular expression ``name``.
 
@@ -109,5 +109,5 @@ def config_unset(
     return Plan.change(f"{len(before)} key(s) would have value(s) unset", [step], before)
 
 
-def _unknown(kwargs: dict[str, Any]) -> Plan | None:
+def _unknown(kwargs: dict[str, object]) -> Plan | None:
     return Plan.failed(f"The following keyword arguments are not valid: {', '.join(kwargs)}") if kwargs else None

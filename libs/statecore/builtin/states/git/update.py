@@ -180,7 +180,7 @@ class Update:
             raise StateFailure(f"Fetch did not successfully retrieve rev '{checkout.rev}' from {checkout.name}")
         return [f"{checkout.name} was fetched, resulting in updated refs"] if fetched else []
 
-    def _move(self, changes: dict[str, Any]) -> list[str]:
+    def _move(self, changes: dict[str, object]) -> list[str]:
         """Move HEAD to the wanted revision, and return lines for the comment.
 
         Not a fast-forward: only with ``force_reset``.
@@ -221,7 +221,7 @@ class Update:
             f"New branch '{checkout.branch}' was checked out, with {remote_ref.shown(checkout.rev)} as a starting point"
         )
 
-    def _sync_tags(self, changes: dict[str, Any]) -> list[str]:
+    def _sync_tags(self, changes: dict[str, object]) -> list[str]:
         """Remove local tags that the remote does not have, if ``sync_tags`` is set, and return lines for the comment."""
         ctx, checkout = self.ctx, self.checkout
         tags = set(ctx.call("git.list_tags", checkout.target, user=checkout.user))

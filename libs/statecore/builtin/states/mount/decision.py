@@ -142,7 +142,9 @@ def decide(
     return MountAction("Target was already mounted", "Target was already mounted")
 
 
-def perform(ctx: Context, request: WantedMount, found: MountStatus, action: MountAction) -> tuple[str, dict[str, Any]]:
+def perform(
+    ctx: Context, request: WantedMount, found: MountStatus, action: MountAction
+) -> tuple[str, dict[str, object]]:
     """Perform the action and return (comment, changes). Raises StateFailure."""
     changes = dict(action.changes)
     if action.make:

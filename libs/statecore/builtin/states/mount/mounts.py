@@ -226,7 +226,7 @@ def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fsta
     return Plan.change(comment, [Step(f"swap to {name}", work)])
 
 
-def mod_watch(ctx: Context, name: str, sfun: str = "", user: str | None = None, **arguments: Any) -> Plan:
+def mod_watch(ctx: Context, name: str, sfun: str = "", user: str | None = None, **arguments: object) -> Plan:
     """Remount a ``mount.mounted`` file system, because a watched state changed."""
     if sfun != "mounted":
         return Plan.unchanged(f"Watch not supported in {sfun} at this time")
@@ -252,7 +252,7 @@ def _would(name: str, action: decision.MountAction, status: str, *, mount: bool)
     return f"{action.would}. {needs}"
 
 
-def _file(ctx: Context, config: str, entry: Sequence[Any], match_on: str | Sequence[str]) -> FileChange:
+def _file(ctx: Context, config: str, entry: Sequence[object], match_on: str | Sequence[str]) -> FileChange:
     place = ctx.host.path(config)
     before = place.read_bytes()
     text = before.decode("utf-8", "surrogateescape")

@@ -47,7 +47,7 @@ def plan(request: WantedPipPackages) -> Plan:
     return Plan.change(" ".join(would), [Step(f"install {requirements or editable}", work)])
 
 
-def _unable(requirements: Any, editable: Any, error: str) -> str:
+def _unable(requirements: object, editable: object, error: str) -> str:
     parts = [f'Unable to process requirements file "{requirements}"'] if requirements else []
     parts += [f"Unable to install from VCS checkout {editable}."] if editable else []
     return " ".join([*parts, f"Error: {error}"])
@@ -60,7 +60,7 @@ def _requirements_met(request: WantedPipPackages) -> bool:
     return bool(met) and not _install_again(request.given)
 
 
-def _install_again(given: Mapping[str, Any]) -> bool:
+def _install_again(given: Mapping[str, object]) -> bool:
     return any(given[key] for key in ("upgrade", "force_reinstall", "ignore_installed", "target", "download"))
 
 

@@ -34,7 +34,7 @@ class WantedPipPackages:
         found: dict[str, str] = self.ctx.call("pip.list", prefix, **{key: self.given[key] for key in names})
         return found
 
-    def install(self, packages: Sequence[PipPackage]) -> dict[str, Any]:
+    def install(self, packages: Sequence[PipPackage]) -> dict[str, object]:
         """Install packages and return pip's result. An invalid argument gives the same result as a failure of pip."""
         pkgs = [each.text for each in packages] or None
         try:
@@ -44,7 +44,7 @@ class WantedPipPackages:
         return result
 
 
-def package(each: Any) -> PipPackage:
+def package(each: object) -> PipPackage:
     """Return the requirement of one entry of ``pkgs``: text, or a map of name to conditions. Raises ValueError."""
     text = str(each)
     if isinstance(each, Mapping):
@@ -57,7 +57,7 @@ def package(each: Any) -> PipPackage:
     return PipPackage(text, wanted.name, wanted.conditions)
 
 
-def output(result: Mapping[str, Any]) -> str:
+def output(result: Mapping[str, object]) -> str:
     """Return pip's output: stdout and stderr."""
     return f"{result['stdout']} {result['stderr']}"
 

@@ -6,7 +6,6 @@ The package lists are fetched once in a run, before the first installation (``mo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.builtin.states.pkg import downloads, groups, packages, selection
 from statecore.model.context import Context
@@ -37,7 +36,7 @@ def mod_init(ctx: Context, low: Low) -> bool:
     return True
 
 
-def mod_watch(ctx: Context, name: str, sfun: str = "", **arguments: Any) -> Plan:
+def mod_watch(ctx: Context, name: str, sfun: str = "", **arguments: object) -> Plan:
     """Apply the state again, because a watched state changed."""
     again = _ON_CHANGE.get(sfun)
     if again is None:
@@ -53,7 +52,7 @@ _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
 }
 
 
-def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, Any]) -> Low:
+def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, object]) -> Low:
     """Merge the packages of similar low chunks that are ready to run into one call of the package manager.
 
     Merged chunks get ``__agg__: True``. Returns the chunk with all packages in ``pkgs`` or ``sources``.
@@ -61,7 +60,7 @@ def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mappin
     if low.get("fun") not in _ON_CHANGE:
         return low
     key = "sources" if "sources" in low else "pkgs"
-    gathered: list[Any] = []
+    gathered: list[object] = []
     for chunk in chunks:
         alike = all(chunk.get(part) == low.get(part) for part in ("state", "fun", "fromrepo"))
         if not alike or chunk.get("__agg__") or "hold" in chunk or ("sources" in chunk) != (key == "sources"):

@@ -131,7 +131,7 @@ def hold_step(
     return Step(f"{'hold' if hold else 'unhold'} {', '.join(packages)}", work)
 
 
-def _joined(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, str]:
+def _joined(first: Mapping[str, object], then: Mapping[str, object]) -> dict[str, str]:
     """Merge two changes of one package; old and new values are joined with line ends, as in Salt."""
     pairs = {key: (str(first.get(key, "")), str(then.get(key, ""))) for key in ("old", "new")}
     return {key: "\n".join(each for each in pair if each) for key, pair in pairs.items()}

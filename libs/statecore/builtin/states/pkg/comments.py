@@ -40,7 +40,7 @@ def to_be_kept(ctx: Context, *, hold: bool) -> str:
     return "set to be unheld" if "pkg.list_holds" in ctx.functions else "set not to be held"
 
 
-def nested(files: Mapping[str, Mapping[str, Any]]) -> str:
+def nested(files: Mapping[str, Mapping[str, object]]) -> str:
     """Return files and their differences as text, in the layout of the outputter ``nested`` without colours."""
     lines = []
     for path, found in sorted(files.items()):
@@ -58,7 +58,7 @@ def shown(package: str, version: str | None) -> str:
 
 def would_install(
     ctx: Context,
-    targets: Mapping[str, Any],
+    targets: Mapping[str, object],
     again: Mapping[str, Any],
     altered: Mapping[str, Any],
     *,
@@ -89,10 +89,10 @@ def would_install(
 
 def installed_outcome(
     desired: Mapping[str, str | None],
-    targets: Mapping[str, Any],
-    again: Mapping[str, Any],
+    targets: Mapping[str, object],
+    again: Mapping[str, object],
     good: set[str],
-    changes: Mapping[str, Any],
+    changes: Mapping[str, object],
     repaired: Repaired,
 ) -> Outcome:
     """Return the outcome of ``installed``. ``good``: packages that now have a wanted version."""

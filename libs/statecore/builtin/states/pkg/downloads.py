@@ -4,8 +4,6 @@ to apply.
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.states.pkg import actions, comments, selection
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -15,19 +13,19 @@ from statecore.model.types import Outcome, Plan, Step
 def downloaded(
     ctx: Context,
     name: str,
-    version: Any = None,
-    pkgs: Any = None,
+    version: object = None,
+    pkgs: object = None,
     fromrepo: str | None = None,
     ignore_epoch: bool | None = None,
     resolve_capabilities: bool = False,
     normalize: bool = True,
     skip_suggestions: bool = False,
     skip_verify: bool | None = None,
-    enablerepo: Any = None,
-    disablerepo: Any = None,
+    enablerepo: object = None,
+    disablerepo: object = None,
     disableexcludes: str | None = None,
     branch: str | None = None,
-    setopt: Any = None,
+    setopt: object = None,
 ) -> Plan:
     """Download the files of packages into the package manager's cache, without installing them.
 
@@ -83,14 +81,14 @@ def downloaded(
 def patch_installed(
     ctx: Context,
     name: str,
-    advisory_ids: Any = None,
+    advisory_ids: object = None,
     downloadonly: bool | None = None,
     fromrepo: str | None = None,
-    enablerepo: Any = None,
-    disablerepo: Any = None,
+    enablerepo: object = None,
+    disablerepo: object = None,
     disableexcludes: str | None = None,
     branch: str | None = None,
-    setopt: Any = None,
+    setopt: object = None,
     skip_verify: bool | None = None,
 ) -> Plan:
     """Install the packages of advisories: ``name``, or the list ``advisory_ids`` (RPM).
@@ -113,13 +111,13 @@ def patch_installed(
 def patch_downloaded(
     ctx: Context,
     name: str,
-    advisory_ids: Any = None,
+    advisory_ids: object = None,
     fromrepo: str | None = None,
-    enablerepo: Any = None,
-    disablerepo: Any = None,
+    enablerepo: object = None,
+    disablerepo: object = None,
     disableexcludes: str | None = None,
     branch: str | None = None,
-    setopt: Any = None,
+    setopt: object = None,
     skip_verify: bool | None = None,
 ) -> Plan:
     """Download the package files of advisories: ``name``, or the list ``advisory_ids`` (RPM)."""
@@ -136,7 +134,7 @@ def patch_downloaded(
 
 
 def _patched(
-    ctx: Context, function: str, name: str, advisory_ids: Any, options: dict[str, Any], *, downloadonly: bool
+    ctx: Context, function: str, name: str, advisory_ids: object, options: dict[str, object], *, downloadonly: bool
 ) -> Plan:
     if "pkg.list_patches" not in ctx.functions:
         return Plan.failed(f"The pkg.{function} state is not available on this platform")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.states.pkg import actions, comments, selection
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -13,15 +11,15 @@ from statecore.model.types import Outcome, Plan, Step
 def installed(
     ctx: Context,
     name: str,
-    version: Any = None,
+    version: object = None,
     refresh: bool | None = None,
     fromrepo: str | None = None,
     skip_verify: bool = False,
     skip_suggestions: bool = False,
-    pkgs: Any = None,
-    sources: Any = None,
+    pkgs: object = None,
+    sources: object = None,
     allow_updates: bool = False,
-    pkg_verify: Any = False,
+    pkg_verify: object = False,
     normalize: bool = True,
     ignore_epoch: bool | None = None,
     reinstall: bool = False,
@@ -34,11 +32,11 @@ def installed(
     debconf: str | None = None,
     resolve_capabilities: bool = False,
     report_reboot_exit_codes: bool = True,
-    enablerepo: Any = None,
-    disablerepo: Any = None,
+    enablerepo: object = None,
+    disablerepo: object = None,
     disableexcludes: str | None = None,
     branch: str | None = None,
-    setopt: Any = None,
+    setopt: object = None,
 ) -> Plan:
     """Install packages.
 
@@ -123,18 +121,18 @@ def latest(
     refresh: bool | None = None,
     fromrepo: str | None = None,
     skip_verify: bool = False,
-    pkgs: Any = None,
+    pkgs: object = None,
     watch_flags: bool = True,
     install_recommends: bool | None = None,
     only_upgrade: bool = False,
     force_conf_new: bool = False,
     cache_valid_time: float = 0,
     resolve_capabilities: bool = False,
-    enablerepo: Any = None,
-    disablerepo: Any = None,
+    enablerepo: object = None,
+    disablerepo: object = None,
     disableexcludes: str | None = None,
     branch: str | None = None,
-    setopt: Any = None,
+    setopt: object = None,
 ) -> Plan:
     """Install the newest version of packages that the repositories offer.
 
@@ -210,8 +208,8 @@ def latest(
 def removed(
     ctx: Context,
     name: str,
-    version: Any = None,
-    pkgs: Any = None,
+    version: object = None,
+    pkgs: object = None,
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:
@@ -230,8 +228,8 @@ def removed(
 def purged(
     ctx: Context,
     name: str,
-    version: Any = None,
-    pkgs: Any = None,
+    version: object = None,
+    pkgs: object = None,
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:
@@ -251,17 +249,17 @@ def uptodate(
     ctx: Context,
     name: str,
     refresh: bool = False,
-    pkgs: Any = None,
+    pkgs: object = None,
     dist_upgrade: bool | None = None,
     fromrepo: str | None = None,
     cache_valid_time: float | None = None,
     force_conf_new: bool | None = None,
     skip_verify: bool | None = None,
-    enablerepo: Any = None,
-    disablerepo: Any = None,
+    enablerepo: object = None,
+    disablerepo: object = None,
     disableexcludes: str | None = None,
     branch: str | None = None,
-    setopt: Any = None,
+    setopt: object = None,
     security: bool | None = None,
     exclude: str | None = None,
     minimal: bool | None = None,
@@ -320,7 +318,7 @@ def uptodate(
     return Plan.change("System update will be performed", [step], predicted)
 
 
-def held(ctx: Context, name: str, version: Any = None, pkgs: Any = None, replace: bool = False) -> Plan:
+def held(ctx: Context, name: str, version: object = None, pkgs: object = None, replace: bool = False) -> Plan:
     """Hold packages at their installed version.
 
     ``replace``: release all other packages. A version is ignored, as in Salt.
@@ -339,7 +337,7 @@ def held(ctx: Context, name: str, version: Any = None, pkgs: Any = None, replace
     return actions.holds(ctx, fewer, would, steps)
 
 
-def unheld(ctx: Context, name: str, version: Any = None, pkgs: Any = None, all: bool = False) -> Plan:
+def unheld(ctx: Context, name: str, version: object = None, pkgs: object = None, all: bool = False) -> Plan:
     """Release held packages, so that they can be upgraded. ``all``: release every held package."""
     if isinstance(pkgs, list) and not pkgs and not all:
         return Plan.unchanged("No packages to be unheld provided")

@@ -24,7 +24,7 @@ class PackageVerification:
     options: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, value: Any) -> PackageVerification | None:
+    def of(cls, value: object) -> PackageVerification | None:
         """Return the verification of a ``pkg_verify`` argument:
 
         True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. None if it is off. Raises ValueError.
@@ -84,7 +84,7 @@ class Want:
         }
 
 
-def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, resolve: bool) -> Plan | None:
+def refused(ctx: Context, pkgs: object, sources: object, *, verify: bool, resolve: bool) -> Plan | None:
     """Return a failed plan if arguments exclude each other or the package manager lacks a function; else None."""
     if pkgs and sources:
         return Plan.failed('Only one of "pkgs" and "sources" is permitted.')
@@ -97,7 +97,7 @@ def refused(ctx: Context, pkgs: Any, sources: Any, *, verify: bool, resolve: boo
     return None
 
 
-def given(**options: Any) -> dict[str, Any]:
+def given(**options: object) -> dict[str, Any]:
     """Return the options without those of value None."""
     return {name: value for name, value in options.items() if value is not None}
 
@@ -117,7 +117,9 @@ def held(ctx: Context) -> list[str]:
     return list(ctx.call("pkg.get_selections", state="hold")["hold"])
 
 
-def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normalize: bool) -> dict[str, str | None]:
+def desired_packages(
+    ctx: Context, name: str, version: object, pkgs: object, *, normalize: bool
+) -> dict[str, str | None]:
     """Map of package to wanted version, None for any version. Raises ValueError with Salt's comment."""
     rows = [{name: version}] if not pkgs else list(pkgs.items()) if isinstance(pkgs, Mapping) else pkgs
     if not isinstance(rows, list):
@@ -135,14 +137,14 @@ def desired_packages(ctx: Context, name: str, version: Any, pkgs: Any, *, normal
     return found
 
 
-def package_files(sources: Any) -> dict[str, str | None]:
+def package_files(sources: object) -> dict[str, str | None]:
     """Return the ``sources`` argument as a map of package to package file. Raises ValueError with Salt's comment."""
     if not isinstance(sources, list) or not all(isinstance(row, Mapping) and len(row) == 1 for row in sources):
         raise ValueError("Invalidly formatted 'sources' parameter. See minion log.")
     return {str(package): str(place) for row in sources for package, place in row.items()}
 
 
-def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, **source: Any) -> dict[str, Any]:
+def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, **source: object) -> dict[str, Any]:
     """Replace the version ``latest`` by the newest available version, else by the installed one; None if there is
     neither.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.builtin.states.service.boot import (
     OFFLINE,
@@ -35,18 +34,18 @@ def available(ctx: Context) -> str | None:
 def running(
     ctx: Context,
     name: str,
-    enable: Any = None,
+    enable: object = None,
     sig: str | None = None,
-    init_delay: Any = None,
+    init_delay: object = None,
     no_block: bool = False,
     unmask: bool = False,
     unmask_runtime: bool = False,
-    wait: Any = None,
+    wait: object = None,
     reload: bool = False,
     full_restart: bool = False,
     force: bool = False,
-    timeout: Any = None,
-    enabled: Any = None,
+    timeout: object = None,
+    enabled: object = None,
 ) -> Plan:
     """Start a service that is not running.
 
@@ -76,15 +75,15 @@ def running(
 def dead(
     ctx: Context,
     name: str,
-    enable: Any = None,
+    enable: object = None,
     sig: str | None = None,
-    init_delay: Any = None,
+    init_delay: object = None,
     no_block: bool = False,
-    timeout: Any = None,
+    timeout: object = None,
     reload: bool = False,
     full_restart: bool = False,
     force: bool = False,
-    enabled: Any = None,
+    enabled: object = None,
 ) -> Plan:
     """Stop a service that is running. Arguments as in ``service.running``."""
     given = given_to_systemd(no_block, False, False)
@@ -128,9 +127,9 @@ def mod_watch(
     sig: str | None = None,
     reload: bool = False,
     full_restart: bool = False,
-    init_delay: Any = None,
+    init_delay: object = None,
     force: bool = False,
-    **arguments: Any,
+    **arguments: object,
 ) -> Plan:
     """Restart or reload a ``running`` service, or stop a ``dead`` one, because a watched state changed."""
     if sfun not in ("running", "dead"):

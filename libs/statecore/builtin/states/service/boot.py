@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -32,7 +31,7 @@ _FAILED: Mapping[tuple[bool, bool | None], str] = {
 }
 
 
-def toggle_plan(ctx: Context, name: str, given: Mapping[str, Any], *, wanted: bool) -> Plan:
+def toggle_plan(ctx: Context, name: str, given: Mapping[str, object], *, wanted: bool) -> Plan:
     """Return a plan that enables or disables a service at boot."""
     word = "enabled" if wanted else "disabled"
     if bool(ctx.call("service.enabled", name)) is wanted:
@@ -43,7 +42,7 @@ def toggle_plan(ctx: Context, name: str, given: Mapping[str, Any], *, wanted: bo
     return Plan.change(f"Service {name} set to be {word}", [step])
 
 
-def toggle(ctx: Context, name: str, given: Mapping[str, Any], *, runs: bool | None, wanted: bool) -> Outcome:
+def toggle(ctx: Context, name: str, given: Mapping[str, object], *, runs: bool | None, wanted: bool) -> Outcome:
     """Enable or disable a service at boot. ``runs``: current status for the comment; None if it was already right."""
     word = "enabled" if wanted else "disabled"
     before = bool(ctx.call("service.enabled", name))

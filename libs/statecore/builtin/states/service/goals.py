@@ -157,7 +157,7 @@ def pause(seconds: float | None) -> None:
         time.sleep(float(seconds))
 
 
-def truth(value: Any) -> bool | None:
+def truth(value: object) -> bool | None:
     """Return a boolean from a YAML value; None stays None.
 
     Texts "true", "yes", "on" and "1" are True, all others False.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.builtin.states.user.account import (
     AGES,
@@ -37,7 +36,7 @@ def present(
     ctx: Context,
     name: str,
     uid: int | None = None,
-    gid: Any = None,
+    gid: object = None,
     usergroup: bool | None = None,
     groups: str | list[str] | None = None,
     optional_groups: str | list[str] | None = None,
@@ -52,18 +51,18 @@ def present(
     shell: str | None = None,
     unique: bool = True,
     system: bool = False,
-    fullname: Any = None,
-    roomnumber: Any = None,
-    workphone: Any = None,
-    homephone: Any = None,
-    other: Any = None,
+    fullname: object = None,
+    roomnumber: object = None,
+    workphone: object = None,
+    homephone: object = None,
+    other: object = None,
     loginclass: str | None = None,
-    date: Any = None,
+    date: object = None,
     mindays: int | None = None,
     maxdays: int | None = None,
     inactdays: int | None = None,
     warndays: int | None = None,
-    expire: Any = None,
+    expire: object = None,
     win_homedrive: str | None = None,
     win_profile: str | None = None,
     win_logonscript: str | None = None,

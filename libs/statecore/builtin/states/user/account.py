@@ -47,7 +47,7 @@ class WantedUser:
 
     name: str
     uid: int | None
-    gid: Any
+    gid: object
     usergroup: bool | None
     #: Groups that must exist. ``optional``: groups that are used only if they exist. None: argument not given.
     groups: tuple[str, ...] | None
@@ -62,10 +62,10 @@ class WantedUser:
     password_lock: bool | None
     shell: str | None
     comment: Mapping[str, str]
-    ages: Mapping[str, Any]
+    ages: Mapping[str, object]
 
 
-def number(argument: str, value: Any) -> int | None:
+def number(argument: str, value: object) -> int | None:
     """Return a whole number, or a date as days since 1970; None for an empty value. Raises InvocationError."""
     if value in (None, ""):
         return None
@@ -138,7 +138,7 @@ def _group_changes(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> 
     return None if same else sorted(goal)
 
 
-def _password_changes(ctx: Context, wanted: WantedUser) -> dict[str, Any]:
+def _password_changes(ctx: Context, wanted: WantedUser) -> dict[str, object]:
     asked = wanted.password or wanted.empty_password or wanted.ages or wanted.password_lock is not None
     if not asked:
         return {}
@@ -157,7 +157,7 @@ def _password_changes(ctx: Context, wanted: WantedUser) -> dict[str, Any]:
     return change
 
 
-def not_allowed(changes: Mapping[str, Any], now: Mapping[str, Any], *, allow_uid: bool, allow_gid: bool) -> str:
+def not_allowed(changes: Mapping[str, object], now: Mapping[str, object], *, allow_uid: bool, allow_gid: bool) -> str:
     """Return the comment that refuses a change of uid or gid that is not allowed; "" if all changes are allowed."""
     refused = [
         f"Changing {key} ({now[key]} -> {changes[key]}) not permitted, set allow_{key}_change to True to force this "
@@ -172,7 +172,7 @@ def not_allowed(changes: Mapping[str, Any], now: Mapping[str, Any], *, allow_uid
     )
 
 
-def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], missing: list[str]) -> Plan:
+def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], missing: list[str]) -> Plan:
     """Return a plan that changes an existing user.
 
     ``missing``: wanted groups that do not exist, which fail the state.
@@ -229,11 +229,11 @@ def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], before:
             step(changes[key])
 
 
-def _make_home(ctx: Context, home: str, owner: Mapping[str, Any]) -> None:
+def _make_home(ctx: Context, home: str, owner: Mapping[str, object]) -> None:
     ctx.call("file.mkdir", home, owner["uid"], owner["gid"], "0755")
 
 
-def create(ctx: Context, wanted: WantedUser, made: Mapping[str, Any], missing: list[str]) -> Plan:
+def create(ctx: Context, wanted: WantedUser, made: Mapping[str, object], missing: list[str]) -> Plan:
     """Return a plan that creates a user.
 
     ``made``: further arguments of ``user.add``; ``missing``: groups that do not exist.
@@ -269,12 +269,12 @@ def create(ctx: Context, wanted: WantedUser, made: Mapping[str, Any], missing: l
     return Plan.change(would, [Step(f"make the user {name}", work)])
 
 
-def _with_password(ctx: Context, wanted: WantedUser, changes: dict[str, Any]) -> Outcome:
+def _with_password(ctx: Context, wanted: WantedUser, changes: dict[str, object]) -> Outcome:
     """Set password and password aging of a new user, and return the outcome of the creation."""
     name = wanted.name
     failed: list[str] = []
 
-    def attempt(function: str, what: str, *args: Any) -> None:
+    def attempt(function: str, what: str, *args: object) -> None:
         try:
             done = ctx.call(function, name, *args)
             reason = ""

@@ -44,14 +44,14 @@ _IDLE = frozenset({"file_encoding", "encoding_errors"})
 FaultOfCall = (CommandError, InvocationError)
 
 
-def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split(given: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return (arguments of the file, other arguments by their short names)."""
     ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
     rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}
     return ours, {name: value for name, value in policies.short(rest).items() if value is not None}
 
 
-def need_nothing_more(rest: Mapping[str, Any]) -> None:
+def need_nothing_more(rest: Mapping[str, object]) -> None:
     """Raise InvocationError if arguments are left that the state does not accept."""
     if rest:
         raise InvocationError(f"Unrecognized keyword arguments: {sorted(rest)}")
@@ -95,7 +95,7 @@ class ManagedFile:
         """Whether the file does not exist and is not to be created."""
         return not self.given.get("create", True) and not self.real.is_file()
 
-    def plan(self, what: str, changes: Mapping[str, Any], make: Callable[[], bytes], *, again: bool) -> Plan:
+    def plan(self, what: str, changes: Mapping[str, object], make: Callable[[], bytes], *, again: bool) -> Plan:
         """Return a plan that writes the content of ``make`` if there are changes, else corrects owner and mode.
 
         ``what``: words for the content in comments; ``again``: True if the content exists already.

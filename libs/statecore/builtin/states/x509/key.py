@@ -24,7 +24,7 @@ def private_key_managed(
     pkcs12_encryption_compat: bool = False,
     bits: int | None = None,
     check_cmd: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Create a private key. An existing key is kept if it has the wanted type, size and encoding. Default mode: 0400.
 
@@ -71,7 +71,7 @@ def private_key_managed(
     return file.plan("private key", changes, make, again=file.old is not None)
 
 
-def pem_managed(ctx: Context, name: str, text: Any, check_cmd: str | None = None, **kwargs: Any) -> Plan:
+def pem_managed(ctx: Context, name: str, text: object, check_cmd: str | None = None, **kwargs: object) -> Plan:
     """Write a PEM entry to a file, in normalized form. ``text``: the PEM text, or the path of a file that contains it.
 
     user, group, mode, makedirs, …
@@ -114,7 +114,7 @@ def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loadi
         ) from error
 
 
-def _differences(current: loading.LoadedKey, algo: str, size: int | None, encoding: str) -> dict[str, Any]:
+def _differences(current: loading.LoadedKey, algo: str, size: int | None, encoding: str) -> dict[str, object]:
     found: dict[str, Any] = {}
     if issuing.key_type(current.key) != algo:
         found["algo"] = algo

@@ -15,13 +15,13 @@ from statecore.system.certificates import arguments, issuing, loading, reference
 def csr_managed(
     ctx: Context,
     name: str,
-    private_key: Any,
+    private_key: object,
     private_key_passphrase: str | None = None,
     digest: str = "sha256",
     encoding: str = "pem",
-    subject: Any = None,
+    subject: object = None,
     check_cmd: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Create a certificate signing request for a private key. It is recreated if its content differs from the
     arguments.

@@ -21,18 +21,18 @@ _DAYS_REMAINING = 30
 def crl_managed(
     ctx: Context,
     name: str,
-    signing_private_key: Any,
-    revoked: Any,
+    signing_private_key: object,
+    revoked: object,
     days_remaining: int | None = None,
-    signing_cert: Any = None,
+    signing_cert: object = None,
     signing_private_key_passphrase: str | None = None,
     include_expired: bool = False,
     days_valid: int | None = None,
     digest: str = "sha256",
     encoding: str = "pem",
-    extensions: Mapping[str, Any] | None = None,
+    extensions: Mapping[str, object] | None = None,
     check_cmd: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Create a certificate revocation list. It is recreated if its content differs from the arguments, or before it
     expires.
@@ -59,7 +59,7 @@ def crl_managed(
             del asked["cRLNumber"]
         current, changes = _current(file)
 
-        def order(more: Mapping[str, Any]) -> Any:
+        def order(more: Mapping[str, object]) -> Any:
             return arguments.revocation_list(
                 lambda reference: references.content(ctx.host, reference),
                 signing_private_key,
@@ -102,7 +102,7 @@ def _current(file: ManagedFile) -> tuple[loading.Loaded[x509.CertificateRevocati
         return None, {"replaced": file.name}
 
 
-def _aged(current: loading.Loaded[x509.CertificateRevocationList], encoding: str, left: int) -> dict[str, Any]:
+def _aged(current: loading.Loaded[x509.CertificateRevocationList], encoding: str, left: int) -> dict[str, object]:
     until = current.value.next_update_utc
     ends = bool(left) and (until is None or until < datetime.now(UTC) + timedelta(days=left))
     wrong = {"encoding": encoding} if current.encoding != encoding else {}

@@ -57,7 +57,7 @@ def auto(out_from_return: str | None, options: OutputOptions, *, fun: str = "", 
     return options._replace(out=out_from_return or "nested")
 
 
-def render(data: Any, options: OutputOptions, *, warn: Callable[[str], None] | None = None) -> str:
+def render(data: object, options: OutputOptions, *, warn: Callable[[str], None] | None = None) -> str:
     """Return the text of ``data`` without trailing white space; "" where there is nothing to print.
 
 

@@ -34,7 +34,7 @@ class Palette(NamedTuple):
 OFF = Palette(*[""] * len(Palette._fields))
 
 
-def palette(color: bool | str, theme: Mapping[str, Any] | None = None) -> Palette:
+def palette(color: bool | str, theme: Mapping[str, object] | None = None) -> Palette:
     """Return the colours. ``color`` may name one colour to use for all; ``theme`` maps names to codes such as ``0;35``."""
     if not color:
         return OFF
@@ -48,7 +48,7 @@ def palette(color: bool | str, theme: Mapping[str, Any] | None = None) -> Palett
     return colors
 
 
-def without_escapes(text: Any) -> Any:
+def without_escapes(text: object) -> Any:
     """Return ``text`` with each ESC as ``?``; other values unchanged."""
     return text.replace("\033", "?") if isinstance(text, str) else text
 

@@ -13,7 +13,7 @@ MARK = "state_compressed_"
 CHANGES = "compressed changes"
 
 
-def compressed(hosts: Mapping[str, Any]) -> dict[str, Any]:
+def compressed(hosts: Mapping[str, Any]) -> dict[str, object]:
     """Return the running dictionaries of ``hosts`` with such states joined: first start, summed durations, changes by name.
 
     Raises KeyError, TypeError, AttributeError or IndexError where a host's value is no running dictionary.
@@ -46,7 +46,7 @@ def _joined(running: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def _alike(tag: str, state: Mapping[str, Any]) -> tuple[str, ...]:
+def _alike(tag: str, state: Mapping[str, object]) -> tuple[str, ...]:
     return (tag.split("_|-")[0], str(state["__id__"]), str(state["__sls__"]), str(state["result"]))
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -123,7 +122,7 @@ class Printer:
         )
         self._guarded = is_terminal and config.strip_colors
 
-    def heed(self, arguments: Iterable[Any]) -> None:
+    def heed(self, arguments: Iterable[object]) -> None:
         """Use ``exclude=`` and ``terse=`` of a state run as the settings of ``state_output: filter``.
 
         ``arguments`` is the ``arg`` of a publication; keyword arguments are a mapping with ``__kwarg__``.
@@ -135,7 +134,9 @@ class Printer:
                 if "terse" in argument:
                     self.options = self.options._replace(state_output_terse=_results(argument["terse"]))
 
-    def show(self, data: Any, out: str | None = None, *, retcode: int = 0, fun: str = "", static: bool = False) -> None:
+    def show(
+        self, data: object, out: str | None = None, *, retcode: int = 0, fun: str = "", static: bool = False
+    ) -> None:
         """Print ``data`` with the outputter of ``--out``, or with the return's own ``out``."""
         chosen = auto(out, self.options, fun=fun, static=static)
         text = render(data, chosen._replace(retcode=retcode))
@@ -172,14 +173,14 @@ def _indent(configured: int | str | None) -> tuple[int | None, bool]:
 _INDENTS: Mapping[str, tuple[int | None, bool]] = {"": (None, False), "pretty": (4, True)}
 
 
-def _results(given: Any) -> tuple[str, ...]:
+def _results(given: object) -> tuple[str, ...]:
     """Return the results that ``filter`` compares, from a list, one result, or a text with commas."""
     if isinstance(given, str):
         return tuple(part for word in given.split(",") if (part := word.strip()))
     return tuple(map(str, given)) if isinstance(given, list | tuple) else (str(given),)
 
 
-def read_theme(path: str) -> Mapping[str, Any]:
+def read_theme(path: str) -> Mapping[str, object]:
     """Map colour name to code. Raises ConfigError for a file that cannot be read or is no mapping."""
     try:
         with open(path, "rb") as file:

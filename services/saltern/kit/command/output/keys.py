@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from saltern.kit.command.output.color import Palette, without_escapes
 from saltern.kit.command.output.options import OutputOptions
@@ -18,7 +17,7 @@ KEY_STATES: Mapping[str, tuple[str, Callable[[Palette], str], Callable[[Palette]
 }
 
 
-def render_keys(data: Mapping[str, Any], options: OutputOptions) -> str:
+def render_keys(data: Mapping[str, object], options: OutputOptions) -> str:
     """Return the text of {state: ids}, or {state: {id: fingerprint or key text}}.
 
     Raises KeyError for an unknown state, TypeError for data without keys.
@@ -38,12 +37,12 @@ def render_keys(data: Mapping[str, Any], options: OutputOptions) -> str:
     return "\n".join(lines)
 
 
-def render_no_return(data: Any, options: OutputOptions) -> str:
+def render_no_return(data: object, options: OutputOptions) -> str:
     """Return the minions' names in cyan and the reasons in red."""
     return "\n".join(_no_return(data, 0, options.colors))
 
 
-def _no_return(data: Any, indent: int, colors: Palette) -> Iterator[str]:
+def _no_return(data: object, indent: int, colors: Palette) -> Iterator[str]:
     margin = " " * indent
     if isinstance(data, str):
         for line in data.split("\n"):

@@ -17,7 +17,7 @@ from saltern.kit.command.output.options import OutputOptions
 _DEEPEST = 100
 
 
-def render(data: Any, options: OutputOptions) -> str:
+def render(data: object, options: OutputOptions) -> str:
     """Return the lines of ``data``, for any depth, and for data that contains itself."""
     # A list of lines would take four times the memory of the text, and then that of the text.
     lines = StringIO()
@@ -48,7 +48,7 @@ class _Nested:
         self._item = colors.red if options.retcode else colors.green
         self._strip = options.strip_colors
 
-    def add(self, value: Any, indent: int, prefix: str) -> None:
+    def add(self, value: object, indent: int, prefix: str) -> None:
         """Append a value. ``prefix`` is the dash of a list item, which precedes the first line of a scalar."""
         if isinstance(value, bytes):
             value = _decoded(value)
@@ -74,7 +74,7 @@ class _Nested:
             self._write(f"{margin}{prefix}{line}{self._end}")
             prefix = " " * len(prefix)
 
-    def _add_list(self, items: Iterable[Any], indent: int) -> None:
+    def _add_list(self, items: Iterable[object], indent: int) -> None:
         for item in items:
             if type(item) is dict or isinstance(item, Mapping):
                 self._write(f"{' ' * indent}{self._item}|_{self._end}")
@@ -118,7 +118,7 @@ def _ordered(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
         return sorted({str(name): value for name, value in mapping.items()}.items(), key=lambda item: item[0])
 
 
-def _pruned(value: Any, depth: int, above: frozenset[int]) -> Any:
+def _pruned(value: object, depth: int, above: frozenset[int]) -> Any:
     """Return a copy without parts that are too deep or contain themselves."""
     if not isinstance(value, list | tuple | Mapping):
         return value

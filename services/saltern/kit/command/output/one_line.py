@@ -13,7 +13,7 @@ from saltern.kit.command.output.run_summary import Tally
 _LINE = OutputOptions(indent=-1)
 
 
-def render(data: Any, options: OutputOptions) -> str:
+def render(data: object, options: OutputOptions) -> str:
     """Return ``minion: return`` lines: of a state run the counts and the first failure, of a text its first line."""
     if not isinstance(data, Mapping):
         return _plain(data)
@@ -32,7 +32,7 @@ def _host(name: str, value: Any, options: OutputOptions) -> str:
     return f"{color}{without_escapes(line) if options.strip_colors else line}{colors.endc}"
 
 
-def _is_run(value: Any) -> bool:
+def _is_run(value: object) -> bool:
     return (
         isinstance(value, Mapping)
         and bool(value)
@@ -40,7 +40,7 @@ def _is_run(value: Any) -> bool:
     )
 
 
-def _tally(states: Mapping[str, Mapping[str, Any]]) -> Tally:
+def _tally(states: Mapping[str, Mapping[str, object]]) -> Tally:
     tally = Tally()
     for state in states.values():
         tally.add(state, 1)
@@ -48,7 +48,7 @@ def _tally(states: Mapping[str, Mapping[str, Any]]) -> Tally:
     return tally
 
 
-def _run(states: Mapping[str, Mapping[str, Any]], tally: Tally) -> str:
+def _run(states: Mapping[str, Mapping[str, object]], tally: Tally) -> str:
     results = tally.results
     parts = [f"{results[True]} succeeded" + (f" ({tally.changed} changed)" if tally.changed else "")]
     parts += [f"{results[None]} would change"] if results[None] else []
@@ -72,7 +72,7 @@ def _joined(value: Any) -> Any:
     return "\n".join(value) if is_errors else value
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if not isinstance(value, str):
         return to_json(value, _LINE)
     lines = value.strip().splitlines()

@@ -47,7 +47,7 @@ class OutputOptions(NamedTuple):
     #: Directories of users' outputters.
     outputter_dirs: tuple[str, ...] = ()
     #: What users' outputters see as ``__opts__``.
-    opts: Mapping[str, Any] = {}
+    opts: Mapping[str, object] = {}
 
 
 def color_wanted(

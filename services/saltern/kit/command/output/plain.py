@@ -26,7 +26,7 @@ _Dumper.add_representer(defaultdict, _Dumper.represent_dict)
 _Dumper.add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "NULL"))
 
 
-def to_json(data: Any, options: OutputOptions) -> str:
+def to_json(data: object, options: OutputOptions) -> str:
     """Return JSON with four spaces and unescaped Unicode; a negative indent gives one line. Other values are shown by ``repr``."""
     indent = 4 if options.indent is None else options.indent
     try:
@@ -36,18 +36,18 @@ def to_json(data: Any, options: OutputOptions) -> str:
         return _json(_with_text_names(data), indent, sort=options.sort_names)
 
 
-def to_ndjson(data: Any, options: OutputOptions) -> str:
+def to_ndjson(data: object, options: OutputOptions) -> str:
     """Return one line of JSON for each minion, ``{MINION: RETURN}``, for programs that read returns as they arrive."""
     if not isinstance(data, Mapping):
         return to_json(data, options._replace(indent=-1))
     return "\n".join(to_json({name: value}, options._replace(indent=-1)) for name, value in data.items())
 
 
-def _json(data: Any, indent: int, *, sort: bool) -> str:
+def _json(data: object, indent: int, *, sort: bool) -> str:
     return json.dumps(data, default=repr, ensure_ascii=False, indent=None if indent < 0 else indent, sort_keys=sort)
 
 
-def _with_text_names(data: Any) -> Any:
+def _with_text_names(data: object) -> object:
     if isinstance(data, Mapping):
         return {_as_name(name): _with_text_names(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
@@ -55,14 +55,14 @@ def _with_text_names(data: Any) -> Any:
     return data
 
 
-def _as_name(name: Any) -> str:
+def _as_name(name: object) -> str:
     if isinstance(name, bytes):
         return name.decode(errors="backslashreplace")
     # As JSON spells them where they are names: true, null, 1.5.
     return json.dumps(name) if name is None or isinstance(name, bool | int | float) else str(name)
 
 
-def to_yaml(data: Any, options: OutputOptions) -> str:
+def to_yaml(data: object, options: OutputOptions) -> str:
     """Return YAML in block style with sorted names; a negative indent gives flow style."""
     flow = options.indent is not None and options.indent < 0
     indent = 0 if flow else options.indent
@@ -70,31 +70,31 @@ def to_yaml(data: Any, options: OutputOptions) -> str:
     return text
 
 
-def to_txt(data: Any, options: OutputOptions) -> str:
+def to_txt(data: object, options: OutputOptions) -> str:
     """Return ``minion: line`` for each line of a text, and one line for any other value."""
     if isinstance(data, Mapping):
         return "\n".join(f"{name}: {line}" for name, value in data.items() for line in _lines(plain_copy(value)))
     return data if isinstance(data, str) else pformat(plain_copy(data))
 
 
-def to_raw(data: Any, options: OutputOptions) -> str:
+def to_raw(data: object, options: OutputOptions) -> str:
     """Return the ``repr`` of the value on one line."""
     return str(plain_copy(data))
 
 
-def to_pprint(data: Any, options: OutputOptions) -> str:
+def to_pprint(data: object, options: OutputOptions) -> str:
     """Return the value as ``pprint`` formats it."""
     if options.indent is not None and options.indent >= 0:
         return pformat(plain_copy(data), indent=options.indent)
     return pformat(plain_copy(data))
 
 
-def to_newline_values_only(data: Any, options: OutputOptions) -> str:
+def to_newline_values_only(data: object, options: OutputOptions) -> str:
     """Return the values without names, one on each line, for shell loops."""
     return "\n".join(_values(data))
 
 
-def to_nothing(data: Any, options: OutputOptions) -> str:
+def to_nothing(data: object, options: OutputOptions) -> str:
     """Return "" (``quiet``): only the exit code says the result."""
     return ""
 
@@ -103,7 +103,7 @@ def _lines(value: Any) -> list[Any]:
     return value.splitlines() if isinstance(value, str | bytes) else [value]
 
 
-def _values(data: Any) -> Iterator[str]:
+def _values(data: object) -> Iterator[str]:
     if isinstance(data, Mapping):
         data = list(data.values())
     if isinstance(data, list | tuple):

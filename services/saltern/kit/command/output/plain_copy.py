@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def plain_copy(data: Any) -> Any:
+def plain_copy(data: object) -> object:
     """Return a copy without subclasses (``repr`` would name them) and without sharing (YAML would write anchors)."""
     if isinstance(data, dict):
         return {name: plain_copy(value) for name, value in data.items()}

@@ -25,7 +25,7 @@ class Tally:
     #: States that ran in parallel count with the longest of them.
     longest_parallel: float = 0.0
 
-    def add(self, state: Mapping[str, Any], count: int) -> None:
+    def add(self, state: Mapping[str, object], count: int) -> None:
         """Count a state that represents ``count`` states. Raises TypeError for a duration that is neither number nor text."""
         self.results[state["result"]] += count
         took = _milliseconds(state.get("duration", 0))
@@ -43,7 +43,7 @@ def _milliseconds(duration: Any) -> float:
         return 0.0
 
 
-def lines(host: Any, tally: Tally, options: OutputOptions) -> Iterator[str]:
+def lines(host: object, tally: Tally, options: OutputOptions) -> Iterator[str]:
     """Yield the lines of one host's summary."""
     colors, end = options.colors, options.colors.endc
     failed, undecided = tally.results[False], tally.results[None]

@@ -87,7 +87,7 @@ def full(names: list[str], state: Mapping[str, Any], color: str, changes: str, o
     return lines
 
 
-def _comment(state: Mapping[str, Any]) -> str:
+def _comment(state: Mapping[str, object]) -> str:
     comment = str(state["comment"]).strip().replace("\n", f"\n{_MARGIN}")
     data = state.get("data", [])
     if isinstance(data, Mapping):

@@ -16,7 +16,7 @@ from saltern.kit.command.output.options import OutputOptions
 _JUSTIFY: Mapping[str, Callable[[str, int], str]] = {"center": str.center, "right": str.rjust, "left": str.ljust}
 
 #: Options of ``table`` -> what they are where they are not set.
-DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, object] = {
     "nested_indent": 0,
     "has_header": True,
     "row_delimiter": "-",
@@ -32,7 +32,7 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def render(data: Any, options: OutputOptions) -> str:
+def render(data: object, options: OutputOptions) -> str:
     """Return the tables in ``data``. Raises AttributeError or TypeError for malformed rows, ValueError for an unknown option."""
     unknown = sorted(map(str, options.table.keys() - DEFAULTS.keys()))
     if unknown:
@@ -70,7 +70,7 @@ class _Table:
         elif isinstance(data, list | tuple) and not wanted:
             yield from self._rows(data, None, indent)
 
-    def _display_all(self, data: Mapping[str, Any], indent: int) -> Iterator[str]:
+    def _display_all(self, data: Mapping[str, object], indent: int) -> Iterator[str]:
         for name in sorted(data):
             yield f"{self._line(indent, self._colors.dark_gray, name)}:"
             yield self._line(indent, self._colors.dark_gray, "----------")
@@ -131,7 +131,7 @@ class _Table:
         return reduce(joined, text.split(" "))
 
 
-def _decoded(data: Any) -> Any:
+def _decoded(data: object) -> object:
     if isinstance(data, bytes):
         return data.decode(errors="backslashreplace")
     if isinstance(data, Mapping):

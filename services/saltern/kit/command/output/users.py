@@ -26,7 +26,7 @@ def find(name: str, options: OutputOptions) -> Callable[[Any, OutputOptions], st
     if module is None:
         return None
 
-    def show(data: Any, options: OutputOptions) -> str:
+    def show(data: object, options: OutputOptions) -> str:
         module.__dict__["__opts__"] = dict(options.opts)
         try:
             text = module.output(data, _retcode=options.retcode)
