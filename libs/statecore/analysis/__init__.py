@@ -1,6 +1,7 @@
-"""What can be said about a state tree without running it: pure functions over chunks, graphs, templates and plans.
+"""Static analysis of state trees: pure functions over low chunks, graphs, templates and plans. No state is run here.
 
-``rules`` names what a check can find, ``functions``, ``requisites``, ``forms`` and ``templates`` look for it; ``diagram`` and
-``layout`` make pictures of a run; ``provenance`` tells where a state has its arguments from; ``prediction`` compares plans.
-Who fetches, renders and runs what they look at is ``statecore.analysis.inspection``.
+``rules`` lists the kinds of finding that a check reports; ``functions``, ``requisites``, ``forms`` and ``templates`` search
+for them. ``diagram``, ``layout`` and ``svg`` draw a state run. ``provenance`` traces each argument of a state to the file and
+line that set it. ``prediction`` predicts the result of each state; ``planfile`` compares two plans.
+``statecore.analysis.inspection`` fetches, renders and compiles the trees for these functions.
 """

@@ -1,4 +1,4 @@
-"""Findings as people read them: a block each, editors know its first line; then how many there are. Pure."""
+"""Format the findings of ``check``: as text in the form of compiler errors (``file:line: level: message``), or as SARIF. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from statecore.analysis.rules import RULES
 
 
 def check_text(findings: Sequence[Finding], shorten: Callable[[str], str] = str) -> str:
-    """All of them. ``shorten(text)``: a text with the files that it names as the reader names them."""
+    """Return all findings as text: one block a finding, then a line with the number of errors, warnings and notes.
+
+    ``shorten(text)`` returns a line with shorter file paths, for example relative to the current directory.
+    """
     return "\n".join([*(_block(finding, shorten) for finding in findings), _summary(count(findings))])
 
 
@@ -36,7 +39,10 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(findings: Sequence[Finding], uri: Callable[[str], str], version: str) -> dict[str, Any]:
-    """One SARIF log of one run. ``uri(file)`` is the file as the viewer knows it, relative to the repository where it can be."""
+    """Return the findings as a SARIF 2.1.0 log with one run, as a map for JSON.
+
+    ``uri(file)`` returns the file's path for the viewer, relative to the repository if possible. ``version`` is statecore's.
+    """
     names = list(RULES)
     return {
         "$schema": _SCHEMA,

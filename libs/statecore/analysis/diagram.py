@@ -1,6 +1,6 @@
-"""A run as boxes and arrows, and its textual forms: Mermaid, DOT, plain data. Pure.
+"""A state run as boxes (states) and arrows (requisites), and its text formats: Mermaid, DOT, plain data. Pure.
 
-An arrow leads from what comes first to what waits for it, and is named by the requisite.
+An arrow leads from the state that runs first to the state that waits for it. The arrow's label is the requisite's name.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.graph import Graph
 from statecore.model.types import Low
 
-#: Targets of one ``sls:`` requisite or glob beyond which one arrow, from the last of them, stands for all.
+#: If one ``sls:`` requisite or glob refers to more states than this, a single arrow from the last of them is drawn.
 _MANY = 4
 
 
 class Box(NamedTuple):
-    """One state."""
+    """One state of the run."""
 
-    #: Place in the order of evaluation, from 1.
+    #: Number in the order of evaluation, from 1.
     number: int
     id: str
     function: str
     name: str
     sls: str
-    #: ``file:line``; "" where it is not known.
+    #: ``file:line`` of the declaration; "" if it is not known.
     at: str
-    #: What tells it from the others: its ID, or, of several states that share one, its name.
+    #: The ID; the ``name`` if several states have the same ID and function.
     label: str = ""
 
 
 class Arrow(NamedTuple):
-    """One requisite: numbers of what comes first, and of what waits for it."""
+    """One requisite: the numbers of the box that runs first and of the box that waits for it, and the label."""
 
     first: int
     then: int
-    #: ``require``, or ``require sls: web`` for one that stands for many.
+    #: ``require``; ``require sls: web`` for an arrow that replaces several.
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Boxes in order of evaluation."""
+    """The boxes in order of evaluation, and the arrows between them."""
 
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
 
 
 def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
-    """The diagram of a graph with its run list. ``at``: where a chunk is declared."""
+    """Return the diagram of a compiled graph. ``at(low)`` returns the ``file:line`` where a low chunk is declared."""
     order = [node.position for node in graph.order if not node.check]
     number = {position: place for place, position in enumerate(order, 1)}
     boxes = [_box(place, graph.chunks[position], at) for position, place in number.items()]
@@ -63,7 +63,7 @@ def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
 
 
 def as_data(drawn: Diagram) -> dict[str, Any]:
-    """For programs."""
+    """Return the diagram as a map for JSON: lists ``states`` and ``requisites``."""
     return {
         "states": [box._asdict() for box in drawn.boxes],
         "requisites": [arrow._asdict() for arrow in drawn.arrows],
@@ -71,7 +71,7 @@ def as_data(drawn: Diagram) -> dict[str, Any]:
 
 
 def mermaid(drawn: Diagram) -> str:
-    """A flow chart for Mermaid, SLS by SLS."""
+    """Return the diagram as a Mermaid flow chart with one subgraph for each SLS."""
     lines = ["flowchart TD"]
     for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
         lines.append(f'  subgraph s{at}["{_mermaid(sls)}"]')
@@ -82,7 +82,7 @@ def mermaid(drawn: Diagram) -> str:
 
 
 def dot(drawn: Diagram) -> str:
-    """A directed graph for Graphviz, a cluster for each SLS."""
+    """Return the diagram as a directed graph for Graphviz, with one cluster for each SLS."""
     lines = ["digraph states {", "  rankdir=TB;", '  node [shape=box, fontname="sans-serif"];']
     for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
         lines += [f"  subgraph cluster_{at} {{", f"    label={_dot(sls)};"]
@@ -130,7 +130,7 @@ def _title(box: Box) -> str:
 
 
 def _mermaid(text: str) -> str:
-    """Text between quotes: what Mermaid or a browser could read as theirs becomes entities."""
+    """Escape text for a quoted Mermaid label: each character with a meaning in Mermaid or HTML becomes an entity."""
     return re.sub(r"[^\w ./:@%+,=-]", lambda found: f"#{ord(found[0])};", " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""Why a state runs when it does, as people read it. Pure."""
+"""Format the result of ``explain`` (why a state runs at its position) as text. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-#: States of one reference beyond which the rest is counted.
+#: Largest number of states listed for one reference; the rest is only counted.
 _MANY = 6
 
-#: Letters of a value beyond which it is cut.
+#: Largest number of characters shown of a value.
 _LONG = 60
 
 
 def explain_text(told: Mapping[str, Any], shorten: Callable[[str], str] = str) -> str:
-    """For people. ``shorten(text)``: a text with its places as the reader names them."""
+    """Return the map that ``explain`` made as indented text.
+
+    ``shorten(text)`` returns the text with shorter file paths, for example relative to the current directory.
+    """
     return shorten("\n".join(_lines(told)))
 
 

@@ -1,4 +1,4 @@
-"""One thing that a check found, and how several runs' findings become one list. Pure."""
+"""Finding: one problem that a check reports; and how the findings of several runs become one list. Pure."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from statecore.model.errors import Mark
 
 
 class Remark(NamedTuple):
-    """What an analysis says about a chunk, before anybody looked up its line."""
+    """A problem of one low chunk, before its file and line are looked up."""
 
     rule: str
     message: str
-    #: Where it is declared: ``__sls__`` and ``__env__`` count.
+    #: A map with the SLS (``__sls__``) and environment (``__env__``) that declare the chunk, usually the chunk itself.
     origin: Mapping[str, Any]
-    #: Path of keys: ID, state module, argument, ...
+    #: Path of keys in the SLS: ID, state module, argument, ...
     keys: tuple[str, ...]
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found, with its place."""
+    """A problem with its file, line and column."""
 
     rule: str
     message: str
     mark: Mark | None = None
     sls: str = ""
     id: str = ""
-    #: Source lines around the mark.
+    #: Source lines around ``mark``.
     excerpt: str = ""
     hint: str = ""
-    #: The runs (by the name of their grains) that it was found in; () where there was one run.
+    #: Names (grains files) of the runs that have this finding; () if all of them have it.
     runs: tuple[str, ...] = ()
 
     @property
     def level(self) -> Level:
-        """How bad it is."""
+        """The severity of the finding's rule: error, warning or note."""
         return RULES[self.rule].level
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data: ``file``, ``line`` and ``column`` count from 1, 0 is unknown. What is empty is left out."""
+        """Return the finding as a map for JSON, without empty fields. ``line`` and ``column`` count from 1; 0 means unknown."""
         place = {"file": self.mark.file, "line": self.mark.line, "column": self.mark.column} if self.mark else {}
         told = {"sls": self.sls, "id": self.id, "hint": self.hint, "excerpt": self.excerpt, "runs": list(self.runs)}
         head = {"level": self.level.value, "rule": self.rule, "message": self.message}
@@ -51,7 +51,10 @@ class Finding:
 
 
 def merged(runs: Mapping[str, Sequence[Finding]]) -> list[Finding]:
-    """The findings of several runs, by place; each told once. One that not all runs have names those that do."""
+    """Merge {run name: findings} into one list without duplicates, sorted by file, line and column.
+
+    A finding that only some of the runs have names these runs in ``runs``; a finding of all runs has an empty ``runs``.
+    """
     found: dict[tuple[Any, ...], tuple[Finding, list[str]]] = {}
     for name, findings in runs.items():
         for finding in findings:
@@ -64,7 +67,7 @@ def merged(runs: Mapping[str, Sequence[Finding]]) -> list[Finding]:
 
 
 def count(findings: Iterable[Finding]) -> dict[str, int]:
-    """Level -> how many, every level named."""
+    """Map of level ("errors", "warnings", "notes") to its number of findings. All three levels are present."""
     levels = [finding.level for finding in findings]
     return {f"{level.value}s": levels.count(level) for level in Level}
 

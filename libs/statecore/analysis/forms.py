@@ -1,4 +1,4 @@
-"""Forms that compile and are still not what one should write: deprecated ones, and those that YAML reads otherwise. Pure."""
+"""Check the style of low chunks: deprecated forms, empty conditions, and values that YAML reads as another type. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from statecore.analysis.finding import Remark
 
-#: Function -> what takes its place.
+#: Deprecated function -> its replacement.
 _OLD_FUNCTIONS: Mapping[str, str] = {
     "cmd.wait": "cmd.run with onchanges",
     "cmd.wait_script": "cmd.script with onchanges",
@@ -21,20 +21,23 @@ _MODES = frozenset({"mode", "file_mode", "dir_mode", "sym_mode", "umask"})
 
 _CONDITIONS = ("onlyif", "unless", "creates", "check_cmd")
 
-#: ``mode: 0644`` as it is written; the key may stand anywhere in the line.
+#: Matches an unquoted octal value such as ``mode: 0644`` at the end of a source line.
 _OCTAL = re.compile(r":\s*(0[0-7]+)\s*(?:#.*)?$")
 
 _FLOAT = re.compile(r":\s*(\d+\.\d+)\s*(?:#.*)?$")
 
-#: Arguments that module.run knows besides functions.
+#: Arguments of module.run in its old form, which names one function.
 _MODULE_RUN = frozenset({"name", "m_name", "func", "args", "kwargs"})
 
-#: The source line behind a path of keys of a chunk; "" when it is not found.
+#: Returns the source line of a path of keys of a chunk; "" if it is not found.
 LineOf = Callable[[Mapping[str, Any], tuple[str, ...]], str]
 
 
 def remarks(low: Mapping[str, Any], line_of: LineOf) -> Iterator[Remark]:
-    """What is to be said of the forms of one chunk."""
+    """Yield a remark for each deprecated form, empty condition, unquoted file mode and unquoted version of the low chunk ``low``.
+
+    ``line_of(low, keys)`` returns the source line of an argument.
+    """
     keys = (str(low["__id__"]), str(low["state"]))
     yield from _old(low, keys)
     yield from _conditions(low, keys)
@@ -74,7 +77,7 @@ def _versions(low: Mapping[str, Any], keys: tuple[str, ...], line_of: LineOf) ->
             paths += [((*keys, "pkgs", str(name)), value) for name, value in item.items() if isinstance(value, float)]
     for path, value in paths:
         found = _FLOAT.search(line_of(low, path))
-        # A number that is written as it is read is no harm.
+        # 1.5 is read as 1.5: only a version whose text changes (1.10 becomes 1.1) is reported.
         if found and found[1] != str(value):
             text = f"the version {found[1]} without quotes is the number {value}"
             yield Remark("unquoted-version", text, low, path, f"write '{found[1]}'")

@@ -1,6 +1,6 @@
-"""State functions and their arguments, held against what there is. Pure; what functions take comes from who asks.
+"""Check a low chunk's state function and arguments against the loaded state modules. Pure; the caller looks up the signatures.
 
-What is told is what the engine would say when the state's turn came: the same rules sort the arguments (``engine.arguments``).
+The arguments are sorted by the engine's own rules (``engine.arguments``), so a finding predicts the engine's error.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from statecore.loader.arguments import Parameters
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a state function."""
+    """Result of looking up one state function: whether it exists, and its parameters."""
 
-    #: None: it exists but cannot be looked at here.
+    #: None: the function exists, but its signature cannot be read on this host.
     parameters: Parameters | None = None
-    #: False: nothing has this name; ``nearest`` may.
+    #: False: no function has this name. ``nearest`` is the most similar existing name, or "".
     exists: bool = True
     nearest: str = ""
-    #: Why a user's module of this name cannot be used.
+    #: Why a user's module of this name cannot be used; "" if there is none.
     reason: str = ""
 
 
-#: "file.managed" -> what is known of it.
+#: Looks up a state function by its full name, such as "file.managed".
 Lookup = Callable[[str], Known]
 
 
 def remarks(low: Mapping[str, Any], lookup: Lookup, *, whole: bool = True) -> Iterator[Remark]:
-    """Unknown function, unknown arguments, missing arguments of one chunk. ``whole``: nothing can bring more arguments."""
+    """Yield a remark for an unknown function, for each unknown argument and for each missing argument of the low chunk ``low``.
+
+    Missing arguments are reported only if ``whole`` is true: the chunk is compiled, so no extend or ``use`` can still add any.
+    """
     full = f"{low['state']}.{low['fun']}"
     state_keys = (str(low["__id__"]), str(low["state"]))
     known = lookup(full)

@@ -1,8 +1,8 @@
-"""Boxes and arrows on a plane, layer below layer: what comes first stands above. Pure, in plain Python.
+"""Place the boxes and arrows of a diagram in layers, earlier states above later ones. Pure Python without dependencies.
 
-Sugiyama's steps in short: each connected part gets layers (longest path), long arrows get a bend in every layer that they
-cross, the order within layers follows the neighbours' (barycentres), places follow the order. Parts stand side by side in rows;
-boxes without arrows fill a grid below, in order.
+Sugiyama's method in short. Each connected part gets layers by longest path. A long arrow gets a bend in each layer that it
+crosses. Barycentres of the neighbours order each layer, then coordinates are assigned. Connected parts are placed side by side
+in rows. Boxes without arrows fill a grid below the parts, in order.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-#: Distances in pixels: between boxes of a layer, between layers, between parts.
+#: Distances in pixels: between the boxes of a layer, between layers, between connected parts.
 _BESIDE, _BELOW, _APART = 28, 62, 48
 
-#: Width that rows of parts and the grid try to keep.
+#: Width in pixels at which rows of parts and of the grid are wrapped.
 _PAGE = 1200
 
-#: Rounds of ordering and of placing; more hardly moves anything.
+#: Iterations of ordering and of placing. More iterations change little.
 _ROUNDS = 12
 
-#: Room that a bend of a long arrow takes in its layer.
+#: Width in pixels that a bend of a long arrow takes in its layer.
 _BEND = 14
 
 
 class Point(NamedTuple):
-    """Pixels from the top left."""
+    """Pixels from the top left corner."""
 
     x: float
     y: float
@@ -34,22 +34,25 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything is."""
+    """Coordinates of all boxes and arrows, and the size of the picture, in pixels."""
 
-    #: Box -> its centre.
+    #: Box number -> its centre.
     centres: Mapping[int, Point]
-    #: (first, then) -> the points that the arrow passes, from bottom of the one to top of the other.
+    #: (first, then) -> the points of the arrow, from the bottom of the first box to the top of the other.
     paths: Mapping[tuple[int, int], Sequence[Point]]
     width: float
     height: float
 
 
-#: A box is its number; a bend is (first, then, layer).
+#: A cell of a layer: a box (its number) or a bend (first, then, layer).
 _Cell = int | tuple[int, int, int]
 
 
 def arranged(widths: Mapping[int, float], height: float, arrows: Iterable[tuple[int, int]]) -> Layout:
-    """Places for boxes of these widths and one height. ``arrows``: (first, then), no rings."""
+    """Return the layout of boxes, given {box: width} and one height for all, in pixels.
+
+    ``arrows`` are pairs (first box, box that waits) without cycles.
+    """
     edges = sorted({(one, other) for one, other in arrows if one != other})
     centres: dict[int, Point] = {}
     paths: dict[tuple[int, int], list[Point]] = {}
@@ -72,7 +75,7 @@ def arranged(widths: Mapping[int, float], height: float, arrows: Iterable[tuple[
 
 
 def _parts(edges: Sequence[tuple[int, int]]) -> list[set[int]]:
-    """Connected parts, by their first box."""
+    """Return the connected parts as sets of boxes, sorted by the smallest box number."""
     owner: dict[int, set[int]] = {}
     for one, other in edges:
         first, second = owner.get(one, {one}), owner.get(other, {other})
@@ -118,7 +121,7 @@ def _arrange(
 
 
 def _layers(part: set[int], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Box -> its layer: below everything that comes before it."""
+    """Map of box to its layer, from 0: one more than the deepest box before it."""
     before: dict[int, list[int]] = {box: [] for box in part}
     after: dict[int, list[int]] = {box: [] for box in part}
     for one, other in edges:
@@ -143,7 +146,7 @@ def _chain(edge: tuple[int, int], layer: Mapping[int, int]) -> list[_Cell]:
 
 
 def _order(rows: list[list[_Cell]], above: Mapping[_Cell, list[_Cell]], below: Mapping[_Cell, list[_Cell]]) -> None:
-    """Sorts each row by where its neighbours stand, downwards and upwards by turns."""
+    """Sort each row by the mean position of its neighbours, alternately downwards and upwards."""
     place = {cell: float(at) for row in rows for at, cell in enumerate(row)}
     for turn in range(_ROUNDS):
         down = turn % 2 == 0
@@ -160,7 +163,7 @@ def _spread(
     below: Mapping[_Cell, list[_Cell]],
     size: Mapping[_Cell, float],
 ) -> dict[_Cell, float]:
-    """Centres along the row, near those of the neighbours, without overlap; the leftmost edge is 0."""
+    """Return each cell's x coordinate (its centre), close to its neighbours' and without overlap. The leftmost edge is 0."""
     x: dict[_Cell, float] = {}
     for row in rows:
         at = 0.0
@@ -181,7 +184,10 @@ def _spread(
 def _pushed(
     row: Sequence[_Cell], wish: Mapping[_Cell, float], size: Mapping[_Cell, float], way: int
 ) -> dict[_Cell, float]:
-    """Every cell where it wishes to be, or as far along as those before it push it."""
+    """Place each cell at its preferred x coordinate, or next to the previous cell if the two would overlap.
+
+    ``way`` is 1 to go from left to right and -1 to go from right to left.
+    """
     placed: dict[_Cell, float] = {}
     edge: float | None = None
     for cell in row:

@@ -1,4 +1,4 @@
-"""A plan as people read it. Pure."""
+"""Format a plan (the predicted changes of a state run) as text. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _SIGNS: Mapping[str, str] = {
 
 
 def plan_text(data: Mapping[str, Any], *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
-    """A plan for people: what changes, with diffs, and a line that sums it up. ``everything``: what would not change, too;
-    ``shorten(place)``: a place as the reader names it."""
+    """Return the plan ``data`` as text: each state with its predicted changes and diffs, then the summary line.
+
+    ``everything`` also shows the states that would not change. ``shorten(place)`` returns a shorter form of a ``file:line``.
+    """
     shown = [each for each in data["states"] if everything or each["verdict"] != PredictedOutcome.UNCHANGED]
     return "\n".join([*("\n".join(_state(each, shorten)) + "\n" for each in shown), data["summary"]])
 
@@ -42,7 +44,7 @@ def _state(state: Mapping[str, Any], shorten: Callable[[str], str]) -> Iterator[
 
 
 def _untold(changes: Mapping[str, Any], told: Sequence[str], steps: Sequence[str]) -> list[str]:
-    """What diffs of whole files do not show of the predicted changes; the steps where nothing is predicted."""
+    """Return lines for predicted changes that the file diffs do not show; the plan's steps if no change is predicted."""
     left = {
         key: value
         for key, value in changes.items()

@@ -1,7 +1,7 @@
-"""The file that keeps a plan: what it holds, how two of them differ. Pure.
+"""The plan file: its content, and the comparison of two plans. Pure.
 
-It holds no content of a file beyond what the diffs show: contents, and the low data that states were compiled to, are there as
-seals only, made with a random salt of the file's own.
+Of managed files, a plan file stores only the diffs. Whole file contents and low chunks are stored as seals only: keyed
+hashes (HMAC-SHA256) with a random salt of this plan file. A seal shows whether a value changed, not the value.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any
 from statecore.analysis.prediction import Prediction, summary
 from statecore.model.types import FileChange, tag
 
-#: Changes when a file of an earlier one cannot be compared any more.
+#: Version of the file's format. Increase it when older plan files can no longer be compared.
 VERSION = 1
 
 _KIND = "statecore plan"
 
-#: Work factor for seals of what nobody may see, so that a short secret cannot be guessed from its seal in passing.
+#: scrypt's work factors for seals of file contents that must not be shown: a short secret cannot be guessed cheaply.
 _HARD = {"n": 2**14, "r": 8, "p": 1}
 
 
 class PlanFault(Exception):
-    """A file that is no plan of this version; str() says what it is."""
+    """Raised for a file that is not a plan of the current version; str() is the reason."""
 
 
 def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> dict[str, Any]:
-    """A plan as plain data, for people and programs. ``places``: tag -> where the state is declared."""
+    """Return a plan as a map for JSON: ``summary`` (one line), ``states``. ``places`` maps a state's tag to its ``file:line``."""
     return {
         "summary": summary([each.verdict for each in predictions]),
-        # A listener has a tag of its own; it is declared where its state is.
+        # A listen reaction has its own tag. It is declared where the listening state is.
         "states": [_state(each, places.get(each.tag) or places.get(tag(each.low), "")) for each in predictions],
     }
 
@@ -41,7 +41,10 @@ def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> d
 def sealed(
     predictions: Sequence[Prediction], places: Mapping[str, str], run: Mapping[str, Any], salt: bytes
 ) -> dict[str, Any]:
-    """The content of a plan file. ``run``: what has to be said to make the plan again."""
+    """Return the content of a plan file: the plan, plus seals of low chunks and file contents made with ``salt``.
+
+    ``run`` holds the minion and the SLS references, which ``apply`` needs to make the plan again.
+    """
     data = plan_data(predictions, places)
     for told, each in zip(data["states"], predictions, strict=True):
         told["low"] = _seal(_canonical(each.low), salt)
@@ -51,7 +54,7 @@ def sealed(
 
 
 def opened(text: str) -> dict[str, Any]:
-    """The plan in a file. Raises PlanFault."""
+    """Parse the text of a plan file and return its map. Raise PlanFault if it is not a plan of this version."""
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -71,7 +74,7 @@ def opened(text: str) -> dict[str, Any]:
 
 
 def drift(planned: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is different now from what was planned, a line each; [] where the plan still holds."""
+    """Return the differences between the stored plan and the plan made now, one line each; an empty list if there are none."""
     before = {each["tag"]: each for each in planned["states"]}
     after = {each["tag"]: each for each in now["states"]}
     found = [f"{_named(each)}: it is no longer in the run" for name, each in before.items() if name not in after]
@@ -152,14 +155,17 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-#: Bytes looked at to tell text from binary, as diff and git do.
+#: Number of first bytes searched for a NUL byte to detect binary data, as diff and git do.
 _SNIFF = 8192
 
 _NOWHERE = "/dev/null"
 
 
 def unified(change: FileChange) -> str:
-    """The diff, its lines ended; a sentence where it cannot be shown or text cannot tell it; "" for no difference."""
+    """Return the unified diff of a file change, each line ended by a newline.
+
+    Returns a sentence if the change may not be shown, is binary, or only creates or removes an empty file; "" if nothing changes.
+    """
     if change.before == change.after:
         return ""
     if not change.shown:
@@ -173,7 +179,7 @@ def unified(change: FileChange) -> str:
 
 
 def _lines(data: bytes | None) -> list[str] | None:
-    """Lines with their ends; None for what is no text."""
+    """Return the lines with their line ends; None for binary data."""
     if data is None:
         return []
     if b"\0" in data[:_SNIFF]:

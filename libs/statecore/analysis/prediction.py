@@ -1,7 +1,7 @@
-"""What a run would do, state by state, from a run in test mode and the plans of native states. Pure.
+"""Predict the result of each state from a state run in test mode and from the plans of native states. Pure.
 
-A verdict is about what can be known beforehand: a state that reacts to one of which nobody knows whether it changes cannot be
-known either, and one that fails now but comes after something that changes may well not fail then.
+A verdict is ``unknown`` if it depends on an unknown result: a state that reacts to a state with an unknown result is unknown.
+A state that fails in test mode, but requires a state that will change, is unknown too: the change may prevent the failure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from statecore.model.types import FileChange, Low, Plan, Running, RunningEntry, 
 
 _LISTENER = "listener_"
 
-#: States that without predicted changes cannot say whether there will be any: they only run something.
+#: State modules that only run a command or function: their test return does not tell whether there will be changes.
 _RUN_SOMETHING = frozenset({"cmd", "module"})
 
-#: Kinds that wait for something to happen -> whether it is a change (else a failure).
+#: Requisite that reacts to another state -> True if it reacts to a change, False if it reacts to a failure.
 _REACTIONS: Mapping[str, bool] = {
     "watch": True,
     "watch_any": True,
@@ -36,7 +36,7 @@ _REACTIONS: Mapping[str, bool] = {
 
 
 class PredictedOutcome(StrEnum):
-    """What becomes of a state."""
+    """Predicted result of one state."""
 
     CHANGE = "change"
     UNKNOWN = "unknown"
@@ -44,7 +44,7 @@ class PredictedOutcome(StrEnum):
     UNCHANGED = "unchanged"
 
 
-#: In the order of a summary, with its words.
+#: The text of each outcome, in the order of the summary line.
 WORDS: Mapping[PredictedOutcome, str] = {
     PredictedOutcome.CHANGE: "to change",
     PredictedOutcome.UNKNOWN: "cannot be known before",
@@ -54,37 +54,40 @@ WORDS: Mapping[PredictedOutcome, str] = {
 
 
 class Reason(NamedTuple):
-    """A requisite through which another state makes this one react."""
+    """A requisite through which another state makes this state react."""
 
     kind: str
-    #: state module and ID of the other.
+    #: State module and ID of the other state.
     state: str
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One state of a run that has not begun."""
+    """The prediction for one state of a planned run."""
 
     tag: str
-    #: The chunk; of a listener the chunk that listens.
+    #: The low chunk; for a listen reaction the chunk that listens.
     low: Low
     verdict: PredictedOutcome
     comment: str
-    #: As test mode tells them.
+    #: The changes that test mode returned.
     changes: Mapping[str, Any]
-    #: What would be done, in order; () where only the state itself knows.
+    #: Descriptions of the plan's steps, in order; () for a state that returns no plan.
     steps: tuple[str, ...]
     files: tuple[FileChange, ...]
     because: tuple[Reason, ...]
 
 
-#: (state module, ID, name) -> the plans that a state made in the run, by function.
+#: (state module, ID, name) -> {function: plan} that the state returned in the run.
 Plans = Mapping[tuple[str, str, str], Mapping[str, Plan]]
 
 
 def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
-    """Every state in order of evaluation. ``running`` is what the run in test mode returned."""
+    """Return a prediction for each state, in order of evaluation.
+
+    ``running`` is the running dictionary of the state run in test mode; ``plans`` are the plans that native states returned in it.
+    """
     positions = {name: position for position, name in enumerate(graph.tags)}
     seen = _Seen(graph)
     found = []
@@ -97,7 +100,7 @@ def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
 
 
 def summary(verdicts: Sequence[str]) -> str:
-    """``3 to change, 1 cannot be known before, 20 unchanged``."""
+    """Return the summary line of a list of verdicts, such as ``3 to change, 1 cannot be known before, 20 unchanged``."""
     told = {verdict: verdicts.count(verdict) for verdict in WORDS}
     shown = {verdict for verdict, number in told.items() if number} | {
         PredictedOutcome.CHANGE,
@@ -108,24 +111,24 @@ def summary(verdicts: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of the states so far, by tag."""
+    """The predictions made so far, by state tag."""
 
     graph: Graph
     verdicts: dict[str, PredictedOutcome] = field(default_factory=dict)
-    #: Whether the state would be called, or its requisites leave it out.
+    #: False if the state's requisites prevent its call.
     ran: dict[str, bool] = field(default_factory=dict)
-    #: Of which nobody knows whether they will fail.
+    #: Tags of states that may succeed or fail.
     shaky: set[str] = field(default_factory=set)
 
     def decisions(self, position: int) -> set[Decision]:
-        """What the engine may decide when the state's turn comes, for all that is known of those before it.
+        """Return the set of decisions that the engine may take for a state, given the predictions for its requisites.
 
-        Prereqs are left out: they are settled by test runs, of which the run in test mode is one.
+        Prereqs are ignored: the engine decides them by a test run, and the run in test mode was such a test run.
         """
         return self._decided(self.graph.needs[position])
 
     def foreseen(self, position: int) -> bool:
-        """Whether one of the states that it prereqs may be called, so that there may be something to come before."""
+        """Return whether the engine may call one of the states that this state lists under ``prereq``."""
         targets = [at for need in self.graph.check_needs[position] if need.kind == "prereq" for at in need.targets]
         return any(self._decided(self.graph.check_needs[at]) & _RUNS for at in targets)
 
@@ -143,7 +146,7 @@ class _Seen:
         return decide(by_kind)
 
     def _entry(self, position: int, guess: PredictedOutcome) -> RunningEntry:
-        """The entry that a state will have; of what is unknown, by a guess."""
+        """Return the running dictionary's entry that is predicted for a state; ``guess`` replaces an unknown outcome."""
         name = self.graph.tags[position]
         verdict = self.verdicts.get(name, PredictedOutcome.UNKNOWN)
         if verdict is PredictedOutcome.UNKNOWN:
@@ -162,7 +165,7 @@ def _of(position: int, entry: RunningEntry, plans: Plans, seen: _Seen) -> Predic
     own = plans.get((str(low["state"]), str(low["__id__"]), str(low["name"])), {})
     decisions = seen.decisions(position)
     if Decision.WATCH not in decisions:
-        # What it watches was foreseen to change, and does not.
+        # Test mode called mod_watch because the watched state might change; the prediction is that it will not.
         own = {fun: plan for fun, plan in own.items() if fun != "mod_watch"}
     verdict, comment = _settled(position, entry, own, decisions, seen), str(entry["comment"])
     if verdict is PredictedOutcome.UNCHANGED and entry["result"] is not True:
@@ -193,12 +196,12 @@ def _told(
     files = tuple(step.file for step in steps if step.file is not None)
     what = tuple(step.what for step in steps)
     if low.get("no_log"):
-        # Comment and changes were masked by the engine.
+        # The engine has already masked the comment and the changes.
         files, what = tuple(file._replace(shown=False) for file in files), ()
     return Prediction(name, low, verdict, comment, entry["changes"], what, files, reasons)
 
 
-#: Decisions after which a state is called.
+#: Decisions of the engine that call the state function.
 _RUNS = frozenset({Decision.RUN, Decision.WATCH, Decision.RUN_UNWATCHED})
 
 
@@ -209,11 +212,11 @@ def _settled(
     low = graph.chunks[position]
     left_out = not entry.get("__state_ran__", True)
     if left_out and "prereq" in low and entry["result"] is False and Decision.FAIL not in decisions:
-        # A test run that a prereq asks for failed: that outweighs all else.
+        # The test run for a prereq failed, so the state fails whatever its other requisites say.
         return PredictedOutcome.FAIL
     if not decisions & _RUNS:
         if decisions == {Decision.FAIL}:
-            # The target of a prereq whose state failed keeps what its test run said.
+            # If the state that declares the prereq failed, the target's result is that of its own test run.
             adopted = len(graph.needs[position]) > len(graph.check_needs[position]) and entry["result"] is not False
             return PredictedOutcome.UNCHANGED if adopted else PredictedOutcome.FAIL
         return PredictedOutcome.UNKNOWN if Decision.FAIL in decisions else PredictedOutcome.UNCHANGED
@@ -222,30 +225,30 @@ def _settled(
     if "prereq" in low and not seen.foreseen(position) and entry["result"] is not False:
         return PredictedOutcome.UNCHANGED
     if left_out:
-        # In test mode nobody asked what it would do, but where a prereq says that there is nothing to do.
+        # Test mode did not call the state, so its result is unknown. Exception: a prereq found nothing to do.
         return PredictedOutcome.UNCHANGED if "prereq" in low else PredictedOutcome.UNKNOWN
     verdict = _verdict(entry, low, plans, reacts=Decision.WATCH in decisions)
     if verdict is PredictedOutcome.FAIL and any(
         seen.verdicts.get(graph.tags[at]) in _MOVING for at in _above(graph, position)
     ):
-        # What makes it fail now may be gone when its turn comes.
+        # An earlier state's changes may remove the cause of the failure.
         return PredictedOutcome.UNKNOWN
     if verdict is PredictedOutcome.UNCHANGED and len(decisions) > 1:
         return PredictedOutcome.UNKNOWN
     return verdict
 
 
-#: Verdicts on states after which the host is not what it was.
+#: Outcomes that may change the host.
 _MOVING = frozenset({PredictedOutcome.CHANGE, PredictedOutcome.UNKNOWN})
 
 
 def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts: bool) -> PredictedOutcome:
-    """What the state itself says. ``reacts``: its mod_watch may have spoken too."""
+    """Return the outcome that the state's own test return predicts. ``reacts``: the return may include mod_watch's changes."""
     steps = any(plan.steps for plan in plans.values())
     if entry["result"] is False:
         return PredictedOutcome.FAIL
     if plans and not steps and not reacts:
-        # Changes without a step to make them are those of a reaction that does not come.
+        # Changes without a step come from mod_watch, which will not be called.
         return PredictedOutcome.UNCHANGED
     if entry["changes"]:
         return PredictedOutcome.CHANGE
@@ -255,7 +258,7 @@ def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts
 
 
 def _above(graph: Graph, position: int) -> set[int]:
-    """All chunks that it requires, and theirs."""
+    """Return the positions of all low chunks that a chunk requires, directly or through others."""
     found: set[int] = set()
     todo = [position]
     while todo:
@@ -269,20 +272,20 @@ def _above(graph: Graph, position: int) -> set[int]:
 def _reasons(
     graph: Graph, position: int, known: Mapping[str, PredictedOutcome], wanted: PredictedOutcome
 ) -> Iterator[Reason]:
-    """The requisites by which it reacts to a change (or failure), or to what nobody knows."""
+    """Yield the requisites by which the state reacts to a predicted change or failure, or to an unknown outcome."""
     for need in graph.check_needs[position]:
         if need.kind not in _REACTIONS:
             continue
         awaited = wanted if _REACTIONS[need.kind] or wanted is PredictedOutcome.UNKNOWN else PredictedOutcome.FAIL
         for at in need.targets:
-            # A prereq's target comes later: it is known only to have been foreseen.
+            # A prereq's target runs later and has no verdict yet; its test run predicted a change.
             if known.get(graph.tags[at], PredictedOutcome.CHANGE if need.kind == "prereq" else None) is awaited:
                 other = graph.chunks[at]
                 yield Reason(need.kind, str(other["state"]), str(other["__id__"]))
 
 
 def _listener(graph: Graph, name: str, entry: RunningEntry, plans: Plans, seen: _Seen) -> Prediction | None:
-    """The reaction at the end of the run of a chunk that listens; None when there is nothing to react to after all."""
+    """Return the prediction for a ``listen`` reaction at the end of the run; None if no state that it listens to will change."""
     own = untag(name)
     wanted = own.id.removeprefix(_LISTENER)
     for low in graph.chunks:

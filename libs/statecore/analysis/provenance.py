@@ -1,7 +1,7 @@
-"""Where one ID of a run has what it has from: a compilation watched pass by pass, for that ID alone. Pure.
+"""Trace each argument and requisite of one ID to the SLS that wrote it, by comparing the ID before and after each compiler pass.
 
-A normal run keeps none of this. Extends are laid over one at a time, so that each can be held against what was there before;
-what the turning round of requisites, and ``use``, brought is seen by comparing the ID before and after.
+A normal run records none of this. Extends are applied one at a time, so that each can be compared with the values before it.
+The effects of ``require_in`` and its kind, and of ``use``, are found by comparing the ID before and after the pass. Pure.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from statecore.model.types import High
 
 
 class Origin(NamedTuple):
-    """Where something was written."""
+    """The SLS, environment and keys where a value was written."""
 
-    #: ``declared``, ``extend``, ``require_in`` and its kin, ``use``, ``use_in``, ``names``.
+    #: ``declared``, ``extend``, ``require_in`` and the other ``*_in``, ``use``, ``use_in``, ``names``.
     how: str
     sls: str
     saltenv: str
-    #: Path of keys to it: ID, state module, argument.
+    #: Path of keys in the SLS: ID, state module, argument.
     keys: tuple[str, ...]
 
 
 class Override(NamedTuple):
-    """A value that was replaced."""
+    """A value that a later one replaced, and its origin."""
 
     value: Any
     origin: Origin
@@ -36,18 +36,18 @@ class Override(NamedTuple):
 
 @dataclass(slots=True)
 class Argument:
-    """One argument of a state of the ID."""
+    """One argument of a state of the ID, with its origin and the values that it replaced."""
 
     state: str
     name: str
     value: Any
     origin: Origin
-    #: What it was before, oldest first.
+    #: The replaced values, oldest first.
     before: list[Override] = field(default_factory=list)
 
 
 class RequisiteOrigin(NamedTuple):
-    """One reference of a requisite of the ID."""
+    """One reference of a requisite of the ID, with its origin."""
 
     state: str
     kind: str
@@ -57,30 +57,30 @@ class RequisiteOrigin(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """What became of one ID on its way through the compiler."""
+    """All that the compiler passes did to one ID: its arguments, requisites, extends and its exclude."""
 
     id: str
-    #: SLS and environment that declare it.
+    #: SLS and environment that declare the ID.
     sls: str
     saltenv: str
     arguments: dict[tuple[str, str], Argument] = field(default_factory=dict)
     wanted: list[RequisiteOrigin] = field(default_factory=list)
-    #: SLS and environment of each extend of it.
+    #: SLS and environment of each extend of the ID.
     extended_by: list[Origin] = field(default_factory=list)
-    #: The exclude that names it or its SLS, and where; None where it is in the run.
+    #: The exclude entry that removed the ID or its SLS, and its origin; None if the ID is in the run.
     excluded_by: Any = None
     excluded_at: Origin | None = None
 
 
 class Watched(NamedTuple):
-    """A compilation, and what was seen of an ID: None where the run does not have it."""
+    """A compilation and the history of the followed ID; ``history`` is None if the run does not declare the ID."""
 
     draft: Draft
     history: History | None
 
 
 def watched(draft: Draft, wanted: str) -> Watched:
-    """Compiles a draft (options, tree, matches) and follows an ID. Faults are in the draft."""
+    """Compile a draft (options, tree, matches) and record the history of the ID ``wanted``. Errors are in ``draft.faults``."""
     history: History | None = None
     for step in PASSES:
         before = draft
@@ -104,7 +104,7 @@ def _declared(wanted: str, body: Mapping[str, Any]) -> History:
 
 
 def _take(history: History, state: str, name: str, value: Any, origin: Origin) -> None:
-    """Notes an argument or the references of a requisite. References add up; a value replaces what was there."""
+    """Record an argument or a requisite's references. References are added to the list; an argument replaces the earlier value."""
     if name in REQUISITES:
         listed = value if isinstance(value, list) else [value]
         history.wanted += [RequisiteOrigin(state, name, reference, origin) for reference in listed]
@@ -136,7 +136,7 @@ def _laid(history: History, one: Extension) -> None:
 
 
 def _inverted(history: History, before: Draft, after: Draft) -> None:
-    """References that came by ``X_in`` name who declares them."""
+    """Record the references that another state added with ``require_in`` or its kind, with that state as their origin."""
     for state, run in states(after.high.get(history.id, {})):
         old = dict(arguments(before.high[history.id].get(state)))
         for kind, value in arguments(run):
@@ -193,7 +193,7 @@ def _pairs(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _id_of(high: High, state: str, name: str) -> str:
-    """The ID that a reference means: itself, or the one with this ``name``."""
+    """Return the ID that a reference means: the name itself, or the ID of a state with this ``name`` argument."""
     if name in high:
         return name
     return next((each for each, body in high.items() if ("name", name) in list(arguments(body.get(state)))), name)
@@ -223,7 +223,10 @@ _FOLLOW: Mapping[Pass, Callable[[History, Draft, Draft], None]] = {
 
 
 def include_chain(draft: Draft, sls: str) -> Sequence[tuple[str, str, str, str]]:
-    """How an SLS came into the run: (includer, its environment, the entry of its include, what was included), nearest first."""
+    """Return the includes that brought an SLS into the run, nearest first.
+
+    Each row is (including SLS, its environment, the entry of its include list, included SLS).
+    """
     parts = {part.rendered.sls: part for part in draft.parts}
     chain, child = [], sls
     for includer in parts[sls].included_from if sls in parts else ():

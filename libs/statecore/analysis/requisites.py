@@ -1,4 +1,4 @@
-"""Requisites that cannot do what they say: rings, contradictions, what never comes, patterns that match nothing. Pure."""
+"""Find requisites that cannot work: cycles, contradictions, waits for events that never happen, patterns without a match. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from statecore.analysis.finding import Remark
 from statecore.compile.graph import KINDS, Graph, Node, link
 from statecore.model.types import Low
 
-#: Functions that never report a change, so that nothing that waits for one ever runs.
+#: Functions that never report a change: a state with ``onchanges`` on one of them never runs.
 _NEVER_CHANGES = frozenset(
     {"test.nop", "test.succeed_without_changes", "test.fail_without_changes", "test.show_notification"}
     | {"test.check_pillar", "file.exists", "file.missing"}
 )
 
-#: Functions that never fail.
+#: Functions that never fail: a state with ``onfail`` on one of them never runs.
 _NEVER_FAILS = frozenset({"test.nop", "test.succeed_without_changes", "test.succeed_with_changes"})
 
 _GLOB = frozenset("*?[")
@@ -25,28 +25,31 @@ _SUCCESS = frozenset({"require", "watch"})
 
 
 class Link(NamedTuple):
-    """One step of a ring."""
+    """One requisite of a cycle."""
 
     low: Low
-    #: The requisite that makes it wait for the next one.
+    #: The requisite by which this chunk waits for the next one.
     kind: str
-    #: Who declares it: itself, or the next one, whose prereq it is.
+    #: The chunk that declares the requisite: this one, or for a prereq the next one.
     by: Low
 
 
 class Reference(NamedTuple):
-    """One requisite as it is written, and what it means."""
+    """One reference of a requisite, as written, with the chunks that it refers to."""
 
     kind: str
-    #: ``module``, ``sls``, ``id``; "id" for a bare one.
+    #: A state module, ``sls`` or ``id``; "id" for a bare ID.
     key: str
     value: str
-    #: Positions in the graph.
+    #: Positions of the chunks in the graph.
     targets: tuple[int, ...]
 
 
 def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
-    """Everything but rings and references to nothing. The graph is one in which watches are still watches."""
+    """Yield all remarks on requisites except cycles and references to nothing, which the compiler reports.
+
+    In ``graph``, watches must not have been turned into requires. ``reacts(state)`` tells whether the state module has mod_watch.
+    """
     for position, low in enumerate(graph.chunks):
         keys = (str(low["__id__"]), str(low["state"]))
         impossible = list(_contradiction(graph, position, keys))
@@ -57,14 +60,14 @@ def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
                 yield Remark("watch-without-reaction", text, low, (*keys, kind))
         for kind in KINDS:
             for key, value in written(low.get(kind)):
-                # Of an SLS pattern the compiler says nothing; a pattern of IDs that matches nothing is its error.
+                # The compiler reports a pattern of IDs without a match, but not a pattern of SLS.
                 if key == "sls" and _GLOB & set(value) and not targets_of(graph.chunks, low, key, value):
                     text = f"no state matches '{kind}: {key}: {value}'"
                     yield Remark("unmatched-glob", text, low, (*keys, kind))
 
 
 def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
-    """``listen`` and ``listen_in`` that name nothing; a run tells only at its end."""
+    """Yield a remark for each ``listen`` and ``listen_in`` that refers to no state. A run reports these only at its end."""
     for low in chunks:
         for kind in ("listen", "listen_in"):
             for key, value in written(low.get(kind)):
@@ -74,18 +77,18 @@ def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
 
 
 def references(graph: Graph, position: int) -> list[Reference]:
-    """The requisites of a chunk, one by one, as they are written."""
+    """Return the requisite references of the chunk at ``position``, in the order in which they are written."""
     low = graph.chunks[position]
     needs = graph.check_needs[position]
     told = [(kind, key, value) for kind in KINDS for key, value in written(low.get(kind))]
     if len(needs) == len(told):
-        # One need for one reference, in the same order; those that mean nothing (an empty SLS) have none.
+        # There is one need for each reference, in the same order, unless a reference has no targets (an empty SLS).
         return [Reference(*one, need.targets) for one, need in zip(told, needs, strict=True)]
     return [Reference(kind, key, value, targets_of(graph.chunks, low, key, value)) for kind, key, value in told]
 
 
 def written(value: Any) -> Iterator[tuple[str, str]]:
-    """(module, ID) of each reference of a requisite."""
+    """Yield (state module, ID) for each reference in a requisite's value; the module is "id" for a bare ID."""
     for item in value if isinstance(value, list) else [value] if value else []:
         if isinstance(item, Mapping):
             yield from ((str(key).partition(".")[0], str(name)) for key, name in item.items() if name is not None)
@@ -94,7 +97,7 @@ def written(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def targets_of(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[int, ...]:
-    """Positions of the chunks that one reference of ``low`` means, by the rules of the engine itself."""
+    """Return the positions of the chunks that the reference ``key: value`` of ``low`` refers to, by the compiler's own rules."""
     others = [{name: each[name] for name in each if name not in KINDS} for each in chunks]
     at = next(position for position, each in enumerate(chunks) if each is low)
     others[at] |= {"require": [{key: value}]}
@@ -103,16 +106,16 @@ def targets_of(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[i
 
 
 def rings(graph: Graph) -> list[list[Link]]:
-    """One shortest ring for every knot of requisites that lead back to themselves."""
+    """Return one shortest cycle for each group of states whose requisites form cycles."""
     found: dict[frozenset[int], list[Link]] = {}
-    # Chunks that prereq each other are in a knot as checks, and in one as runs: it is the same mistake.
+    # Chunks that prereq each other form two cycles (of checks and of runs) for one mistake; the first is reported.
     for knot in sorted(_knots(graph), key=lambda knot: not any(node.check for node in knot)):
         found.setdefault(frozenset(node.position for node in knot), _shortest(graph, knot))
     return list(found.values())
 
 
 def ring_text(ring: Sequence[Link], place: Callable[[Low, str], str]) -> str:
-    """The whole ring, ``file:line (ID) -> file:line (ID)``, back to where it began."""
+    """Return a cycle as text: ``file:line (ID: requisite) -> ... -> file:line``, from its first state back to the same state."""
     stops = [f"{place(one.by, one.kind)} ({one.low['__id__']}: {_reason(one)})" for one in ring]
     return " -> ".join([*stops, place(ring[0].by, ring[0].kind)])
 
@@ -150,19 +153,19 @@ def _never(graph: Graph, position: int, keys: tuple[str, ...]) -> Iterator[Remar
 
 
 def _steps(graph: Graph, node: Node) -> Iterator[tuple[Node, str, bool]]:
-    """(what it waits for, by which requisite, whether it is the other's)."""
+    """Yield (the node that ``node`` waits for, the requisite, whether the other state declares the requisite)."""
     own = graph.check_needs[node.position]
     for need in own:
         for target in need.targets:
             yield Node(target, need.kind == "prereq"), need.kind, False
-    # A state waits for those that prereq it, though it declares nothing itself.
+    # A state waits for the states that list it under prereq, although it declares no requisite itself.
     for need in () if node.check else graph.needs[node.position][len(own) :]:
         for target in need.targets:
             yield Node(target, False), "prereq", True
 
 
 def _knots(graph: Graph) -> list[set[Node]]:
-    """Strongly connected parts of more than one node, or with an edge to themselves (Tarjan, without recursion)."""
+    """Return the strongly connected components that contain a cycle (Tarjan's algorithm without recursion)."""
     index: dict[Node, int] = {}
     lowest: dict[Node, int] = {}
     stack: list[Node] = []

@@ -1,4 +1,4 @@
-"""What a check can find: one row a rule, with how bad it is and what it is about."""
+"""The rules of ``statecore check``: one row for each kind of finding, with its severity, title and advice."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad a finding is; the words of SARIF."""
+    """Severity of a finding. The values are SARIF's ``level`` values."""
 
-    #: A run would not begin, or the state would fail.
+    #: The run would not start, or the state would fail.
     ERROR = "error"
-    #: It runs, but hardly does what its author meant, or only sometimes.
+    #: The state runs, but probably not as intended, or only on some minions.
     WARNING = "warning"
-    #: Worth knowing.
+    #: Information; no change is needed.
     NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of finding."""
+    """One kind of finding: its severity, its title and its advice."""
 
     level: Level
-    #: One line for lists of rules.
+    #: One line for a list of rules.
     title: str
     #: What to do about it.
     advice: str
@@ -31,7 +31,7 @@ class Rule:
 
 _E, _W, _N = Level.ERROR, Level.WARNING, Level.NOTE
 
-#: Name -> rule. The names are interface: CI configurations and SARIF viewers keep them.
+#: Rule name -> rule. CI configurations and SARIF viewers store these names, so they must not change.
 RULES: Mapping[str, Rule] = {
     "render": Rule(_E, "An SLS does not render", "Repair the template or the YAML at the place named."),
     "top": Rule(_E, "The top file is wrong", "A top file maps environments to targets to lists of SLS references."),

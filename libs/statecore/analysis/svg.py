@@ -1,4 +1,4 @@
-"""A diagram as an SVG picture that needs nothing but itself: no scripts, no fonts, no links. Pure."""
+"""Draw a diagram as a self-contained SVG picture without scripts, fonts or links. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from statecore.analysis.layout import Layout, Point, arranged
 
 _MARGIN, _HEIGHT, _LEGEND = 24, 58, 34
 
-#: Pixels of a letter of 12 px monospace; text is cut, never squeezed.
+#: Width in pixels of one character (12 px monospace), and the largest number of characters in a line; longer text is cut.
 _LETTER, _MOST = 7.25, 38
 
-#: Kind of requisite -> colour, dashes.
+#: Requisite -> (colour, SVG dash pattern).
 _KINDS: Mapping[str, tuple[str, str]] = {
     "require": ("#475569", ""),
     "watch": ("#2563eb", ""),
@@ -26,7 +26,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 
 
 def svg(drawn: Diagram) -> str:
-    """The picture."""
+    """Return the SVG text of a diagram."""
     widths = {box.number: _width(box) for box in drawn.boxes}
     layout = arranged(widths, _HEIGHT, [(arrow.first, arrow.then) for arrow in drawn.arrows])
     kinds = [kind for kind in _KINDS if any(_family(arrow.kind) == kind for arrow in drawn.arrows)]
@@ -132,7 +132,7 @@ def _width(box: Box) -> float:
 
 
 def _family(kind: str) -> str:
-    """``require`` for ``require_any`` and for ``require sls: web``."""
+    """Return the base requisite of an arrow's label: ``require`` for ``require_any`` and for ``require sls: web``."""
     return next((name for name in _KINDS if kind.startswith(name)), "require")
 
 
@@ -142,5 +142,5 @@ def _cut(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, and without what XML cannot hold."""
+    """Escape text for XML; replace each unprintable character by a space."""
     return escape("".join(letter if letter.isprintable() else " " for letter in text))

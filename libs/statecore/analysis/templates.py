@@ -1,7 +1,7 @@
-"""Names in Jinja templates that nothing defines, in the parts that did not run too. Pure: the template's text and what there is.
+"""Find undefined names in Jinja templates, including branches that were not rendered. Pure: works on the parsed template.
 
-Rendering tells of what it came across; branches for other systems are only read. What a template asks for before it uses it
-(``is defined``, ``default``, ``in``, ``get``) is left alone.
+Rendering reports only problems in the branches that it executes; this module also reads the branches for other systems.
+Names that the template tests before use (``is defined``, ``default``, ``in``, ``get``) are not reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jinja2 import meta, nodes
 
 from statecore.model.nearest import close_matches
 
-#: Filters and tests that know what to do with something undefined.
+#: Filters and tests that accept an undefined value.
 _FORGIVING_FILTERS = frozenset({"default", "d"})
 _FORGIVING_TESTS = frozenset({"defined", "undefined"})
 
@@ -22,19 +22,19 @@ _MISSING = object()
 
 
 class Spot(NamedTuple):
-    """Something about one word of a template."""
+    """A problem with one word of a template."""
 
     rule: str
     message: str
-    #: From 1, in the template.
+    #: Line of the template, from 1.
     line: int
-    #: The word that is meant, to find its column.
+    #: The word itself, to find its column in the line.
     word: str
     hint: str
 
 
 def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collection[str]) -> Iterator[Spot]:
-    """Names that neither the template nor its surroundings define."""
+    """Yield each name that neither the template nor its context defines. ``known`` are the names in the context."""
     assigned = {name.name for name in tree.find_all(nodes.Name) if name.ctx in ("store", "param")}
     missing = meta.find_undeclared_variables(tree) - set(known) - set(env.globals) - assigned
     asked = {name.name for name in _asked_first(tree) if isinstance(name, nodes.Name)}
@@ -50,7 +50,10 @@ def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collec
 def unknown_functions(
     tree: nodes.Template, exists: Callable[[str], bool], nearest: Callable[[str], str]
 ) -> Iterator[Spot]:
-    """``salt['x.y']`` and ``salt.x.y`` of functions that there are not."""
+    """Yield each ``salt['x.y']`` and ``salt.x.y`` of an execution function that does not exist.
+
+    ``exists(name)`` tells whether a function exists; ``nearest(name)`` returns the most similar existing name, or "".
+    """
     spared = {id(node) for node in _asked_first(tree)}
     probed = {name for node in tree.find_all(nodes.Compare) for name in _compared(node)}
     told: set[str] = set()
@@ -66,9 +69,9 @@ def unknown_functions(
 
 
 def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, Any]) -> Iterator[Spot]:
-    """Keys that the pillar has not: read with ``pillar[...]``, or asked for with ``pillar.get`` and no default."""
+    """Yield each key missing from the pillar that is read with ``pillar[...]``, or with ``pillar.get`` without a default."""
     spared = {id(node) for node in _asked_first(tree)}
-    # What stands under a condition is for minions that have the key.
+    # Code inside a condition may run only on minions that have the key.
     for branch in tree.find_all((nodes.If, nodes.CondExpr, nodes.Macro)):
         spared |= {id(node) for node in _with_below(branch)}
     told: set[str] = set()
@@ -86,7 +89,7 @@ def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, Any]) -> It
 
 
 def _asked_first(tree: nodes.Node) -> Iterator[nodes.Node]:
-    """Every node that stands where something undefined does no harm: tests of presence, conditions, defaults."""
+    """Yield each node where an undefined value causes no error: tests of presence, conditions, values with a default."""
     for test in tree.find_all(nodes.Test):
         if test.name in _FORGIVING_TESTS:
             yield from _with_below(test.node)
@@ -107,7 +110,7 @@ def _with_below(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _compared(node: nodes.Compare) -> Iterator[str]:
-    """The constant in ``'x.y' in salt``."""
+    """Yield the constant of ``'x.y' in salt``."""
     if isinstance(node.expr, nodes.Const) and any(operand.op in ("in", "notin") for operand in node.ops):
         yield str(node.expr.value)
 
@@ -121,7 +124,7 @@ def _salt_function(node: nodes.Node) -> str:
 
 
 def _pillar_path(node: nodes.Node) -> tuple[str, ...] | None:
-    """Keys of a constant access; None for what is none, or has a default."""
+    """Return the keys of a pillar access whose keys are constants; None for other nodes and for accesses with a default."""
     if isinstance(node, nodes.Call):
         if len(node.args) == 1 and not node.kwargs and isinstance(node.args[0], nodes.Const):
             if _salt_function(node.node) == "pillar.get":
@@ -132,7 +135,7 @@ def _pillar_path(node: nodes.Node) -> tuple[str, ...] | None:
     at: nodes.Node = node
     while isinstance(at, nodes.Getitem | nodes.Getattr):
         if isinstance(at, nodes.Getattr):
-            # pillar.items() and pillar.get() are the dict's own.
+            # pillar.items() and pillar.get() are methods of the dict, not pillar keys.
             if hasattr(dict, at.attr):
                 return None
             keys.append(at.attr)

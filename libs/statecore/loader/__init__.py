@@ -1,8 +1,8 @@
-"""From a name to a callable: ``"pkg.install"`` -> the function, bound to a context, loaded when first asked for.
+"""The loader: finds the function of a name such as ``pkg.install``, loads its module on first use and binds it to a context.
 
-``find`` lists files, ``served`` reads a native module, ``user_module`` takes in users' modules with the names of ``dunders``
-and the imports of ``salt_imports``, ``tables`` are the lazy mappings that a context carries. Only this package imports
-modules, states and grains.
+``find`` lists files, ``served`` reads a native module, ``user_module`` loads users' modules with the names of ``dunders`` and
+the imports of ``salt_imports``, ``tables`` holds the lazy mappings of a context. Only this package imports execution modules,
+state modules and grains.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from statecore.model.nearest import close_matches
 
 log = logging.getLogger(__name__)
 
-#: End of a user's file -> the option that lets it be loaded.
+#: File suffix -> the option that must be set to load users' files with this suffix.
 _ALLOWED_BY: Mapping[str, str] = {".zip": "enable_zip_modules", ".pyx": "cython_enable"}
 
 __all__ = ["Loader", "ModuleFile", "Served", "Unusable"]
 
 
 class Loader:
-    """Finds and loads modules of every kind for one minion; remembers what is usable and why the rest is not."""
+    """Finds and loads modules of every kind for one minion. Caches the usable modules, and the reasons why others are unusable."""
 
     def __init__(
         self,
@@ -45,27 +45,30 @@ class Loader:
         more: Mapping[str, Sequence[Path]] | None = None,
         restricted_by: Mapping[str, Any] | None = None,
     ) -> None:
-        """``more``: kind -> directories of users' modules besides that of the kind in ``extension_dir``. ``restricted_by``: options
-        that take modules out (``restrictions``)."""
+        """Create a loader that reads users' modules from ``extension_dir``.
+
+        ``more`` maps a kind to further directories of users' modules. ``restricted_by`` are options that disable modules, such as
+        ``disable_modules`` and ``whitelist_state_modules``.
+        """
         self.extension_dir = extension_dir
         self._more = more or {}
         self._disabled = providers.disabled(restricted_by or {})
         self._only = providers.only(restricted_by or {})
-        #: Grows with each ``refresh``; tables drop what they bound under an earlier one.
+        #: Increased by each ``refresh`` and ``retry``; a table then drops its bound functions.
         self.generation = 0
         self._indexes: dict[str, Index] = {}
-        #: (kind, name, providers that are chosen) -> the modules that serve the name, the first before the next.
+        #: (kind, name, chosen providers) -> the modules that serve the name, in order of precedence.
         self._serving: dict[tuple[str, str, Choice], list[Served]] = {}
-        #: A built-in module may be usable because it is chosen, or what it stands on is.
+        #: (file, chosen providers) -> module or reason. ``providers`` can decide whether a built-in module is usable.
         self._by_file: dict[tuple[Path, Choice], Served | Unusable] = {}
         self._missing: dict[tuple[str, str, Choice], NotAvailable] = {}
 
     def refresh(self) -> None:
-        """Forgets everything found so far: the next look-up sees the files that are on disk now."""
+        """Clear all caches: the next look-up reads the module directories again."""
         self._forget({})
 
     def retry(self) -> None:
-        """Forgets what was not usable, and users' modules: a package may have brought what they lacked, or looked for."""
+        """Forget unusable modules and all users' modules: a newly installed package may make them usable."""
         kept: dict[tuple[Path, Choice], Served | Unusable] = {
             key: loaded for key, loaded in self._by_file.items() if isinstance(loaded, Served) and loaded.native
         }
@@ -84,13 +87,13 @@ class Loader:
         self._by_file = kept
 
     def sources(self, kind: str) -> list[ModuleFile]:
-        """Every file of the kind, users' first; nothing is imported."""
+        """Return every module file of the kind, users' files first. Imports nothing."""
         return list(self._index(kind))
 
     def preload(self) -> None:
-        """Imports every built-in module and lists all files: what is forked from this process finds them loaded.
+        """Import all built-in modules except rare kinds and list all files, so that forked processes share them.
 
-        Whether they are usable is still asked when they are first used; users' modules are not run.
+        Users' modules are not run. Whether a module is usable is still checked on first use.
         """
         for kind in sorted(NATIVE.keys() - RARE):
             for source in self.sources(kind):
@@ -98,13 +101,14 @@ class Loader:
                     _import_native(source)
 
     def serve(self, kind: str, name: str, ctx: Context) -> Served:
-        """The module that serves ``name`` first. Raises NotAvailable with the reasons of all files that could have."""
+        """Return the first module that serves ``name``. Raise NotAvailable with the reasons of all unusable files."""
         return self.serving(kind, name, ctx)[0]
 
     def serving(self, kind: str, name: str, ctx: Context) -> list[Served]:
-        """The modules that serve ``name``: of each function the first that has it counts. Raises NotAvailable.
+        """Return all modules that serve ``name``; a function is taken from the first module that has it. Raise NotAvailable.
 
-        A user's file stands for the built-in file of the same name; where the name is a virtual one, it adds to it.
+        A user's file replaces the built-in file of the same file name. A user's file with another file name, which serves ``name``
+        as its virtual name, adds its functions to the built-in ones.
         """
         chosen = provider(ctx.opts, name) if kind == "modules" else ""
         key = (kind, name, choice(ctx.opts))
@@ -137,7 +141,7 @@ class Loader:
         return found
 
     def load(self, source: ModuleFile, ctx: Context) -> Served | Unusable:
-        """The file's module, or why it cannot be used; asked once until ``refresh``."""
+        """Return the loaded module of a file, or the reason why it is unusable. The result is cached until ``refresh``."""
         key = (source.path, choice(ctx.opts) if source.native else ())
         known = self._by_file.get(key)
         if known is None:
@@ -157,7 +161,7 @@ class Loader:
             return reason
 
     def function(self, kind: str, name: str, ctx: Context) -> tuple[Served, str]:
-        """The module and function name behind ``"module.function"``. Raises NotAvailable, naming near misses."""
+        """Return (module, function name) for a name ``module.function``. Raise NotAvailable, with the reason if one is known."""
         module, _, function = name.partition(".")
         try:
             serving = self.serving(kind, module, ctx)
@@ -169,7 +173,7 @@ class Loader:
         raise NotAvailable(name)
 
     def has(self, kind: str, name: str, ctx: Context) -> bool:
-        """Whether the function exists and is usable here."""
+        """Return whether the function ``module.function`` exists and is usable on this host."""
         try:
             self.function(kind, name, ctx)
         except NotAvailable:
@@ -177,7 +181,7 @@ class Loader:
         return True
 
     def blueprints(self, kind: str, module: str) -> dict[str, Parameters]:
-        """Function -> what it takes, of a built-in module, be it usable on this host or not; {} where there is none built in."""
+        """Map of function name to parameters of a built-in module, usable on this host or not; {} if there is none."""
         for source in self._index(kind).candidates(module):
             if source.native:
                 served = serve_native(source, _import_native(source), None)
@@ -186,7 +190,7 @@ class Loader:
         return {}
 
     def built_in(self, kind: str) -> dict[str, list[Served]]:
-        """Name -> the built-in modules that could serve it, usable on this host or not: to be looked at, not called."""
+        """Map of module name to the built-in modules of this name, usable on this host or not. Do not call them."""
         found: dict[str, list[Served]] = {}
         for source in self._index(kind):
             if source.native:
@@ -195,16 +199,16 @@ class Loader:
         return dict(sorted(found.items()))
 
     def known(self, kind: str, module: str) -> bool:
-        """Whether any file would serve the module, usable here or not."""
+        """Return whether some file may serve the module, usable on this host or not."""
         return next(self._index(kind).candidates(module), None) is not None
 
     def nearest(self, kind: str, name: str, ctx: Context) -> str:
-        """The existing ``"module.function"`` most like ``name``, "" when nothing comes near. Imports all of the kind."""
+        """Return the most similar existing ``module.function``; "" if none is similar. Imports all modules of the kind."""
         near = close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
         return near[0] if near else ""
 
     def all(self, kind: str, ctx: Context) -> dict[str, list[Served]]:
-        """Served name -> its modules, as ``serving``, for everything usable of the kind, sorted by name. Imports all of it."""
+        """Map of each served name to its modules, as ``serving`` returns them, sorted by name. Imports all modules of the kind."""
         names: set[str] = set()
         for source in self._index(kind):
             loaded = self.load(source, ctx)
@@ -212,13 +216,13 @@ class Loader:
                 names.update((loaded.name, *loaded.aliases))
         found: dict[str, list[Served]] = {}
         for name in sorted(names):
-            # Of a name whose provider was chosen, and is not usable, nothing is served.
+            # No module serves a name whose chosen provider is not usable.
             with contextlib.suppress(NotAvailable):
                 found[name] = self.serving(kind, name, ctx)
         return found
 
     def names(self, kind: str, ctx: Context) -> list[str]:
-        """All ``"module.function"`` names of the kind, sorted."""
+        """Return all ``module.function`` names of the kind, sorted. Imports all modules of the kind."""
         return sorted(
             {
                 f"{name}.{function}"
@@ -229,7 +233,7 @@ class Loader:
         )
 
     def doc(self, kind: str, name: str, ctx: Context) -> str | None:
-        """The docstring of a function, or of a module when ``name`` has no dot; None when there is none."""
+        """Return the docstring of a function, or of a module if ``name`` has no dot; None if it has none."""
         if "." in name:
             served, function = self.function(kind, name, ctx)
             own = served.functions[function]
@@ -237,12 +241,12 @@ class Loader:
         return self.serve(kind, name, ctx).module_doc
 
     def argspec(self, kind: str, name: str, ctx: Context) -> dict[str, Any]:
-        """Salt's argspec of a function, ctx left out. Raises NotAvailable."""
+        """Return a function's argspec as ``sys.argspec`` shows it, without the context parameter. Raise NotAvailable."""
         served, function = self.function(kind, name, ctx)
         return argspec(served.signature(function))
 
     def _places(self, kind: str) -> list[Path]:
-        """The directories of users' modules of a kind."""
+        """Return the directories of users' modules of the kind."""
         return [*self._more.get(kind, ()), *([self.extension_dir / kind] if self.extension_dir is not None else [])]
 
     def _index(self, kind: str) -> Index:
@@ -257,5 +261,5 @@ def _import_native(source: ModuleFile) -> ModuleType:
     try:
         return importlib.import_module(f"{NATIVE[source.kind]}.{source.stem}")
     except ImportError as error:
-        # A library that only this module needs may be absent on a managed host.
+        # The managed host may lack a library that only this module needs.
         raise Unusable(f"{source.path.name} failed to import: {error}") from error

@@ -1,4 +1,7 @@
-"""Whether a call fits a function, told before it is made, in Python's own words (which are what Salt's users see)."""
+"""Check the arguments of a call against the function's parameters before the call.
+
+The messages are those of Python's TypeError, because Salt shows these to its users.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import Any, NamedTuple
 
 _PLAIN = frozenset({"str", "int", "float", "bool", "list", "Sequence", "Mapping", "dict", "None"})
 
-#: Flags of the code of a function with ``*args`` and with ``**kwargs``, as ``inspect`` has them.
+#: Flags of code objects of functions with ``*args`` and with ``**kwargs``: ``inspect.CO_VARARGS``, ``CO_VARKEYWORDS``.
 _CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
 
-#: What a list is of.
+#: Matches the item type of a container's annotation.
 _INSIDE = re.compile(r"\[.*?\]")
 
 
@@ -26,24 +29,24 @@ def _is_named(parameter: inspect.Parameter) -> bool:
 
 
 class Parameters(NamedTuple):
-    """What a function takes, in the form in which every call asks for it."""
+    """The parameters of a function, in the form in which each call checks them."""
 
-    #: Name -> whether a caller must give it.
+    #: Parameter name -> True if it is required.
     named: Mapping[str, bool]
     takes_any: bool
-    #: Those that a caller must give.
+    #: Names of the required parameters.
     required: tuple[str, ...] = ()
-    #: Name -> what its annotation says it is, of those that take nothing but plain data: some of ``_PLAIN``.
+    #: Parameter name -> type names of its annotation (from ``_PLAIN``); only parameters that take plain data.
     plain: Mapping[str, frozenset[str]] = MappingProxyType({})
 
-    #: Those that may be given by their place.
+    #: Names of the parameters that may be passed positionally.
     by_place: tuple[str, ...] = ()
-    #: Whether more may be given by place.
+    #: True if the function has ``*args``.
     takes_more: bool = False
 
     @classmethod
     def of(cls, signature: inspect.Signature) -> Parameters:
-        """Those of a signature from which ctx is left out already."""
+        """Return the parameters of a signature that no longer contains the context."""
         parameters = signature.parameters.values()
         named = {each.name: each.default is each.empty for each in parameters if _is_named(each)}
         return cls(
@@ -57,12 +60,12 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of_function(cls, function: Callable[..., Any], given: int) -> Parameters | None:
-        """The same of a plain function, of which the first ``given`` are filled in already; None: its signature is to be asked.
+        """Return the parameters of a plain function without its first ``given`` ones; None if only ``inspect`` can read them.
 
-        Each job asks it of its function, and ``inspect`` is a megabyte that most of them can do without.
+        Each job needs the parameters of its function. Importing ``inspect`` costs about 1 MB of memory, which most jobs avoid here.
         """
         if type(function) is not FunctionType or vars(function):
-            # What wraps another says so in an attribute.
+            # A wrapper has attributes (``__wrapped__``); ``inspect`` has to follow it.
             return None
         code, by_keyword = function.__code__, function.__kwdefaults__ or {}
         count = code.co_argcount
@@ -84,7 +87,7 @@ class Parameters(NamedTuple):
         )
 
     def fit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Whether ``misfit`` has nothing to say."""
+        """Return whether the arguments fit: no required one is missing, none is given twice, and there are not too many."""
         if len(args) > len(self.by_place) and not self.takes_more:
             return False
         filled = self.by_place[: len(args)]
@@ -94,7 +97,7 @@ class Parameters(NamedTuple):
 
 
 def _plain(annotation: Any) -> frozenset[str]:
-    """What an annotation (its text, as native modules have it) allows, where it allows nothing but plain data."""
+    """Return the type names of an annotation's text if all of them are plain data; otherwise an empty set."""
     if not isinstance(annotation, str):
         return frozenset()
     kinds = frozenset(part.strip() for part in _INSIDE.sub("", annotation).split("|"))
@@ -102,9 +105,9 @@ def _plain(annotation: Any) -> frozenset[str]:
 
 
 def accepted(parameters: Parameters, kwargs: Mapping[str, Any], *, native: bool = False) -> dict[str, Any]:
-    """The keyword arguments without the publication's (``__pub_*``), unless the function takes any.
+    """Return the keyword arguments without the publication's own (``__pub_*``), unless the function takes any keyword.
 
-    ``native``: it is one of ours, which look at nothing of the publication but who sent it (``__pub_id``).
+    ``native``: the function is built in; of the publication's keywords it gets only ``__pub_id`` (the sender's minion id).
     """
     if parameters.takes_any:
         return {key: value for key, value in kwargs.items() if not native or key == "__pub_id" or key[:6] != "__pub_"}
@@ -112,14 +115,14 @@ def accepted(parameters: Parameters, kwargs: Mapping[str, Any], *, native: bool 
 
 
 def unknown(parameters: Parameters, kwargs: Mapping[str, Any]) -> list[str]:
-    """Keyword arguments that the function does not take, as ``key=value``."""
+    """Return the keyword arguments that the function does not take, as ``key=value``."""
     if parameters.takes_any:
         return []
     return [f"{key}={value}" for key, value in kwargs.items() if key not in parameters.named]
 
 
 def misfit(name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-    """What is wrong with the arguments, None when they fit. Unknown keywords are ``unknown``'s to tell."""
+    """Return the message of the TypeError that the call would raise; None if the arguments fit. Ignores unknown keywords."""
     parameters = list(signature.parameters.values())
     positional = [each for each in parameters if _is_positional(each)]
     star = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)

@@ -1,4 +1,4 @@
-"""The ambient names of Salt (``__salt__``, ``__opts__``, ...), for users' modules alone: what each kind of module finds."""
+"""The dunder names (``__salt__``, ``__opts__``, ...) that each kind of users' module finds in its globals."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from statecore.model.ports import Function
 
 
 class MissingFunction(NotAvailable, KeyError):
-    """What ``__salt__["no.such"]`` raises: users' modules expect a KeyError."""
+    """Raised by ``__salt__["no.such"]``. It is a KeyError too, because users' modules catch KeyError."""
 
     def __str__(self) -> str:
-        # KeyError would show the repr of the sentence.
+        # KeyError's own str() is the repr of the message.
         return str(self.args[0])
 
 
@@ -34,7 +34,7 @@ class _DunderModule:
 
 
 class SaltTable(Mapping[str, Function]):
-    """``__salt__`` and its kin: the lazy table, with a dict's manners (KeyError for what is missing), by attribute too."""
+    """``__salt__`` and similar names: a lazy table that raises KeyError for a missing function and also allows attribute access."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self._functions = functions
@@ -61,7 +61,7 @@ class SaltTable(Mapping[str, Function]):
 
 
 class ModuleOpts(dict[str, Any]):
-    """``__opts__``: a copy, so that what a module writes into it is seen by that module alone. Knows its context."""
+    """``__opts__``: a copy of the options for one module, so that its changes do not affect others."""
 
     def __init__(self, ctx: Context) -> None:
         super().__init__(ctx.opts)
@@ -69,30 +69,30 @@ class ModuleOpts(dict[str, Any]):
         self.ctx = ctx
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        # What is behind a context (locks, sockets) cannot be copied, and a copy is changed by its owner alone.
+        # A context holds locks and sockets, which cannot be copied; so a deep copy is a plain dict without ``ctx``.
         return dict(self)
 
 
 class JobEvents:
-    """``__jid_event__``: what a runner tells of its progress."""
+    """``__jid_event__``: fires a runner's progress events."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
     def fire_event(self, data: Any, tag: str) -> bool:
-        """Fires ``salt/run/<jid>/<tag>``; whether it was handed over."""
+        """Fire an event with the tag ``salt/run/<jid>/<tag>``. Return whether the event was handed over."""
         shown = data if isinstance(data, Mapping) else {"data": data}
         return self._ctx.events.fire(f"salt/run/{self._ctx.opts.get('jid', '')}/{tag}", shown)
 
 
 def _states(ctx: Context) -> Mapping[str, Function]:
-    """State functions that know the chunk which calls them (its ``__low__``); the context's own table knows the run alone."""
+    """Return the state functions bound to the context of the calling low chunk; the context's own table lacks ``__low__``."""
     seen_from = getattr(ctx.states, "seen_from", None)
     table: Mapping[str, Function] = seen_from(ctx) if seen_from is not None else ctx.states
     return table
 
 
-#: Dunder -> its value in a context.
+#: Dunder name -> function that returns its value for a context.
 _VALUES: Mapping[str, Callable[[Context], Any]] = {
     "__opts__": ModuleOpts,
     "__grains__": lambda ctx: ctx.grains,
@@ -118,7 +118,7 @@ _VALUES: Mapping[str, Callable[[Context], Any]] = {
 _EVERYWHERE = ("__opts__", "__grains__", "__pillar__", "__context__")
 _CALLS = (*_EVERYWHERE, "__salt__", "__utils__", "__proxy__", "__file_client__")
 
-#: Kind -> the dunders of its modules, as Salt packs them; of the rest, those that call others.
+#: Kind -> dunder names of its modules, as Salt packs them. Other kinds get ``_CALLS``.
 _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "grains": (*_EVERYWHERE, "__utils__"),
     "states": tuple(name for name in _VALUES if name != "__executors__"),
@@ -129,5 +129,5 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
 
 
 def dunders(kind: str, ctx: Context) -> dict[str, Any]:
-    """The names that a user's module of the kind finds in its globals, for one context."""
+    """Map of each dunder name to its value, for a user's module of this kind in one context."""
     return {name: _VALUES[name](ctx) for name in _OF_KIND.get(kind, _CALLS)}

@@ -1,6 +1,7 @@
-"""The context whose user module runs now: what ``salt.*`` functions that are given no context work on.
+"""The context of the user's module function that is running: ``salt.*`` functions without a context parameter use it.
 
-Entered around each call of a user's function, per thread of control; nothing of ours asks it but the compatibility package.
+``UserModule.bind`` sets it around each call, separately for each thread and asyncio task. Only the compatibility package
+(``loader/compat``) reads it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ current: ContextVar[Context | None] = ContextVar("statecore.loader.entered", def
 
 
 def context_of(what: str) -> Context:
-    """The running module's context. Raises CommandError, naming ``what``, outside of a module's call."""
+    """Return the running function's context. Raise CommandError naming ``what`` if no module's function is running."""
     ctx = current.get()
     if ctx is None:
         raise CommandError(f"{what} works while a function of a module runs, not while it is imported")

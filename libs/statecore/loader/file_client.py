@@ -1,4 +1,4 @@
-"""``__file_client__`` and ``salt.fileclient``: the state tree as users' modules ask for it, over a context's files."""
+"""``__file_client__`` and ``salt.fileclient``: access to the state tree for users' modules, through a context's files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from statecore.model.context import Context
 
 
 class FileClient:
-    """Salt's file client, as far as a module may use it: lists, copies, digests of ``salt://``."""
+    """The part of Salt's file client that modules use: list, fetch and hash ``salt://`` files."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self.opts = ctx.opts
 
     def value(self) -> FileClient:
-        """Itself: a module asks ``__file_client__.value()``."""
+        """Return the client itself: modules written for Salt call ``__file_client__.value()``."""
         return self
 
     def __bool__(self) -> bool:
@@ -29,35 +29,35 @@ class FileClient:
         self.destroy()
 
     def destroy(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the client holds no resources."""
 
     def envs(self) -> list[str]:
-        """The environments of the tree."""
+        """Return the saltenvs of the state tree."""
         return list(self._ctx.files.envs())
 
     def file_list(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Paths of the environment's files that begin with ``prefix``."""
+        """Return the paths of all files of the saltenv that start with ``prefix``."""
         return list(self._ctx.files.paths(saltenv, prefix))
 
     def cache_file(self, path: str, saltenv: str = "base", cachedir: str | None = None, source_hash: Any = None) -> str:
-        """Where a copy of a file of the tree is, "" when the tree has none."""
+        """Fetch a file of the state tree and return the local path of the copy; "" if the tree has no such file."""
         found = self._ctx.files.fetch(_relative(path), saltenv)
         return "" if found is None else str(found)
 
     def get_file(
         self, path: str, dest: str = "", makedirs: bool = False, saltenv: str = "base", gzip: Any = None, **_: Any
     ) -> Any:
-        """As ``cp.get_file``: a file of the tree, copied to ``dest`` on the managed host; where it was fetched to without one."""
+        """Copy a file of the state tree to ``dest`` as ``cp.get_file`` does. Without ``dest``, do as ``cache_file``."""
         if not dest:
             return self.cache_file(path, saltenv)
         return self._ctx.call("cp.get_file", path, dest, makedirs=makedirs, saltenv=saltenv)
 
     def get_url(self, url: str, dest: str, makedirs: bool = False, saltenv: str = "base", **given: Any) -> Any:
-        """As ``cp.get_url``: any URL, copied to ``dest`` or kept."""
+        """Copy the file at any URL to ``dest``, as ``cp.get_url`` does."""
         return self._ctx.call("cp.get_url", url, dest, makedirs=makedirs, saltenv=saltenv, **given)
 
     def hash_file(self, path: str, saltenv: str = "base") -> Any:
-        """As ``cp.hash_file``."""
+        """Return the hash of a file of the state tree, as ``cp.hash_file`` does."""
         return self._ctx.call("cp.hash_file", path, saltenv)
 
 

@@ -1,9 +1,9 @@
-"""Which files could serve a name: an index of file names, made without importing anything.
+"""Index of the module files that could serve a name, made without importing them.
 
-Two sources per kind: the package of native modules (``statecore/builtin/modules``) and the directories of users' modules: those
-of an option (``module_dirs``), and the one that was synced from ``salt://_modules`` (``<extension dir>/modules``). A user's
-file is looked at before a native one, so it replaces a built-in of the same name (docs/state-system.md#custom-modules).
-Start-up costs one directory listing for each kind asked for.
+Each kind has two sources: the package of native modules (``statecore/builtin/modules``), and the directories of users' modules.
+These are the directories of an option (``module_dirs``) and the one synced from ``salt://_modules``
+(``<extension dir>/modules``). A user's file comes before a native one, so it replaces a built-in of the same name. Each kind
+that is looked up costs one directory listing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 
-#: Kind -> our own package of that kind; other kinds (renderers, matchers, ...) have users' files only.
+#: Kind -> package of native modules. Other kinds (renderers, matchers, ...) have users' files only.
 NATIVE: Mapping[str, str] = {
     "modules": "statecore.builtin.modules",
     "states": "statecore.builtin.states",
@@ -33,13 +33,13 @@ NATIVE: Mapping[str, str] = {
     "serializers": "statecore.loader.compat.serializers",
 }
 
-#: Kinds that few minions use: nothing is shared with the jobs to come by importing them early.
+#: Kinds that few minions use, so ``preload`` does not import them.
 RARE = frozenset({"beacons", "returners", "utils", "serializers"})
 
 #: Kinds whose native functions take no context.
 PLAIN = frozenset({"utils", "serializers"})
 
-#: Kind -> option with directories that hold modules of the kind, looked at before the extension directory.
+#: Kind -> option that lists directories of users' modules, searched before the extension directory.
 DIRECTORIES: Mapping[str, str] = {
     "modules": "module_dirs",
     "states": "states_dirs",
@@ -57,19 +57,19 @@ DIRECTORIES: Mapping[str, str] = {
     "fileserver": "fileserver_dirs",
 }
 
-#: Ends of users' files that are no source, and yet modules. Source goes before them.
+#: Suffixes of users' modules that are not Python source. A source file of the same name takes precedence.
 COMPILED = frozenset({".pyc", ".so", ".pyx", ".zip"})
 _ENDS = sorted(importlib.machinery.EXTENSION_SUFFIXES, key=len, reverse=True)
 
-#: ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"``, read from the text so that finding a name imports nothing else.
+#: Matches ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"`` in a native module's text, so that it need not be imported.
 _VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
 
 
 class ModuleFile(NamedTuple):
-    """One file that may hold a module."""
+    """One file that may contain a module."""
 
     kind: str
-    #: File name without its end; a package's directory name.
+    #: File name without suffix; for a package the directory's name.
     stem: str
     path: Path
     native: bool
@@ -77,7 +77,7 @@ class ModuleFile(NamedTuple):
 
 @dataclass(slots=True)
 class Index:
-    """The files of one kind, users' first."""
+    """The module files of one kind, users' files first."""
 
     custom: dict[str, ModuleFile]
     native: dict[str, ModuleFile]
@@ -88,7 +88,7 @@ class Index:
         yield from (self.native[stem] for stem in sorted(self.native))
 
     def without(self, stems: Collection[str]) -> Index:
-        """The same but for the files of these names."""
+        """Return the index without the files of these names."""
         if not stems:
             return self
         custom, native = (
@@ -98,9 +98,11 @@ class Index:
         return Index(custom=custom, native=native)
 
     def candidates(self, name: str) -> Iterator[ModuleFile]:
-        """Files that may serve ``name``, in the order they are to be tried: users' files before native ones, and among
-        each the file of that very name before those that claim it as their virtual name, by file name. Files are
-        read for their claims only as far as the iterator is drawn."""
+        """Yield the files that may serve ``name``, in the order in which to try them: users' files, then native files.
+
+        In each group the file called ``name`` comes first. Then come, by file name, the files whose text declares ``name`` as their
+        virtual name. A file's text is read only when the iterator reaches the file.
+        """
         yield from self._among(self.custom, name)
         yield from self._among(self.native, name)
 
@@ -112,7 +114,10 @@ class Index:
                 yield sources[stem]
 
     def _claims(self, source: ModuleFile, name: str) -> bool:
-        """Whether the text could make the module serve ``name``. May say yes in vain (the import decides), never no."""
+        """Return whether the file's text could make the module serve ``name``.
+
+        The answer may be wrongly True (the import decides), but never wrongly False.
+        """
         if source.path.suffix in COMPILED:
             return True
         text = self._texts.get(source.path)
@@ -120,13 +125,15 @@ class Index:
             text = self._texts[source.path] = _text(source.path)
         if source.native:
             return name in _VIRTUAL.findall(text)
-        # A user's __virtual__ may compute its answer, but the name it returns stands in the file as a literal.
+        # A user's __virtual__ may compute its return value, but the name appears in the file as a string literal.
         return f'"{name}"' in text or f"'{name}'" in text
 
 
 def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = ()) -> Index:
-    """The index of one kind. ``more``: directories that come before that of the kind in ``extension_dir``. A missing
-    directory is an empty one."""
+    """Return the index of one kind.
+
+    ``more`` are directories that come before the kind's directory in ``extension_dir``. A missing directory counts as empty.
+    """
     native = _files(kind, _package_dir(NATIVE[kind]), native=True) if kind in NATIVE else {}
     directories = [*more, *([extension_dir / kind] if extension_dir is not None else [])]
     custom: dict[str, ModuleFile] = {}
@@ -158,7 +165,7 @@ def _files(kind: str, directory: Path, *, native: bool) -> dict[str, ModuleFile]
         if path.suffix == ".py":
             found[path.stem] = ModuleFile(kind, path.stem, path, native)
         elif path.suffix in COMPILED:
-            # foo.cpython-311-x86_64-linux-gnu.so; of another Python's, what is left is no name.
+            # foo.cpython-311-x86_64-linux-gnu.so. A file for another Python version leaves a stem that is no identifier.
             stem = next(path.name.removesuffix(end) for end in (*_ENDS, path.suffix) if path.name.endswith(end))
             if not native and stem.isidentifier():
                 others.setdefault(stem, ModuleFile(kind, stem, path, native))
@@ -171,5 +178,5 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        # Gone or unreadable between listing and reading: it claims nothing; asked for by file name, its import says why.
+        # The file vanished or is unreadable. It serves no virtual name; importing it by file name reports the error.
         return ""

@@ -1,6 +1,6 @@
-"""Which file is to serve a module, where somebody has said so: the option ``providers``, the argument ``provider`` of a state.
+"""Options that choose or disable module files: ``providers``, ``disable_modules`` and the others, and a state's ``provider``.
 
-Salt: doc/ref/states/providers.rst. Names are those of files; Salt's names of its files mean ours.
+Names are file names. Salt's file names are translated to ours (``OURS``). Salt: doc/ref/states/providers.rst
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-#: All that was chosen, as a key.
+#: The option ``providers`` as a hashable cache key: sorted (module, file) pairs.
 Choice: TypeAlias = tuple[tuple[str, str], ...]
 
-#: Salt's file -> ours.
+#: Salt's file name -> our file name.
 OURS: Mapping[str, str] = {
     "systemd_service": "service_systemd",
     "systemd": "service_systemd",
@@ -38,14 +38,14 @@ OURS: Mapping[str, str] = {
 
 
 def provider(opts: Mapping[str, Any], module: str) -> str:
-    """The file that was chosen for a module, "" where none was."""
+    """Return the file name that the option ``providers`` chooses for a module; "" if it chooses none."""
     chosen = opts.get("providers")
     name = chosen.get(module) if isinstance(chosen, Mapping) else None
     return OURS.get(str(name), str(name)) if name else ""
 
 
 def choice(opts: Mapping[str, Any]) -> Choice:
-    """(module, file) of all that was chosen."""
+    """Return all (module, file) pairs of the option ``providers``, sorted; () if it is not set."""
     named = opts.get("providers")
     if not named:
         return ()
@@ -53,8 +53,10 @@ def choice(opts: Mapping[str, Any]) -> Choice:
 
 
 def chosen(opts: Mapping[str, Any], state: str, wanted: Any) -> dict[str, Any]:
-    """The options as a state that names its ``provider`` sees them: a file, or maps of module to file. Raises ValueError for
-    anything else."""
+    """Return the options with a state's ``provider`` argument merged into ``providers``.
+
+    ``wanted`` is a file name, a map of module to file name, or a list of such maps. Raise ValueError for anything else.
+    """
     rows = wanted if isinstance(wanted, list) else [{state: wanted} if isinstance(wanted, str) else wanted]
     found = dict(opts.get("providers") or {})
     for row in rows:
@@ -64,7 +66,7 @@ def chosen(opts: Mapping[str, Any], state: str, wanted: Any) -> dict[str, Any]:
     return {**opts, "providers": found}
 
 
-#: Kind -> the option that names files (or modules) of it that are not loaded.
+#: Kind -> the option that lists files or modules of this kind that are not loaded.
 DISABLED: Mapping[str, str] = {
     "modules": "disable_modules",
     "returners": "disable_returners",
@@ -75,18 +77,19 @@ DISABLED: Mapping[str, str] = {
     "utils": "disable_utils",
 }
 
-#: Kind -> the option that names the only modules of it. That of execution modules is no matter of loading: see above.
+#: Kind -> the option that lists the only modules of this kind that are loaded. ``whitelist_modules`` (execution
+#: modules) is not here, because it limits calls, not loading.
 ONLY: Mapping[str, str] = {"states": "whitelist_state_modules"}
 
 
 def disabled(opts: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Kind -> names of files and modules that are not there."""
+    """Map of kind to the names of disabled files and modules."""
     found = {kind: _names(opts.get(option)) for kind, option in DISABLED.items()}
     return {kind: names | {OURS[name] for name in names if name in OURS} for kind, names in found.items() if names}
 
 
 def only(opts: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Kind -> the modules that are there alone, of kinds that have such a list."""
+    """Map of kind to the only modules that may be loaded. Kinds without such an option are left out."""
     return {kind: names for kind, option in ONLY.items() if (names := _names(opts.get(option)))}
 
 

@@ -1,6 +1,6 @@
-"""``import`` for users' modules: ``salt`` is the compatibility package, files beside the module and in ``_utils`` are found.
+"""``import`` for users' modules: finds ``salt`` (the compatibility package), and files beside the module and in ``_utils``.
 
-Nothing else in the process sees either: the names are served by builtins that these modules alone have.
+Other code in the process is not affected: each user's module gets its own ``__builtins__`` with its own ``__import__``.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Any
 
 _COMPAT = "statecore.loader.compat"
 
-#: What users' modules are called in sys.modules, where dataclasses and pickle look them up.
+#: Prefix of users' modules' names in sys.modules. They are listed there because dataclasses and pickle need it.
 LOADED = "saltern_loaded"
 
-#: Packages of Salt whose modules are its functions: served by name, as ``__salt__`` would (``salt.modules.cmdmod``).
+#: Packages of Salt whose modules give access to ``__salt__`` and ``__states__`` by name (``salt.modules.cmdmod``).
 _FUNCTION_PACKAGES = ("salt.modules.", "salt.states.")
 
 
 class SaltImport:
-    """``__import__`` for the files of one user module. ``places``: directories whose files it may import by name."""
+    """``__import__`` for the files of one user's module. ``places`` are directories whose files the module may import by name."""
 
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = tuple(places)
@@ -55,7 +55,7 @@ class SaltImport:
             return _within(beside, rest, fromlist or ())
 
     def _beside(self, name: str) -> ModuleType | None:
-        """The file of that name in one of the places, loaded once for each."""
+        """Return the module of that file name in one of the directories, loaded once for each directory; None if there is none."""
         for place in self._places:
             path = next((path for path in (place / f"{name}.py", place / name / "__init__.py") if path.is_file()), None)
             if path is not None:
@@ -66,21 +66,21 @@ class SaltImport:
 
 
 def load(name: str, path: Path, places: Sequence[Path]) -> ModuleType:
-    """Runs a user's file as the module ``name`` of sys.modules. Raises whatever it raises, and is forgotten then.
+    """Run a user's file as the module ``name`` of sys.modules. If the file raises, remove the module and pass the exception on.
 
-    What is compiled finds no ``salt``: its imports are the interpreter's own.
+    A compiled extension uses the interpreter's own import, so it cannot import ``salt``.
     """
     loader = _FORMS.get(path.suffix, _compiled)(name, path, SaltImport(places))
     package = loader.inside(name) if isinstance(loader, _ZipLoader) else None
     package = [str(path.parent)] if path.name == "__init__.py" else package
-    # What is built lies elsewhere.
+    # A built extension is not at ``path``.
     place = loader.path if isinstance(loader, importlib.machinery.ExtensionFileLoader) else path
     spec = importlib.util.spec_from_file_location(name, place, loader=loader, submodule_search_locations=package)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded as a Python module")
     if package:
         _PackageFinder.install()
-        # Inner files of another package of this name, or of an earlier form of it.
+        # Remove submodules of an earlier version of this package, or of another package with this name.
         for inner in [each for each in sys.modules if each.startswith(f"{name}.")]:
             del sys.modules[inner]
     module = importlib.util.module_from_spec(spec)
@@ -94,7 +94,7 @@ def load(name: str, path: Path, places: Sequence[Path]) -> ModuleType:
 
 
 class _OwnImport:
-    """What runs a file with an ``import`` of its own."""
+    """Base of the loaders that run a file with its own ``__import__``."""
 
     own_import: SaltImport
 
@@ -108,7 +108,7 @@ class _OwnImport:
 
 
 class _FreshLoader(_OwnImport, importlib.machinery.SourceFileLoader):  # type: ignore[misc]
-    """Compiles the file at each load: a module synced twice within a second must not come from a stale .pyc."""
+    """Loader that compiles the source at each load: a module synced twice within a second must not come from a stale .pyc."""
 
     def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
         super().__init__(fullname, str(path))
@@ -120,7 +120,7 @@ class _FreshLoader(_OwnImport, importlib.machinery.SourceFileLoader):  # type: i
 
 
 class _BytecodeLoader(_OwnImport, importlib.machinery.SourcelessFileLoader):
-    """A file that was compiled to Python's own code."""
+    """Loader of a .pyc file."""
 
     def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
         super().__init__(fullname, str(path))
@@ -128,16 +128,16 @@ class _BytecodeLoader(_OwnImport, importlib.machinery.SourcelessFileLoader):
 
 
 class _ZipLoader(_OwnImport, zipimport.zipimporter):
-    """A module, or a package, of the archive's own name in an archive."""
+    """Loader of the module or package in a zip archive that has the archive's name."""
 
     def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
         super().__init__(str(path))
-        # Another archive may have had this name.
+        # The file may have been replaced by another archive, whose directory zipimport has cached.
         self.invalidate_caches()
         self.own_import = own_import
 
     def inside(self, name: str) -> list[str] | None:
-        """Where the inner files of a package are, None for a plain module. Raises ZipImportError."""
+        """Return the search path of the package's submodules; None for a plain module. Raise ZipImportError."""
         return [f"{self.archive}/{name.rpartition('.')[2]}"] if self.is_package(name) else None
 
 
@@ -146,9 +146,9 @@ def _compiled(fullname: str, path: Path, own_import: SaltImport) -> importlib.ma
 
 
 def _built(fullname: str, path: Path, own_import: SaltImport) -> importlib.machinery.ExtensionFileLoader:
-    """Cython's, built beside the file where that is newer than what was built."""
+    """Return the loader of a Cython file, built into ``__pycache__`` beside it if the build is missing or older than the file."""
     pyximport = importlib.import_module("pyximport")
-    # Its settings alone: other imports of this process are none of its business.
+    # pyximport=False only sets options: no import hook is installed, so other imports are not affected.
     pyximport.install(pyximport=False, build_dir=str(path.parent / "__pycache__"))
     made = pyximport.build_module(path.stem, pyxfilename=str(path), pyxbuild_dir=str(path.parent / "__pycache__"))
     return importlib.machinery.ExtensionFileLoader(fullname, str(made))
@@ -163,7 +163,7 @@ _FORMS: Mapping[str, Callable[[str, Path, SaltImport], Any]] = {
 
 
 class _PackageFinder:
-    """The inner files of users' packages, which import ``salt`` as their ``__init__.py`` does."""
+    """Finder for submodules of users' packages, so that they can import ``salt`` as the package's ``__init__.py`` can."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -182,7 +182,7 @@ class _PackageFinder:
 
     @classmethod
     def install(cls) -> None:
-        """Once for the process."""
+        """Add the finder to sys.meta_path, once for the process."""
         if not any(isinstance(finder, cls) for finder in sys.meta_path):
             sys.meta_path.insert(0, cls())
 
@@ -198,7 +198,7 @@ def _of_salt(name: str, fromlist: Sequence[str]) -> ModuleType:
 
 
 def _compat_module(name: str) -> ModuleType:
-    """The module that stands for Salt's ``name``. Raises ModuleNotFoundError with the reason where none does."""
+    """Return our module for Salt's module ``name``. Raise ModuleNotFoundError with the reason if there is none."""
     for package in _FUNCTION_PACKAGES:
         if name.startswith(package):
             served: ModuleType = importlib.import_module(f"{_COMPAT}.function_modules").module(name)
@@ -211,7 +211,7 @@ def _compat_module(name: str) -> ModuleType:
         text = f"'{name}' is not part of the compatibility package for Salt modules"
         raise ModuleNotFoundError(text + (f": {reason}" if reason else ""), name=name)
     module = importlib.import_module(ours)
-    # Attributes that are not there are named as the user's module names them.
+    # A missing attribute is reported under Salt's module name, which the user's module has imported.
     vars(module).setdefault("__getattr__", partial(_no_attribute, name))
     return module
 
@@ -223,7 +223,7 @@ def _no_attribute(module: str, name: str) -> Any:
 
 
 def _within(top: ModuleType, rest: str, fromlist: Sequence[str]) -> ModuleType:
-    """What ``import top.rest`` and ``from top.rest import ...`` give."""
+    """Return the module that ``import top.rest`` or ``from top.rest import ...`` binds."""
     inner = importlib.import_module(f"{top.__name__}.{rest}") if rest else top
     for wanted in fromlist:
         if wanted != "*" and not hasattr(inner, wanted) and hasattr(inner, "__path__"):

@@ -1,4 +1,4 @@
-"""One loaded module: which name it serves, its public functions, and how to bind them to a context."""
+"""One loaded module: the name that it serves, its public functions, and how to bind them to a context."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ from statecore.model.ports import Function
 
 
 class Unusable(StatecoreError):
-    """This file cannot serve here; str() is the reason (import error, ``available`` or ``__virtual__`` said no)."""
+    """The module cannot be used on this host; str() is the reason (import error, ``available`` or ``__virtual__`` refused)."""
 
 
 class Binder(Protocol):
-    """Makes a plain callable of a module's function for one context."""
+    """Protocol of the function that binds a module's function to one context."""
 
     def __call__(self, function: Function, ctx: Context, /) -> Function:
-        """The function with its context in place."""
+        """Return the function bound to the context: callers pass only the function's own arguments."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A module that is usable here."""
+    """A loaded module that is usable on this host."""
 
     name: str
     source: ModuleFile
-    #: Public name -> the module's own function (native ones take ctx first).
+    #: Public name -> the module's function, unbound (native functions take ctx first).
     functions: Mapping[str, Function]
     binder: Binder
-    #: Public function name -> outputter ("state.apply" is shown by highstate).
+    #: Public function name -> outputter ("highstate" for state.apply).
     outputters: Mapping[str, str] = field(default_factory=dict)
-    #: Further names that it serves (Salt's ``__virtual_aliases__``).
+    #: Further names of the module (Salt's ``__virtual_aliases__``).
     aliases: tuple[str, ...] = ()
-    #: The docstring of the module, as it stands there.
+    #: The module's docstring, with its indentation.
     raw_doc: str | None = None
-    #: Whether the functions take ctx first: our own do, but for those that users' modules see under Salt's names.
+    #: True if the functions take ctx first: native modules, except those of ``__utils__`` and ``__serializers__``.
     takes_ctx: bool = False
     _signatures: dict[str, inspect.Signature] = field(default_factory=dict)
     _parameters: dict[str, Parameters] = field(default_factory=dict)
 
     @property
     def module_doc(self) -> str | None:
-        """The docstring of the module."""
+        """The module's docstring without indentation; None if it has none."""
         return None if self.raw_doc is None else inspect.cleandoc(self.raw_doc)
 
     @property
     def native(self) -> bool:
-        """True for our own modules, False for users' in Salt's style."""
+        """True for a built-in module, False for a user's module in Salt's style."""
         return self.source.native
 
     def answers_to(self, name: str) -> bool:
-        """Whether the module is served under this name."""
+        """Return whether ``name`` is the module's name or one of its aliases."""
         return name == self.name or name in self.aliases
 
     def bound(self, function: str, ctx: Context) -> Function:
-        """The function ready to be called. Raises KeyError when the module has no such function."""
+        """Return the function bound to the context. Raise KeyError if the module has no such function."""
         return self.binder(self.functions[function], ctx)
 
     def call(self, function: str, ctx: Context, arguments: Mapping[str, Any]) -> Any:
-        """Calls the function, which raises whatever it raises."""
+        """Call the function with keyword arguments and return its result. The function's exceptions are passed on."""
         own = self.functions[function]
         return own(ctx, **arguments) if self.takes_ctx else self.binder(own, ctx)(**arguments)
 
     def parameters(self, function: str) -> Parameters:
-        """What a caller may pass, and must."""
+        """Return the function's parameters without the context."""
         known = self._parameters.get(function)
         if known is None:
             own = self.functions[function]
@@ -81,13 +81,16 @@ class Served:
         return known
 
     def misfit(self, function: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-        """Why the function, which is called ``name``, cannot be called so; None when it can."""
+        """Return why the arguments do not fit the function, as Python's TypeError says it; None if they fit.
+
+        ``name`` is the function's name in the message.
+        """
         if self.parameters(function).fit(args, kwargs):
             return None
         return misfit(name, self.signature(function), args, kwargs)
 
     def signature(self, function: str) -> inspect.Signature:
-        """What a caller may pass: the function's signature, ctx left out for native functions."""
+        """Return the function's signature, without the context parameter of native functions."""
         known = self._signatures.get(function)
         if known is None:
             known = inspect.signature(self.functions[function])
@@ -98,17 +101,17 @@ class Served:
 
 
 def bind_native(function: Function, ctx: Context, /) -> Function:
-    """The native function with ctx filled in; keeps name and docstring for messages."""
+    """Return the native function with its context filled in. The result keeps the function's name and docstring."""
     bound = functools.partial(function, ctx)
     functools.update_wrapper(bound, function)
     return bound
 
 
 def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) -> Served:
-    """Reads a native module by the protocol: VIRTUAL, PARTS, available(ctx), ALIASES, OUTPUTTERS. Raises Unusable.
+    """Read a native module's protocol: VIRTUAL, PARTS, available(ctx), ALIASES, OUTPUTTERS. Raise Unusable.
 
-    Without a context nobody asks whether it is usable: it can be looked at, not called.
-    A module that is a package names in ``PARTS`` those of its modules whose functions are served with its own.
+    If ``ctx`` is None, ``available`` is not called: such a module may be inspected, but not called.
+    ``PARTS`` of a package lists its submodules whose functions are served together with the package's own.
     """
     available: Callable[[Context], str | None] | None = getattr(module, "available", None)
     if available is not None and ctx is not None and (reason := available(ctx)) is not None:
@@ -138,7 +141,7 @@ def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) ->
 
 
 def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
-    """A module of ours that takes no context: what ``__utils__`` and ``__serializers__`` name."""
+    """Return a built-in module whose functions take no context: a module of ``__utils__`` or ``__serializers__``."""
     functions = {
         name: value
         for name, value in vars(module).items()
@@ -154,7 +157,7 @@ def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
 
 
 def argspec(signature: inspect.Signature) -> dict[str, Any]:
-    """Salt's argspec dict of a signature (sys.argspec): args, varargs, kwargs, defaults."""
+    """Return the map that ``sys.argspec`` returns for a signature: args, varargs, kwargs, defaults."""
     kinds = inspect.Parameter
     plain = [
         parameter

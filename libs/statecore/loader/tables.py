@@ -1,4 +1,4 @@
-"""The lazy mappings that a context carries: ``ctx.functions``, ``ctx.states`` and ``ctx.tables``."""
+"""The lazy mappings of functions in a context: ``ctx.functions``, ``ctx.states`` and ``ctx.tables``."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 from statecore.model.ports import Function
 
-#: Makes of what a state function returned what its caller gets: (ctx, "module.function", returned, arguments).
+#: Converts a state function's return for its caller: (ctx, "module.function", return, arguments).
 Finish: TypeAlias = Callable[[Context, str, Any, Mapping[str, Any]], Any]
 
 
 class Table(Mapping[str, Function]):
-    """``"module.function"`` -> callable bound to one context; a missing name raises NotAvailable with its reason."""
+    """Lazy map of ``module.function`` to a callable bound to one context. A missing name raises NotAvailable with the reason."""
 
     def __init__(
         self, loader: Loader, kind: str, finish: Finish | None = None, only: frozenset[str] = frozenset()
     ) -> None:
-        """``only``: the modules that are in the table; empty: all."""
+        """Create a table of the loader's functions of one kind. ``only`` limits it to these modules; empty means all modules."""
         self._loader = loader
         self._only = only
         self._kind = kind
@@ -32,12 +32,12 @@ class Table(Mapping[str, Function]):
         self._bound: dict[str, Function] = {}
 
     def attach(self, ctx: Context) -> None:
-        """Gives the table its context; it cannot be there at construction since the context holds the table."""
+        """Set the table's context. The constructor cannot take it, because the context itself holds the table."""
         self._ctx = ctx
         self._bound.clear()
 
     def seen_from(self, ctx: Context) -> Table:
-        """The same functions for another context: those of one low chunk."""
+        """Return a table of the same functions bound to another context, such as the context of one low chunk."""
         other = Table(self._loader, self._kind, self._finish, self._only)
         other.attach(ctx)
         return other
@@ -52,7 +52,7 @@ class Table(Mapping[str, Function]):
         return bound
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Like a dict's; NotAvailable is not a KeyError, so Mapping's own would raise."""
+        """Return the function, or ``default`` if it is missing. Mapping.get would raise: NotAvailable is not a KeyError."""
         try:
             return self[name]
         except NotAvailable:
@@ -93,7 +93,7 @@ class Table(Mapping[str, Function]):
 
 
 class Tables(Mapping[str, Mapping[str, Function]]):
-    """Kind -> its table, for the kinds that few ask for (utils, serializers, matchers, executors); made when asked for."""
+    """Map of kind (utils, serializers, matchers, executors, ...) to its table. A table is created on first use."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -101,7 +101,7 @@ class Tables(Mapping[str, Mapping[str, Function]]):
         self._tables: dict[str, Table] = {}
 
     def attach(self, ctx: Context) -> None:
-        """As ``Table.attach``, for all of them."""
+        """Set the context of all tables, as ``Table.attach`` does for one."""
         self._ctx = ctx
         self._tables.clear()
 
@@ -123,9 +123,9 @@ class Tables(Mapping[str, Mapping[str, Function]]):
 
 
 def attached(ctx: Context, loader: Loader, finish: Finish, functions: Table | None = None) -> Context:
-    """The context with ``functions`` and ``states`` tables that are bound to it.
+    """Return the context with its tables ``functions``, ``states`` and ``tables``, bound to that context.
 
-    ``functions`` is given where something else, such as a template engine, must hold the table before the context exists.
+    Pass ``functions`` if another object, such as a template engine, must hold that table before the context exists.
     """
     functions = Table(loader, "modules") if functions is None else functions
     states = Table(loader, "states", finish)

@@ -1,7 +1,8 @@
-"""The border to users' modules in Salt's style: one file in memory, and how a call enters and leaves it.
+"""Load users' modules in Salt's style, and set their dunder names around each call.
 
-The dunders are put into the module's globals around each call, so two contexts (a real run and a prereq's test run) never
-see each other's. What the file imports is ``salt_imports``' business.
+Before each call, the dunders (``__salt__``, ``__opts__``, ...) of one context are written into the module's globals. After the
+call, the previous values are restored. So a real run and a prereq's test run never use each other's context. ``salt_imports``
+handles the module's own imports.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from statecore.model.ports import Function
 
 log = logging.getLogger(__name__)
 
-#: Where ``salt.utils.decorators.depends`` notes in a module what its functions need: (function name, needs, options).
+#: Name of a module's list in which ``salt.utils.decorators.depends`` records (function name, needs, options).
 DEPENDS = "__saltern_depends__"
 
 
 class UserModule:
-    """A user's module in memory."""
+    """A user's module, loaded into this process."""
 
     def __init__(self, source: ModuleFile, places: Sequence[Path] = ()) -> None:
-        """Runs the file. ``places``: directories whose files it may import by name, besides its own. Raises Unusable."""
+        """Import the file. It may import files in its own directory and in ``places``. Raise Unusable if the import fails."""
         self.source = source
         name = f"{LOADED}.{source.kind}.{source.stem}"
         here = source.path.parent.parent if source.path.name == "__init__.py" else source.path.parent
@@ -44,7 +45,7 @@ class UserModule:
         self._entered: tuple[Context, dict[str, Any]] | None = None
 
     def bind(self, function: Function, ctx: Context, /) -> Function:
-        """The function, run with the context's dunders in the module's globals."""
+        """Return the function wrapped so that the module's globals hold the context's dunders during each call."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -62,13 +63,13 @@ class UserModule:
         return call
 
     def _names(self, ctx: Context) -> dict[str, Any]:
-        """The dunders of the context; a loop over one context builds them once."""
+        """Return the context's dunders. They are cached for the last context."""
         if self._entered is None or self._entered[0] is not ctx:
             self._entered = (ctx, dunders(self.source.kind, ctx))
         return self._entered[1]
 
     def serve(self, ctx: Context) -> Served:
-        """Asks ``__init__`` and ``__virtual__`` as Salt does. Raises Unusable with the reason given."""
+        """Call the module's ``__init__`` and ``__virtual__`` as Salt does, and return the usable module. Raise Unusable."""
         namespace = self.module.__dict__
         init = namespace.get("__init__")
         if inspect.isfunction(init):
@@ -93,7 +94,7 @@ class UserModule:
         try:
             self.bind(init, ctx)(self._names(ctx)["__opts__"])
         except TypeError as error:
-            # Of these Salt says that the module is used all the same: an __init__ may have been meant for something else.
+            # As in Salt, a TypeError does not disable the module: this __init__ may not be written for the loader.
             log.error("%s: __init__ failed: %s", self.source.path, _brief(error, self.source))
         except Exception as error:
             raise Unusable(f"__init__ failed: {_brief(error, self.source)}") from error
@@ -105,7 +106,7 @@ class UserModule:
             raise Unusable(f"{function.__name__} failed: {_brief(error, self.source)}") from error
 
     def _virtual_name(self, answer: Any, name: str) -> str:
-        """What ``__virtual__`` makes of the name: ``__virtualname__`` goes before a name that it returns."""
+        """Return the module's name from ``__virtual__``'s return; ``__virtualname__`` overrides a returned name. Raise Unusable."""
         reason = ""
         if isinstance(answer, tuple):
             answer, reason = answer[0], str(answer[1]) if len(answer) > 1 else ""
@@ -128,12 +129,12 @@ class UserModule:
     def _is_function(self, value: Any) -> bool:
         if inspect.isfunction(value) or isinstance(value, functools.partial):
             return True
-        # Of a compiled module, functions are of a type of their own; what it imported from elsewhere is not its own.
+        # Functions of a compiled module have their own type. Imported functions, from another module, are left out.
         compiled = self.source.path.suffix in (".so", ".pyx") and callable(value) and not inspect.isclass(value)
         return compiled and getattr(value, "__module__", None) in (self.module.__name__, self.source.stem)
 
     def _enforce_needs(self, functions: dict[str, Function]) -> None:
-        """Functions that ``@depends`` on what is not there are left out, or stand aside for their fallback."""
+        """Remove functions whose ``@depends`` is not met, or replace them by their ``fallback_function``."""
         namespace = self.module.__dict__
         aliases: Mapping[str, str] = namespace.get("__func_alias__", {})
         for function, needs, options in namespace.get(DEPENDS, ()):
@@ -154,7 +155,7 @@ class UserModule:
 
 
 def _described(function: Any) -> Function:
-    """The function; a compiled one that tells nothing of its arguments, as one that takes any."""
+    """Return the function. A compiled function without a signature is wrapped in one that accepts any arguments."""
     try:
         inspect.signature(function)
     except ValueError:
@@ -169,7 +170,7 @@ def _described(function: Any) -> Function:
 
 
 def _met(need: Any, namespace: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    """A need is True, a name of the module, one that is new enough, or a command with a certain exit code."""
+    """Return whether a need of ``@depends`` is met: True, a name of the module, a minimum version, or a command's exit code."""
     if "retcode" in options or "nonzero_retcode" in options:
         code = _exit_code(str(need))
         if "retcode" in options:
@@ -184,7 +185,7 @@ def _met(need: Any, namespace: Mapping[str, Any], options: Mapping[str, Any]) ->
 
 
 def _exit_code(command: str) -> int:
-    """Of a command without a shell, on the machine that the module runs on; -1 where it cannot be started."""
+    """Run a command without a shell on this machine and return its exit code; -1 if it cannot be started."""
     try:
         return subprocess.run(shlex.split(command), capture_output=True, check=False).returncode
     except OSError:
@@ -196,7 +197,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def _brief(error: BaseException, source: ModuleFile) -> str:
-    """The exception in a line, with the user's own file and line where the traceback passes through it."""
+    """Return the exception in one line, with the line of the user's file if the traceback contains it."""
     place = ""
     if isinstance(error, SyntaxError) and error.lineno:
         place = f" ({source.path.name}:{error.lineno})"

@@ -1,1 +1,1 @@
-"""The command ``statecore``: check, plan, apply, graph, explain. Needs no master, and no root for what does not change the host."""
+"""The command ``statecore``: check, plan, apply, graph, explain. Needs no master. Needs root only to change the host."""

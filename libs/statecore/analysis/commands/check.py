@@ -1,4 +1,4 @@
-"""``statecore check TREE``: all that is wrong or odd in a state tree, for people, programs and code hosts."""
+"""``statecore check TREE``: print the problems of a state tree as text, JSON or SARIF."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ from statecore.analysis.rules import Level
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of ``check``."""
     parser.add_argument("tree", metavar="TREE", help="directory of the state tree")
-    parser.add_argument("sls", nargs="*", metavar="SLS", help="only these SLS (default: the top file and all)")
     parser.add_argument(
-        "--grains", action="append", default=[], metavar="FILE", help="YAML or JSON; again for more minions at once"
+        "sls", nargs="*", metavar="SLS", help="check only these SLS (default: the top file and all SLS)"
+    )
+    parser.add_argument(
+        "--grains",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="file of grains (YAML or JSON); repeat it to check for several minions",
     )
     add_options(parser)
-    parser.add_argument("--out", choices=sorted(FORMATS), default="text", help="how to tell it (default: text)")
-    parser.add_argument("--warnings", action="store_true", help="end with 1 on warnings too")
+    parser.add_argument("--out", choices=sorted(FORMATS), default="text", help="output format (default: text)")
+    parser.add_argument("--warnings", action="store_true", help="exit with 1 on warnings too")
 
 
 def run(given: argparse.Namespace) -> tuple[int, str]:
-    """Exit code and what to print. Raises CommandFault."""
+    """Return (exit code, output). Raise CommandFault."""
     runs: dict[str, Sequence[Finding]] = {}
     for grains in given.grains or [""]:
         setting = setting_of(given, tree=given.tree, grains=grains)
@@ -60,10 +66,10 @@ def _sarif(findings: Sequence[Finding]) -> str:
     return json.dumps(sarif(findings, lambda file: quote(_shown(file)), own), indent=2)
 
 
-#: ``--out`` -> how findings are told.
+#: Value of ``--out`` -> function that formats the findings.
 FORMATS: Mapping[str, Callable[[Sequence[Finding]], str]] = {"text": _text, "json": _json, "sarif": _sarif}
 
 
 def _shown(text: str) -> str:
-    """A file, or a text that names some, as one who stands in the current directory names it."""
+    """Return the text with paths below the current directory made relative to it."""
     return text.replace(f"{Path.cwd()}/", "")

@@ -1,4 +1,4 @@
-"""How the command ends: its exit codes, and its errors without a traceback."""
+"""Exit codes of the command ``statecore``, and the exception that ends it with a message."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit codes of ``statecore``; documented in docs/statecore.md."""
+    """Exit codes of ``statecore``, documented in docs/statecore.md."""
 
     OK = 0
-    #: The tree does not compile; a check found errors; there is no such ID.
+    #: The tree does not compile, a check found errors, or the ID does not exist.
     ERRORS = 1
     #: A state failed, or would fail.
     FAILED = 2
-    #: The host or the tree is no longer what the plan was made of; nothing was done.
+    #: The host or the tree changed after the plan was made. Nothing was applied.
     DRIFTED = 3
     #: Something would change (with --exit-code).
     CHANGES = 4
@@ -21,12 +21,12 @@ class Exit(IntEnum):
     USAGE = 64
     #: A plan file that cannot be used (EX_DATAERR).
     DATA = 65
-    #: Another state run is in progress; nothing was done (EX_TEMPFAIL).
+    #: Another state run is in progress. Nothing was applied (EX_TEMPFAIL).
     BUSY = 75
 
 
 class CommandFault(Exception):
-    """The command cannot go on: str() for stderr, ``code`` for the shell."""
+    """Raised to end the command: str() is written to stderr, ``code`` is the exit code."""
 
     def __init__(self, message: str, code: Exit = Exit.USAGE) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Entry point of ``statecore``: which verb, with which options; what it says, how it ends."""
+"""Entry point of the command ``statecore``: parses the command line, runs one subcommand and returns its exit code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ from statecore.model.errors import StatecoreError
 
 
 class Verb(NamedTuple):
-    """One thing that the command does."""
+    """One subcommand of ``statecore``."""
 
     what: str
     configure: Callable[[argparse.ArgumentParser], None]
-    #: Exit code and what to print. Raises CommandFault, StatecoreError.
+    #: Returns (exit code, output). Raises CommandFault or StatecoreError.
     run: Callable[[argparse.Namespace], tuple[int, str]]
 
 
 VERBS: Mapping[str, Verb] = {
-    "check": Verb("finds what is wrong or odd in a state tree", check.configure, check.run),
-    "plan": Verb("shows what a run would change", plan.configure, plan.run),
-    "apply": Verb("does what was planned, or refuses", plan.configure_apply, plan.run_apply),
+    "check": Verb("finds errors and suspicious forms in a state tree", check.configure, check.run),
+    "plan": Verb("shows the changes that a state run would make", plan.configure, plan.run),
+    "apply": Verb(
+        "applies states or a stored plan; refuses a plan that is out of date", plan.configure_apply, plan.run_apply
+    ),
     "graph": Verb("draws the states of a run and their requisites", graph.configure, graph.run),
-    "explain": Verb("says why a state runs when it does", explain.configure, explain.run),
+    "explain": Verb(
+        "shows why a state runs at its position, and where its arguments come from", explain.configure, explain.run
+    ),
 }
 
 
@@ -39,7 +43,7 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code. What goes wrong is one line on stderr."""
+    """Run the command and return its exit code. Write an error as one line to stderr."""
     given = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL if not given.verbose else logging.DEBUG, stream=sys.stderr)
     try:
@@ -52,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except StatecoreError as error:
         return _failed(str(error), Exit.ERRORS)
     except BrokenPipeError:
-        # The reader (less, head) has seen enough. Python would complain again when it closes stdout.
+        # The reader of the pipe (less, head) has exited. /dev/null prevents a second error when Python closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
     except OSError as error:

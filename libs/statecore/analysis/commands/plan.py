@@ -1,4 +1,4 @@
-"""``statecore plan`` and ``statecore apply``: what a run would change, and doing exactly that."""
+"""``statecore plan`` predicts the changes of a state run; ``statecore apply`` executes the run, or a stored plan."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ from statecore.runtime.state_runs.state_queue import taken
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of ``plan``."""
-    parser.add_argument("sls", nargs="*", metavar="SLS", help="what to apply (default: what the top file says)")
-    parser.add_argument("--grains", default="", metavar="FILE", help="YAML or JSON (default: those of this host)")
+    """Add the options of ``plan``."""
+    parser.add_argument("sls", nargs="*", metavar="SLS", help="SLS to plan (default: those that the top file assigns)")
+    parser.add_argument(
+        "--grains", default="", metavar="FILE", help="file of grains, YAML or JSON (default: the grains of this host)"
+    )
     add_options(parser)
-    parser.add_argument("--out", choices=("text", "json"), default="text", help="how to tell it (default: text)")
-    parser.add_argument("--out-file", metavar="PLANFILE", help="keep the plan, for statecore apply")
-    parser.add_argument("--all", action="store_true", help="show what would not change, too")
-    parser.add_argument("--exit-code", action="store_true", help="end with 4 when something would change")
+    parser.add_argument("--out", choices=("text", "json"), default="text", help="output format (default: text)")
+    parser.add_argument("--out-file", metavar="PLANFILE", help="store the plan in this file, for statecore apply")
+    parser.add_argument("--all", action="store_true", help="also show states that would not change")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 4 if something would change")
 
 
 def run(given: argparse.Namespace) -> tuple[int, str]:
-    """Exit code and what to print. Raises CommandFault, SlsError."""
+    """Return (exit code, output) of ``plan``. Raise CommandFault or SlsError."""
     setting = setting_of(given, grains=given.grains)
     slses = _split(given.sls)
     with runtime_of(setting) as runtime:
@@ -69,7 +71,7 @@ def _run(setting: Setting, slses: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _keep(path: Path, data: Mapping[str, Any]) -> None:
-    """Writes a plan file that its owner alone may read; there is the old one or the new one, never half of it."""
+    """Write a plan file atomically, readable by its owner only. Raise CommandFault if it cannot be written."""
     try:
         atomic_file.write(path, f"{json.dumps(data, indent=1)}\n", 0o600)
     except OSError as error:
@@ -77,7 +79,7 @@ def _keep(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _split(words: Sequence[str]) -> list[str] | None:
-    """SLS references, by words or by commas; None without any."""
+    """Return the SLS references of words that may hold several, separated by commas; None if there are none."""
     return [each for word in words for each in word.split(",") if each] or None
 
 
@@ -85,22 +87,26 @@ def _split(words: Sequence[str]) -> list[str] | None:
 
 
 def configure_apply(parser: argparse.ArgumentParser) -> None:
-    """Options of ``apply``."""
-    parser.add_argument("what", nargs="*", metavar="PLANFILE|SLS", help="a file that plan --out-file wrote, or SLS")
-    parser.add_argument("--highstate", action="store_true", help="apply what the top file says")
-    parser.add_argument("--grains", default="", metavar="FILE", help="YAML or JSON (default: those of this host)")
+    """Add the options of ``apply``."""
+    parser.add_argument(
+        "what", nargs="*", metavar="PLANFILE|SLS", help="a plan file written by plan --out-file, or SLS to apply"
+    )
+    parser.add_argument("--highstate", action="store_true", help="apply the SLS that the top file assigns")
+    parser.add_argument(
+        "--grains", default="", metavar="FILE", help="file of grains, YAML or JSON (default: the grains of this host)"
+    )
     add_options(parser)
-    parser.add_argument("--out", choices=("text", "json"), default="text", help="how to tell it (default: text)")
+    parser.add_argument("--out", choices=("text", "json"), default="text", help="output format (default: text)")
     parser.add_argument(
         "--cachedir",
         metavar="DIR",
-        help="where replaced files are kept that ask for a backup, and state runs know of each other (default: the minion's)",
+        help="directory for backups of replaced files and for records of running state jobs (default: the minion's cachedir)",
     )
     parser.add_argument("--queue", action="store_true", help="wait while another state run is in progress")
 
 
 def run_apply(given: argparse.Namespace) -> tuple[int, str]:
-    """Exit code and what to print. Raises CommandFault, SlsError."""
+    """Return (exit code, output) of ``apply``. Raise CommandFault or SlsError."""
     if bool(given.what) == given.highstate:
         raise CommandFault("apply takes a plan file, or SLS, or --highstate alone")
     file = _plan_file(given.what)
@@ -113,7 +119,7 @@ def run_apply(given: argparse.Namespace) -> tuple[int, str]:
 
 @contextmanager
 def _running(setting: Setting, given: argparse.Namespace) -> Iterator[Runtime]:
-    """The runtime of an apply that has its turn: what is planned now is still so when it is done."""
+    """Yield the runtime of an apply while no other state run of the host is in progress."""
     cachedir = _cache(setting, given)
     with (
         job(cachedir, given.what) as jobs,
@@ -124,7 +130,7 @@ def _running(setting: Setting, given: argparse.Namespace) -> Iterator[Runtime]:
 
 
 def _plan_file(words: Sequence[str]) -> Path | None:
-    """The file that is meant; None for SLS."""
+    """Return the path if the only argument is a plan file; None if the arguments are SLS references."""
     if len(words) == 1 and (Path(words[0]).is_file() or "/" in words[0] or words[0].endswith(".json")):
         return Path(words[0])
     return None
@@ -157,7 +163,7 @@ def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
 
 
 def _references(kept: Any) -> list[str] | None:
-    """The SLS of a plan file. Raises TypeError for what is none."""
+    """Return the SLS references of a plan file; None means the top file's. Raise TypeError for any other value."""
     if kept is not None and not (isinstance(kept, list) and all(isinstance(each, str) for each in kept)):
         raise TypeError("not the SLS of a run")
     return kept
@@ -185,7 +191,10 @@ def _results(running: Running, planned: Planned) -> Iterator[str]:
 
 
 def _cache(setting: Setting, given: argparse.Namespace) -> str:
-    """Where what is replaced is kept, and runs know of each other: the minion's; root's is Salt's, others have one of their own."""
+    """Return the directory for backups and for the records of running jobs.
+
+    It is ``--cachedir``, else the configuration's, else Salt's own for root, else ``statecore`` in the user's cache directory.
+    """
     if named := given.cachedir or cachedir_of(setting):
         return str(Path(named).absolute())
     if os.geteuid() == 0:
@@ -199,9 +208,9 @@ def _relative(place: str) -> str:
 
 @contextmanager
 def job(cachedir: str, words: Sequence[str]) -> Iterator[ProcDirectory]:
-    """The jobs of a host, this process among them as a ``state.apply`` of these words while the block runs.
+    """Yield the host's running jobs, and list this process among them as ``state.apply`` with these words while the block runs.
 
-    Raises CommandFault where nothing can be written to the directory: others would not know of this run.
+    Raise CommandFault if the directory cannot be written: other processes could not see this run.
     """
     try:
         jobs = ProcDirectory(Path(cachedir) / "proc")
@@ -217,9 +226,9 @@ def job(cachedir: str, words: Sequence[str]) -> Iterator[ProcDirectory]:
 
 @contextmanager
 def turn(runtime: Runtime, *, queue: bool) -> Iterator[None]:
-    """No other state run of this host is in progress while the block runs; with ``queue`` it waits for that.
+    """Run the block while no other state run of this host is in progress; with ``queue``, wait for other runs to end.
 
-    Raises CommandFault with a sentence for each run that is in the way.
+    Raise CommandFault with one sentence for each run in progress.
     """
     with taken(runtime.context, True if queue else None) as refused:
         if refused:

@@ -1,4 +1,4 @@
-"""What a command is told about the minion (trees, grains, pillar, host root), and the runtime made of it."""
+"""The command-line options that describe the minion (trees, grains, pillar, host root), and the runtime built from them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _DEFAULT_ROOT = "/srv/salt"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The minion that a command speaks of. Paths are absolute: a plan file remembers them."""
+    """The minion that a command works for. All paths are absolute, because a plan file stores them."""
 
-    #: Environment -> directories.
+    #: saltenv -> directories of its state tree.
     file_roots: Mapping[str, Sequence[str]]
-    #: Directory of a pillar tree, file of pillar data, "" for no pillar.
+    #: Directory of a pillar tree or file of pillar data; "" for no pillar.
     pillar: str = ""
-    #: File of grains; "" for those of this host.
+    #: File of grains; "" for the grains of this host.
     grains: str = ""
     saltenv: str = ""
     id: str = ""
-    #: Where the managed host's ``/`` is.
+    #: Directory where the managed host's ``/`` is mounted.
     root: str = "/"
-    #: File of a minion's options, "" for none. Its roots count where no others are named.
+    #: A minion's configuration file, "" for none. Its file_roots are used if no other state tree is given.
     config: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """For a plan file."""
+        """Return the setting as a map for a plan file."""
         return asdict(self)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Setting:
-        """Out of a plan file. Raises TypeError for what is none."""
+        """Return the setting stored in a plan file. Raise TypeError if ``data`` is not a stored setting."""
         roots = data.get("file_roots")
         texts = [value for name, value in data.items() if name != "file_roots"]
         if not isinstance(roots, dict) or set(data) - {field.name for field in fields(cls)}:
@@ -55,25 +55,34 @@ class Setting:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that say which minion is meant, and where its trees are."""
+    """Add the options that describe the minion and its trees."""
     parser.add_argument(
         "--file-root",
         action="append",
         default=[],
         metavar="[ENV=]DIR",
-        help=f"directory of the state tree, again for more (default: that of --config, else {_DEFAULT_ROOT})",
+        help=f"directory of the state tree; repeatable (default: file_roots of --config, else {_DEFAULT_ROOT})",
     )
     parser.add_argument(
-        "--config", default="", metavar="FILE", help="a minion's options: nodegroups, jinja_*, renderer, ..."
+        "--config",
+        default="",
+        metavar="FILE",
+        help="a minion's configuration file (nodegroups, jinja_*, renderer, ...)",
     )
-    parser.add_argument("--pillar", default="", metavar="DIR|FILE", help="a pillar tree, or a file of pillar data")
-    parser.add_argument("--saltenv", default="", help="environment of the run (default: base)")
-    parser.add_argument("--id", default="", help="id of the minion (default: that of the grains, else the host's name)")
-    parser.add_argument("--root", default="/", metavar="DIR", help="where the host's / is mounted (default: /)")
+    parser.add_argument(
+        "--pillar", default="", metavar="DIR|FILE", help="directory of a pillar tree, or file of pillar data"
+    )
+    parser.add_argument("--saltenv", default="", help="saltenv of the run (default: base)")
+    parser.add_argument(
+        "--id", default="", help="minion id (default: the id in the grains file, else in --config, else the host name)"
+    )
+    parser.add_argument(
+        "--root", default="/", metavar="DIR", help="directory where the managed host's / is mounted (default: /)"
+    )
 
 
 def setting_of(given: argparse.Namespace, *, tree: str = "", grains: str = "") -> Setting:
-    """What the options say. ``tree``: a state tree named by itself. Raises CommandFault."""
+    """Return the setting for parsed options. ``tree``: a state tree from a positional argument. Raise CommandFault."""
     env = given.saltenv or "base"
     roots: dict[str, list[str]] = {}
     config = given.config and _existing(given.config, "config")
@@ -90,8 +99,11 @@ def setting_of(given: argparse.Namespace, *, tree: str = "", grains: str = "") -
 
 @contextmanager
 def runtime_of(setting: Setting, *, keep: str = "", jobs: Jobs | None = None) -> Iterator[Runtime]:
-    """The runtime of a minion in this process. Users' modules live in a directory that goes with it; ``keep`` is the directory
-    for what is to stay (backups of replaced files), ``jobs`` are those of its host. Raises CommandFault."""
+    """Yield the minion's runtime in this process. Raise CommandFault for unusable options.
+
+    Users' modules are synced to a temporary directory that is removed afterwards. ``keep`` is the directory for lasting data
+    (backups of replaced files). ``jobs`` are the jobs that run on this host.
+    """
     grains = mapping_in(setting.grains, "grains") if setting.grains else None
     as_file = setting.pillar and not Path(setting.pillar).is_dir()
     pillar = mapping_in(setting.pillar, "pillar") if as_file else None
@@ -111,7 +123,7 @@ def runtime_of(setting: Setting, *, keep: str = "", jobs: Jobs | None = None) ->
             "host_root": setting.root,
             "extension_modules": f"{scratch}/extmods",
             "cachedir": keep or f"{scratch}/cache",
-            # Whoever runs this reads the pillar's files: nothing in them is to be kept from him.
+            # The user can read the pillar's files anyway, so a rendering error may show their content.
             "pillar_safe_render_error": False,
             **({"saltenv": setting.saltenv} if setting.saltenv else {}),
         }
@@ -119,7 +131,7 @@ def runtime_of(setting: Setting, *, keep: str = "", jobs: Jobs | None = None) ->
 
 
 def cachedir_of(setting: Setting) -> str:
-    """The ``cachedir`` that the minion's options name; "" for none. Raises CommandFault."""
+    """Return the ``cachedir`` of the minion's configuration file; "" if there is none. Raise CommandFault."""
     return str(_options_in(setting.config).get("cachedir") or "") if setting.config else ""
 
 
@@ -131,7 +143,10 @@ def _options_in(file: str) -> dict[str, Any]:
 
 
 def mapping_in(file: str, what: str) -> dict[str, Any]:
-    """The map in a YAML or JSON file. Raises CommandFault that names the line."""
+    """Return the map in a YAML or JSON file. Raise CommandFault with file and line if it holds no map.
+
+    The output of ``salt-call --out json`` is accepted too: the map below its only key ``local`` is returned.
+    """
     try:
         data = yaml.load(Path(file).read_text("utf-8"))
     except yaml.YamlFault as fault:
@@ -144,7 +159,7 @@ def mapping_in(file: str, what: str) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise CommandFault(f"{what}: {file} holds no map of names to values")
-    # salt-call --out json writes them below the minion's name.
+    # salt-call --out json prints its return below the key "local".
     only = next(iter(data.values()), None) if len(data) == 1 and "local" in data else None
     return only if isinstance(only, dict) else data
 

@@ -1,5 +1,5 @@
-"""Looks at state trees and at what a run would do: check, plan, graph, explain (the commands, and ``state.*`` of the same names).
+"""Inspect state trees and planned state runs: check, plan, graph, explain (CLI commands, and ``state.*`` functions of these names).
 
-Each takes a ``Bench`` (the parts of a run that has not begun), renders and compiles on it, and asks ``statecore.analysis`` what
-is to be said. Nothing here prints; nothing but ``plan.apply`` touches the host.
+Each function takes ``RunParts`` (the parts of a state run), renders and compiles the tree with them, and calls
+``statecore.analysis``. Nothing here prints. Only ``plan.apply`` changes the host.
 """

@@ -1,8 +1,8 @@
-"""``check``: everything of a tree rendered and compiled for one minion; all that is wrong or odd, with its place.
+"""``check``: render and compile a whole tree for one minion, and report all problems with file and line.
 
-The top file's run is compiled as a whole; besides, each SLS by itself, so that those of other minions are looked at too. What
-an SLS by itself lacks (an ID that it requires, declared in an SLS that it does not include) is no error where the top file
-brings it.
+The SLS of the top file are compiled together. Then each SLS that this run does not contain is compiled alone, so that the SLS
+of other minions are checked too. An SLS compiled alone may lack an ID that it requires. That is an error only if no other SLS
+of the tree declares the ID.
 """
 
 from __future__ import annotations
@@ -36,38 +36,38 @@ from statecore.render import SlsTree
 from statecore.render.top import INCLUDE
 from statecore.runtime.state_runs.state_system import RunParts
 
-#: Rules about words of an SLS that do not depend on what else is in it.
+#: Rules about single words of an SLS, which hold whatever the rest of the SLS contains.
 _OF_WORDS = frozenset({"unknown-function", "unknown-argument", "old-form", "unquoted-mode", "unquoted-version"})
 
 #: Rules about the words of templates.
 _IN_TEMPLATES = frozenset({"undefined-name", "unknown-salt-function", "undefined-pillar-key"})
 
-#: ``... (/srv/pillar/top.sls:3)`` at the end of a pillar error.
+#: Matches the position at the end of a pillar error: ``... (/srv/pillar/top.sls:3)``.
 _PLACE = re.compile(r"\s*\((\S+?)(?::(\d+))?\)$")
 
 
 def check(bench: RunParts, slses: Sequence[str] = (), *, pillar_known: bool = True) -> list[Finding]:
-    """What there is to be found, unsorted, some of it twice. ``slses`` limits it to these SLS, globs among them.
+    """Return all findings, unsorted and possibly with duplicates. ``slses`` limits the check to these SLS references and globs.
 
-    ``pillar_known``: the pillar is the minion's own, so that a key that it lacks is worth a word.
+    ``pillar_known``: the pillar is the minion's own, so missing pillar keys are reported.
     """
     checker = _Checker(bench, pillar_known=pillar_known)
     return _without_echoes(list(checker.everything(slses)))
 
 
 def report(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Findings of one minion as plain data: ``summary`` by level, ``findings`` by place."""
+    """Return the findings of one minion as a map for JSON: ``summary`` by level, ``findings`` sorted by file and line."""
     listed = merged({"": findings})
     return {"summary": count(listed), "findings": [finding.as_data() for finding in listed]}
 
 
 @dataclass(slots=True)
 class _Checker:
-    """One look through a tree."""
+    """One check of a tree."""
 
     bench: RunParts
     pillar_known: bool
-    #: ID -> SLS that declare it, of all that could be rendered.
+    #: ID or name -> the SLS that declare it, for all SLS that render.
     _declared: dict[str, list[str]] = field(default_factory=dict)
     _lookups: dict[str, functions.Known] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class _Checker:
             yield from of_others(self.bench)
 
     def _behind(self, alone: Compilation, sls: str, saltenv: str) -> Iterator[Finding]:
-        """What else is wrong in an SLS whose template stumbled over a name: it is read once more, with such names empty."""
+        """Yield further findings of an SLS whose rendering failed on an undefined name; undefined names now render as empty."""
         stumbled = [one.fault for one in alone.faults if one.rule == "render" and one.fault.sls == sls]
         if not any("is undefined" in fault.message for fault in stumbled):
             return
@@ -129,7 +129,7 @@ class _Checker:
     # ------------------------------------------------------------------------------------------------------------- SLS files
 
     def _listed(self, slses: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
-        """(saltenv, SLS) of all files, or of those asked for; a finding for each that is not there."""
+        """Return the (saltenv, SLS) pairs of the requested files (all files by default), and a finding for each missing file."""
         tree = self.bench.stage.tree
         only = self.bench.stage.opts.get("saltenv")
         envs = [env for env in tree.files.envs() if not only or env == only]
@@ -158,7 +158,10 @@ class _Checker:
         return declared
 
     def _forgiven(self, alone: Compilation, reached: bool) -> Compilation:
-        """A compilation without the faults that come of its being alone; a warning in their place where no run is known."""
+        """Return the compilation of one SLS without faults caused by compiling the SLS alone.
+
+        An SLS outside the top file's run gets the warning "needs-other-sls" instead of such a fault.
+        """
         faults = []
         for one in (pinpointed(each, alone.draft) for each in alone.faults):
             lacking = LACKING.search(one.fault.message) if one.rule in ACROSS else None
@@ -174,15 +177,15 @@ class _Checker:
         return Compilation(alone.draft, tuple(faults))
 
     def _near(self, wanted: str) -> str:
-        """Where in the tree there is something like it."""
+        """Return a hint with the most similar ID of the tree and its SLS; "" if no ID is similar."""
         near = close_matches(wanted, list(self._declared), n=1)
         return f"the nearest of the tree is '{near[0]}' in '{self._declared[near[0]][0]}'" if near else ""
 
     def _of_run(self, compilation: Compilation, own: str | None) -> Iterator[Finding]:
-        """Findings of one compilation; of one SLS alone those that are its own."""
+        """Yield the findings of one compilation. ``own``: the SLS that was compiled alone; findings in other SLS are left out."""
         draft = compilation.draft
         for one in compilation.faults:
-            # Of rings the compiler tells the first; all of them are told below.
+            # The compiler reports only the first cycle; ``_of_graph`` reports all of them.
             if one.rule != "cycle":
                 yield told(pinpointed(one, draft))
         if not draft.graph.chunks:
@@ -235,7 +238,7 @@ class _Checker:
 
 
 def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
-    """What made a rendering fail was found in the template too: the failure takes its column and hint."""
+    """Merge findings about one template line: a rendering failure takes the column and hint of the finding in the template."""
     failed = {(one.mark.file, one.mark.line) for one in findings if one.rule == "render" and one.mark}
     echoes: dict[tuple[str, int], Finding] = {}
     for one in findings:
@@ -256,7 +259,7 @@ def _is_top(sls: str, bench: RunParts) -> bool:
 
 
 def _raw(draft: Draft) -> Iterator[Low]:
-    """Chunks of what was declared, as far as that can be told without compiling it."""
+    """Yield low chunks made directly from the declarations, for a tree that does not compile."""
     for name, body in draft.high.items():
         for state, run in states(body) if isinstance(body, Mapping) else ():
             named, _, fun = str(state).partition(".")
@@ -269,7 +272,7 @@ def _raw(draft: Draft) -> Iterator[Low]:
 
 
 def of_top(bench: RunParts) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:
-    """Findings, and saltenv -> SLS references for this minion, without those that are not there."""
+    """Return the findings in the top files, and {saltenv: SLS references} for this minion without missing SLS."""
     try:
         refs = bench.top()
     except SlsError as error:
@@ -279,7 +282,7 @@ def of_top(bench: RunParts) -> tuple[list[Finding], Mapping[str, Sequence[str]]]
 
 
 def _unfound(bench: RunParts) -> Iterator[Finding]:
-    """References of the top files that name no SLS."""
+    """Yield a finding for each top file reference to an SLS that does not exist."""
     tree = bench.stage.tree
     for own in tree.files.envs():
         if tree.locate("top", own) is None:

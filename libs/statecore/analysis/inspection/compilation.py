@@ -1,4 +1,4 @@
-"""The compiler run pass by pass, each fault told with the rule that it breaks."""
+"""Run the compiler pass by pass and assign each fault to a rule of ``analysis.rules``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.compile.draft import Draft, assume_mod_watch
 from statecore.model.errors import SlsFault
 from statecore.render import SlsTree
 
-#: Words of a fault -> its rule; the first that fits. Else the pass that found it says.
+#: (pattern of a fault's message, rule). The first match decides; without a match ``_BY_PASS`` does.
 _BY_WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(words), rule)
     for words, rule in (
@@ -41,14 +41,14 @@ _BY_PASS: Mapping[Pass, str] = {
 
 
 class Told(NamedTuple):
-    """A fault and its rule."""
+    """A compiler fault and the name of its rule."""
 
     rule: str
     fault: SlsFault
 
 
 class Compilation(NamedTuple):
-    """As far as the compiler came."""
+    """Result of a compilation that may have stopped early: the draft after the last pass, and all faults."""
 
     draft: Draft
     faults: tuple[Told, ...]
@@ -60,9 +60,9 @@ def compiled(
     opts: Mapping[str, Any],
     reacts: Callable[[str], bool] = assume_mod_watch,
 ) -> Compilation:
-    """What becomes of SLS references, by environment. Its run list counts only where there are no faults.
+    """Compile SLS references, given as {saltenv: references}. The draft's run list is valid only if there are no faults.
 
-    ``reacts`` as for ``compile_sls``; without it watches stay watches.
+    ``reacts`` has the meaning that it has for ``compile_sls``: without it, watches are not turned into requires.
     """
     draft = Draft(opts=opts, tree=tree, matches=matches, reacts=reacts)
     faults: list[Told] = []

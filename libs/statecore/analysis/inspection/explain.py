@@ -1,4 +1,4 @@
-"""``explain``: why a state runs when it does, what it was made of, and by whom; each with its place."""
+"""``explain``: why a state runs at its position, and which file and line set each of its arguments and requisites."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from statecore.model.types import Low
 from statecore.model.values import redacted
 from statecore.runtime.state_runs.state_system import RunParts
 
-#: Arguments that tell the compiler something and are told of elsewhere.
+#: Arguments for the compiler, which the explanation shows in other fields.
 _ELSEWHERE = frozenset({"order", "names", "use", "use_in"})
 
 
 def explain(bench: RunParts, slses: Sequence[str] | None, wanted: str) -> dict[str, Any]:
-    """Everything about an ID (or a name) of the run of these SLS; of the top file for None. Raises SlsError."""
+    """Return the explanation of an ID, or of a state's name, as a map for JSON.
+
+    The run consists of the SLS references ``slses``, or of the top file's if None. Raise SlsError if it does not compile or does
+    not contain ``wanted``.
+    """
     matches = run_matches(bench, slses)
     draft = Draft(opts=bench.stage.opts, tree=bench.stage.tree, matches=matches)
     seen = watched(draft, wanted)
@@ -40,12 +44,12 @@ def explain(bench: RunParts, slses: Sequence[str] | None, wanted: str) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """One state, told of."""
+    """The explanation of one ID of a compiled run."""
 
     bench: RunParts
     draft: Draft
     history: History
-    #: Whether the run is that of the top file.
+    #: True if the top file selected the SLS of the run.
     from_top: bool
 
     def everything(self) -> dict[str, Any]:
@@ -68,7 +72,7 @@ class _Telling:
         return told | {"states": [self._state(position) for position in positions]}
 
     def _in_top(self) -> dict[str, str]:
-        """Where the top file names the SLS, or the one through which it came in; {} where something else brings it."""
+        """Return where the top file lists the SLS, or the SLS that includes it; an empty map if the top file lists neither."""
         chain = include_chain(self.draft, self.history.sls)
         asked = chain[-1][0] if chain else self.history.sls
         tree = self.bench.stage.tree
@@ -107,7 +111,7 @@ class _Telling:
     # ----------------------------------------------------------------------------------------------------------------- order
 
     def _why(self, position: int, place: Mapping[int, int]) -> Iterator[str]:
-        """Sentences about its place: what order says, and who moved it."""
+        """Yield sentences on the state's position: its ``order``, and the states that moved it."""
         graph = self.draft.graph
         low = graph.chunks[position]
         written_order = self.history.arguments.get((str(low["state"]), "order"))
@@ -118,7 +122,8 @@ class _Telling:
         alone = _by_order(graph)[position]
         if place[position] == alone:
             return
-        # A state moves before the lowest order of the states that require it (docs/state-system.md#sort).
+        # A state runs before every state that requires it, so the lowest order of those states moves it forward
+        # (docs/state-system.md#sort).
         waiting = [at for at in _below(graph, position) if graph.chunks[at]["order"] < low["order"]]
         later = [at for at in _above(graph, position) if graph.chunks[at]["order"] > low["order"]]
         would = f"(alone it would be {alone}.)"
@@ -191,7 +196,7 @@ class _Telling:
     def _argument(self, low: Low, argument: Argument) -> dict[str, Any]:
         value, before, by, at = low[argument.name], list(argument.before), self._by(argument.origin), argument.origin
         if value != argument.value:
-            # An entry of ``names`` has arguments of its own, which come last.
+            # An entry of ``names`` may have its own arguments, which replace the state's.
             before, by = [*before, Override(argument.value, argument.origin)], "names"
             own = self.history
             keys = (own.id, argument.state, "names", str(low["name"]), argument.name)
@@ -236,18 +241,18 @@ def _keys(origin: Origin) -> tuple[str, ...]:
 
 
 def _places(graph: Graph) -> dict[int, int]:
-    """Position of a chunk -> its place in the run, from 1."""
+    """Map of a chunk's position in the graph to its number in the run, from 1."""
     return {at: place for place, at in enumerate((node.position for node in graph.order if not node.check), 1)}
 
 
 def _by_order(graph: Graph) -> dict[int, int]:
-    """Position of a chunk -> the place that it would have if nothing waited for anything."""
+    """Map of a chunk's position in the graph to its number in the run if no state had requisites."""
     positions = sorted(range(len(graph.chunks)), key=lambda at: (graph.chunks[at]["order"], graph.tags[at]))
     return {at: place for place, at in enumerate(positions, 1)}
 
 
 def _above(graph: Graph, position: int) -> set[int]:
-    """Every chunk that has to come before it."""
+    """Return the positions of all chunks that must run before the chunk at ``position``."""
     found: set[int] = set()
     todo = [position]
     while todo:
@@ -262,7 +267,7 @@ def _above(graph: Graph, position: int) -> set[int]:
 
 
 def _below(graph: Graph, position: int) -> set[int]:
-    """Every chunk that has to come after it."""
+    """Return the positions of all chunks that must run after the chunk at ``position``."""
     followers: dict[int, list[int]] = {}
     for at, needs in enumerate(graph.needs):
         own = len(graph.check_needs[at])

@@ -1,4 +1,4 @@
-"""``graph``: the states of a run in their order, and what waits for what."""
+"""``graph``: draw the states of a run in their order, with their requisites."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from statecore.analysis.svg import svg
 from statecore.model.types import Low
 from statecore.runtime.state_runs.state_system import RunParts
 
-#: Format -> text of a diagram, or plain data.
+#: Format -> function that returns the diagram as text, or as a map for JSON.
 FORMATS: Mapping[str, Callable[[Diagram], Any]] = {"mermaid": mermaid, "dot": dot, "json": as_data, "svg": svg}
 
 
 def drawn(bench: RunParts, slses: Sequence[str] | None) -> Diagram:
-    """The diagram of SLS references; of the top file for None. Raises SlsError."""
+    """Return the diagram of a run of these SLS references, or of the top file's if ``slses`` is None. Raise SlsError."""
     return diagram(run_draft(bench, slses).graph, lambda low: declared_at(bench, low))
 
 
 def declared_at(bench: RunParts, low: Low) -> str:
-    """``file:line`` of a chunk's state, "" when it is not known."""
+    """Return the ``file:line`` of the state that a chunk was compiled from; "" if it is not known."""
     sls, saltenv = str(low.get("__sls__", "")), str(low.get("__env__", "base"))
     return str(bench.stage.tree.locate(sls, saltenv, str(low["__id__"]), str(low["state"])) or "")

@@ -1,4 +1,4 @@
-"""What functions there are for a minion, on this machine or on one where their modules are usable."""
+"""Look up state functions and execution functions, on this host or on a host where their modules are usable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statecore.runtime.state_runs.state_system import RunParts
 
 
 def state_function(bench: RunParts, full: str) -> functions.Known:
-    """What is known of a state function on this minion, or on one where its module is usable."""
+    """Look up a state function such as ``file.managed``. A built-in module that is not usable on this host is looked up too."""
     loader, ctx = bench.loader, bench.stage.ctx
     try:
         served, function = loader.function("states", full, ctx)
@@ -27,13 +27,16 @@ def state_function(bench: RunParts, full: str) -> functions.Known:
 
 
 def reacts(bench: RunParts, state: str) -> bool:
-    """Whether a state module has a mod_watch, usable here or not."""
+    """Return whether a state module has a mod_watch function, on this host or on a host where the module is usable."""
     loader, name = bench.loader, f"{state}.mod_watch"
     return loader.has("states", name, bench.stage.ctx) or "mod_watch" in loader.blueprints("states", state)
 
 
 def salt_function(bench: RunParts, name: str) -> bool:
-    """Whether there is an execution function of this name. A module that is there and not usable here is another host's."""
+    """Return whether an execution function of this name exists.
+
+    True for every name in a module that exists but is not usable on this host: another host may have the function.
+    """
     loader, module = bench.loader, name.partition(".")[0]
     return loader.has("modules", name, bench.stage.ctx) or (
         loader.known("modules", module) and not _usable(bench, module)
@@ -41,7 +44,7 @@ def salt_function(bench: RunParts, name: str) -> bool:
 
 
 def nearest_function(bench: RunParts, name: str) -> str:
-    """The execution function whose name is the most like it, "" when none is."""
+    """Return the name of the execution function that is most similar to ``name``; "" if none is similar."""
     return bench.loader.nearest("modules", name, bench.stage.ctx)
 
 

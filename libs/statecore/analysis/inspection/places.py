@@ -1,4 +1,4 @@
-"""Where things are written: places of chunks and their arguments, and findings made of what was told of them."""
+"""Look up the file, line and column of chunks and arguments, and turn faults and remarks into findings."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from statecore.compile.draft import Draft
 from statecore.model.errors import Mark
 from statecore.render import SlsTree
 
-#: Rules that an SLS by itself may break without harm, when something else of its run brings what it lacks.
+#: Rules that an SLS compiled alone may break: another SLS of the run may declare the missing ID.
 ACROSS = frozenset({"extend", "requisite-to-nothing"})
 
-#: Lines below a requisite in which the names that it lists are looked for.
+#: Number of lines below a requisite that are searched for the name in it.
 _NEAR = 30
 
-#: What a fault of these names: ``[require: (pkg: nginx)]``, ``ID 'nginx'``.
+#: Matches the missing ID in a fault's message: ``[require: (pkg: nginx)]`` or ``ID 'nginx'``.
 LACKING = re.compile(r"\[\w+: \((\w+): (.+?)\)\]|ID '(.+?)'")
 
 
 def told(what: Told) -> Finding:
-    """A fault of the compiler."""
+    """Return the finding for a compiler fault."""
     fault = what.fault
     mark = fault.mark
     if mark is not None and mark.line and not mark.column:
@@ -33,7 +33,7 @@ def told(what: Told) -> Finding:
 
 
 def remarked(remark: Remark, draft: Draft) -> Finding:
-    """What an analysis says of a chunk of a draft."""
+    """Return the finding for a remark on a low chunk of ``draft``."""
     mark = place_of(draft, remark.origin, remark.keys)
     excerpt = draft.tree.excerpt(mark) if draft.tree is not None else ""
     sls = str(remark.origin.get("__sls__", ""))
@@ -41,7 +41,7 @@ def remarked(remark: Remark, draft: Draft) -> Finding:
 
 
 def source_line(tree: SlsTree, low: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """The line of the file at a path of keys of a chunk, "" when it is not found."""
+    """Return the source line of the path ``keys`` of a chunk; "" if it is not found."""
     sls, saltenv = str(low.get("__sls__", "")), str(low.get("__env__", "base"))
     mark = tree.locate(sls, saltenv, *keys)
     if mark is None or not mark.line:
@@ -51,18 +51,21 @@ def source_line(tree: SlsTree, low: Mapping[str, Any], keys: tuple[str, ...]) ->
 
 
 def keys_of(low: Mapping[str, Any], *more: str) -> tuple[str, ...]:
-    """Path of keys of a chunk's state, or of something in it."""
+    """Return the path of keys of a chunk's state, extended by ``more`` keys inside the state."""
     return (str(low["__id__"]), str(low["state"]), *more)
 
 
 def mark_of(draft: Draft, low: Mapping[str, Any], kind: str) -> Mark | None:
-    """The line of an argument of a chunk."""
+    """Return the file and line (without column) of the argument ``kind`` of a chunk; None if it is not found."""
     mark = place_of(draft, low, keys_of(low, kind))
     return mark._replace(column=0) if mark is not None else None
 
 
 def place_of(draft: Draft, origin: Mapping[str, Any], keys: tuple[str, ...]) -> Mark | None:
-    """Where a path of keys is written: in the SLS of the ID, else in one that extends the ID, else the ID itself."""
+    """Return the position of the path ``keys``: in the SLS that declares the ID, else in an SLS that extends it.
+
+    If neither contains the whole path, the position of the ID itself is returned.
+    """
     tree = draft.tree
     if tree is None:
         return None
@@ -79,7 +82,7 @@ def place_of(draft: Draft, origin: Mapping[str, Any], keys: tuple[str, ...]) -> 
 
 
 def pinpointed(what: Told, draft: Draft) -> Told:
-    """A reference to nothing at the line of the name itself, which stands below the requisite."""
+    """Move a fault about a missing ID from the requisite's line to the line below it that contains the missing name."""
     lacking = LACKING.search(what.fault.message)
     mark, tree = what.fault.mark, draft.tree
     if what.rule not in ACROSS or not lacking or not lacking[2] or mark is None or not mark.line or tree is None:
@@ -97,7 +100,7 @@ def pinpointed(what: Told, draft: Draft) -> Told:
 
 
 def spotted(spot: templates.Spot, file: str, text: str, sls: str) -> Finding:
-    """Something about a word of a template."""
+    """Return the finding for a problem with one word of a template. ``text`` is the template's text."""
     lines = text.splitlines()
     line = lines[spot.line - 1] if 0 < spot.line <= len(lines) else ""
     found = re.search(rf"(?<![\w.]){re.escape(spot.word)}(?!\w)", line) if spot.word else None

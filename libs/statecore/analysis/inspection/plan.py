@@ -1,4 +1,4 @@
-"""``plan``: what a run would change, from a run in test mode that notes the plans of native states; ``apply`` does it."""
+"""``plan`` predicts the changes of a state run by a run in test mode; ``apply`` executes the planned states."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from statecore.runtime.state_runs.state_system import RunParts
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A run that has not begun."""
+    """A state run that was predicted but not started."""
 
     predictions: tuple[Prediction, ...]
-    #: Tag -> ``file:line`` of its declaration.
+    #: State tag -> ``file:line`` of the declaration.
     places: Mapping[str, str]
     graph: Graph
 
 
 def run_draft(bench: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = assume_mod_watch) -> Draft:
-    """The compiled run of SLS references; of the top file for None. Raises SlsError with every fault, of the pillar too.
+    """Compile SLS references, or the top file's if ``slses`` is None. Raise SlsError with all faults, those of the pillar included.
 
-    ``reacts`` as for ``compile_sls``.
+    ``reacts`` has the meaning that it has for ``compile_sls``.
     """
     matches = run_matches(bench, slses)
     compilation = compiled(bench.stage.tree, matches, bench.stage.opts, reacts)
@@ -45,7 +45,10 @@ def run_draft(bench: RunParts, slses: Sequence[str] | None, reacts: Callable[[st
 
 
 def run_matches(bench: RunParts, slses: Sequence[str] | None) -> Mapping[str, Sequence[str]]:
-    """saltenv -> SLS references of a run; users' modules are there after it. Raises SlsError where no run could begin."""
+    """Return {saltenv: SLS references} of a run, and fetch the users' modules of these environments.
+
+    Raise SlsError if the pillar has errors or the top file assigns no SLS to the minion.
+    """
     errors = bench.stage.ctx.pillar.get("_errors")
     if errors:
         raise SlsError([SlsFault(f"The pillar does not compile: {error}") for error in errors])
@@ -59,43 +62,46 @@ def run_matches(bench: RunParts, slses: Sequence[str] | None) -> Mapping[str, Se
 
 
 def plan(bench: RunParts, slses: Sequence[str] | None) -> Planned:
-    """What a run would do. ``bench`` is one in test mode. Raises SlsError."""
+    """Return the predictions of a run of these SLS references, or of the top file's if ``slses`` is None. Raise SlsError.
+
+    ``bench`` must be in test mode.
+    """
     graph = run_draft(
         bench, slses, lambda state: bench.loader.has("states", f"{state}.mod_watch", bench.stage.ctx)
     ).graph
     tree = bench.stage.tree
     places = {tag(low): str(tree.locate(*_path(low)) or "") for low in graph.chunks}
     loader = _NotingLoader(bench.loader)
-    # What is only asked in test mode needs no children, whose notes would be lost with them.
+    # ``parallel`` would run the state in a child process, and the plans recorded there would be lost.
     chunks = tuple({key: value for key, value in low.items() if key != "parallel"} for low in graph.chunks)
     running = engine.run(_copied(graph._replace(chunks=chunks)), bench.stage.ctx, loader, bench.options)
     return Planned(tuple(predicted(graph, running, loader.plans)), places, graph)
 
 
 def report(planned: Planned) -> dict[str, Any]:
-    """A plan as plain data: ``summary`` in a line, ``states`` in order of evaluation."""
+    """Return a plan as a map for JSON: ``summary`` (one line) and ``states`` in order of evaluation."""
     return plan_data(planned.predictions, planned.places)
 
 
 def apply(bench: RunParts, planned: Planned) -> Running:
-    """Does what was planned: the very chunks, not rendered again. ``bench`` is one that is not in test mode."""
+    """Execute the planned low chunks without rendering again; return the running dictionary. ``bench`` is not in test mode."""
     return engine.run(_copied(planned.graph), bench.stage.ctx, bench.loader, bench.options)
 
 
 def _copied(graph: Graph) -> Graph:
-    """The same with chunks of its own: the engine marks those that it gathers."""
+    """Return the graph with copied chunks, because the engine marks the chunks that mod_aggregate gathers."""
     return graph._replace(chunks=copy.deepcopy(graph.chunks))
 
 
 class _NotingLoader(Loader):
-    """Notes the plan that each native state returns, by its chunk. Loads what the other one loads."""
+    """A loader that records the plan that each native state returns, by the state's chunk."""
 
     def __init__(self, loader: Loader) -> None:
         super().__init__(loader.extension_dir)
         self.plans: dict[tuple[str, str, str], dict[str, Plan]] = {}
 
     def function(self, kind: str, name: str, ctx: Context) -> tuple[Served, str]:
-        """The function, which notes what it returns."""
+        """Return the loader's function, wrapped so that a native state's plan is recorded."""
         served, function = super().function(kind, name, ctx)
         if kind != "states" or not served.native:
             return served, function

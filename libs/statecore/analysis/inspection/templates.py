@@ -1,4 +1,4 @@
-"""What the Jinja of a tree says, in the parts that do not run too."""
+"""Check the Jinja templates of a tree, including branches that were not rendered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _TEMPLATES = (".jinja", ".j2", ".jinja2")
 
 
 def of_sls(bench: RunParts, sls: str, saltenv: str, *, pillar: bool) -> Iterator[Finding]:
-    """Of one SLS. ``pillar``: the minion runs it and the pillar is its own, so that the keys that it names are to be there."""
+    """Yield the findings in the template of one SLS.
+
+    ``pillar``: also report missing pillar keys. Use it if the pillar is the minion's own and the minion runs this SLS.
+    """
     stage = bench.stage
     try:
         source = stage.tree.source(sls, saltenv)
@@ -32,7 +35,7 @@ def of_sls(bench: RunParts, sls: str, saltenv: str, *, pillar: bool) -> Iterator
     try:
         tree = env.parse(source.text, source.path)
     except jinja2.TemplateError:
-        # Rendering told of it.
+        # Rendering the SLS reports this error.
         return
     spots = [*templates.undefined_names(tree, env, names), *_salt_calls(bench, tree)]
     if pillar and not stage.ctx.pillar.get("_errors"):
@@ -42,7 +45,10 @@ def of_sls(bench: RunParts, sls: str, saltenv: str, *, pillar: bool) -> Iterator
 
 
 def of_others(bench: RunParts) -> Iterator[Finding]:
-    """Of templates that are no SLS: their names come from whoever imports them, the functions that they call do not."""
+    """Yield the findings in templates that are not SLS files (``.jinja``, ``.j2``, ``.jinja2``).
+
+    Undefined names are not reported there, because the importing template defines them. Unknown functions are.
+    """
     files = bench.stage.tree.files
     for saltenv in files.envs():
         env = environment(files, saltenv, {}, {})

@@ -1,6 +1,6 @@
-"""What users' modules in Salt's style see as the package ``salt``. Served by ``loader/salt_imports.py`` to them alone.
+"""The package that users' modules in Salt's style import as ``salt``. ``loader/salt_imports.py`` gives it to these modules only.
 
-It holds the names that such modules import most, with the meaning Salt gives them; it is not a copy of Salt.
+It contains the names that such modules import most often, with the meaning that Salt gives them. It is not a copy of Salt.
 """
 
 #: The version of Salt whose functions these are.

@@ -1,4 +1,4 @@
-"""``salt.config``: the options of the minion that the module runs in. Files of a configuration are read by the minion alone."""
+"""``salt.config``: returns the options of the minion in which the module runs. It reads no configuration files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statecore.loader.entered import context_of
 
 
 def minion_config(path: Any = None, *_: Any, **__: Any) -> dict[str, Any]:
-    """The options of the running minion, wherever its files are."""
+    """Return the options of the running minion; ``path`` is ignored."""
     return ModuleOpts(context_of("salt.config.minion_config"))
 
 

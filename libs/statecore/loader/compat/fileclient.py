@@ -12,5 +12,5 @@ Client = LocalClient = RemoteClient = FSClient = FileClient
 
 
 def get_file_client(opts: Any, pillar: bool = False) -> FileClient:
-    """The client of the minion that the module runs in."""
+    """Return the file client of the minion in which the module runs."""
     return FileClient(opts.ctx if isinstance(opts, ModuleOpts) else context_of("salt.fileclient.get_file_client"))

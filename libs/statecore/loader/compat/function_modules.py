@@ -1,7 +1,7 @@
-"""``import salt.modules.NAME`` and ``salt.states.NAME``: the functions that ``__salt__`` and ``__states__`` have under that name.
+"""``import salt.modules.NAME`` and ``salt.states.NAME``: modules whose functions are those of ``__salt__`` and ``__states__``.
 
-Custom grains and modules import Salt's execution modules for what ``__salt__`` would give them (``cmdmod._run_quiet`` in
-grains, where there is no ``__salt__``). The functions work while a function of the importing module runs.
+Custom grains and modules import Salt's execution modules where they have no ``__salt__`` (``cmdmod._run_quiet`` in grains).
+The functions can be called only while a function of the importing module runs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PRIVATE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 
 class _FunctionModule(ModuleType):
-    """A module whose attributes are looked up in the running context."""
+    """A module whose attributes are looked up in the running module's context."""
 
     def __getattr__(self, function: str) -> Any:
         if function.startswith("__"):
@@ -64,5 +64,5 @@ class _FunctionModule(ModuleType):
 
 
 def module(name: str) -> ModuleType:
-    """The module that stands for ``salt.modules.NAME`` or ``salt.states.NAME``."""
+    """Return the module object for ``salt.modules.NAME`` or ``salt.states.NAME``."""
     return _FunctionModule(name)

@@ -1,6 +1,6 @@
-"""Functions that the template filters have already, lent to the compatibility package when somebody asks for one.
+"""Functions of the template filters that the compatibility package also provides under Salt's names, imported on first use.
 
-What they need (the template engine) is loaded then: custom grains that import ``salt.utils.data`` must not pay for it.
+The filters import the template engine. Custom grains that import only ``salt.utils.data`` do not load it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from typing import Any
 
 
 def lend(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: Salt's name -> ``file.function`` of ``statecore.render.filters``. Raises AttributeError."""
+    """Return a module's ``__getattr__`` for ``names``, a map of Salt's name to ``file.function`` of ``statecore.render.filters``.
+
+    The returned function raises AttributeError for other names.
+    """
 
     def attribute(name: str) -> Any:
         if name not in names:

@@ -1,4 +1,4 @@
-"""``salt.loader``: the tables of the running module's context. What they are made of is the minion's; arguments only say whose."""
+"""``salt.loader``: the function tables of the running module's context. The arguments are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of Salt that have no counterpart here, and what to use in their stead; the longest name that fits counts."""
+"""Parts of Salt that the compatibility package does not provide, each with its replacement. The longest matching name counts."""
 
 from __future__ import annotations
 

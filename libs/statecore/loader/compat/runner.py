@@ -11,10 +11,10 @@ from statecore.model.errors import CommandError
 
 
 class RunnerClient:
-    """Runners of the master that the module runs on."""
+    """Calls runners of the master on which the module runs."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Options say nothing here: the running master is asked."""
+        """Accept and ignore Salt's arguments: the running master is used."""
 
     def cmd(
         self,
@@ -25,7 +25,7 @@ class RunnerClient:
         print_event: bool = True,
         full_return: bool = False,
     ) -> Any:
-        """What the runner returns. Raises KeyError for one that is not there, CommandError on a minion."""
+        """Call a runner and return its result. Raise KeyError if the runner does not exist; CommandError on a minion."""
         context = context_of("salt.runner.RunnerClient.cmd")
         if context.master is None:
             raise CommandError("salt.runner.RunnerClient is for runners: on a minion, use __salt__['publish.runner']")

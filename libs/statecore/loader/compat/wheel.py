@@ -11,10 +11,10 @@ from statecore.model.ports import MasterCall
 
 
 class WheelClient:
-    """Wheel functions of the master that the module runs on."""
+    """Calls wheel functions of the master on which the module runs."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Options say nothing here: the running master is asked."""
+        """Accept and ignore Salt's arguments: the running master is used."""
 
     def cmd(
         self,
@@ -25,7 +25,7 @@ class WheelClient:
         print_event: bool = True,
         full_return: bool = False,
     ) -> Any:
-        """What the function returns. Raises CommandError where the master refuses, and on a minion; InvocationError."""
+        """Call a wheel function and return its result. Raise CommandError on a minion or if the master refuses; InvocationError."""
         master = context_of("salt.wheel.WheelClient.cmd").master
         if master is None:
             raise CommandError("salt.wheel.WheelClient is for runners: no minion may ask for wheel functions")

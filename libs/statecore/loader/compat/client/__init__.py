@@ -1,4 +1,4 @@
-"""``salt.client``: jobs for minions, published by runners; on a minion, a caller of its own functions."""
+"""``salt.client``: publishes jobs from runners (LocalClient), and calls the minion's own functions (Caller)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from statecore.model.ports import Master, MinionJob
 
 
 class LocalClient:
-    """Publishes jobs and waits for what comes back. For runners: on a minion there is no master to publish."""
+    """Publishes jobs and waits for their returns. Works in runners only: a minion cannot publish through a master."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Arguments (a configuration's path, options) say nothing here: the running master is asked."""
+        """Accept and ignore Salt's arguments (configuration path, options): the running master is used."""
 
     def __enter__(self) -> LocalClient:
         return self
 
     def __exit__(self, *args: object) -> None:
-        """Nothing is held open."""
+        """Do nothing: the client holds no resources."""
 
     def destroy(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the client holds no resources."""
 
     def cmd(
         self,
@@ -39,9 +39,9 @@ class LocalClient:
         kwarg: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Minion -> what it returned (``full_return``: with its exit code), of those that returned in time.
+        """Publish a job and return {minion id: return} of the minions that returned in time; ``full_return`` adds the exit code.
 
-        Raises CommandError on a minion, or where the master refuses; InvocationError for arguments that are not supported.
+        Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
         _refuse("cmd", {**({"jid": jid} if jid else {}), **kwargs})
         answers = _asked("cmd", MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout))
@@ -60,9 +60,9 @@ class LocalClient:
         listen: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """``jid`` and ``minions`` of a job that nobody waits for; empty where no minion is meant. Raises as ``cmd``.
+        """Publish a job without waiting; return a map with ``jid`` and ``minions``, or {} if no minion matches. Raises as ``cmd``.
 
-        ``timeout`` and ``listen`` are about waiting: they change nothing.
+        ``timeout`` and ``listen`` are accepted and ignored, because they are about waiting.
         """
         _refuse("run_job", {**({"jid": jid} if jid else {}), **kwargs})
         return _master("run_job").publish(MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret))
@@ -78,7 +78,7 @@ class LocalClient:
         kwarg: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> str | int:
-        """The JID of a job that nobody waits for (``jobs.lookup_jid`` shows what came of it); 0 where no minion is meant."""
+        """Publish a job without waiting and return its JID; 0 if no minion matches. ``jobs.lookup_jid`` shows the returns."""
         made = self.run_job(tgt, fun, arg, tgt_type, ret, jid=jid, kwarg=kwarg, **kwargs)
         return str(made["jid"]) if made else 0
 
@@ -93,7 +93,7 @@ class LocalClient:
         kwarg: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Iterator[dict[str, Any]]:
-        """``{minion: {"ret": ..., "retcode": ...}}`` of each that returned in time, once all have. Raises as ``cmd``."""
+        """Yield ``{minion: {"ret": ..., "retcode": ...}}`` for each minion that returned in time. Raises as ``cmd``."""
         _refuse("cmd_iter", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout)
         for name, answer in _asked("cmd_iter", job).items():
@@ -110,7 +110,10 @@ class LocalClient:
         batch: str | int = "10%",
         **kwargs: Any,
     ) -> Iterator[dict[str, Any]]:
-        """``{minion: return}`` of each, so many at a time, once all have returned. Raises as ``cmd``."""
+        """Yield ``{minion: return}`` of a job run in batches of ``batch`` minions (number or percentage), after all returned.
+
+        Raises as ``cmd``.
+        """
         _refuse("cmd_batch", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, batch=str(batch))
         for name, answer in _asked("cmd_batch", job).items():
@@ -128,7 +131,7 @@ class LocalClient:
         full_return: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """As ``cmd``, of so many minions, drawn at random."""
+        """Run a job on ``subset`` randomly chosen minions and return the same as ``cmd``."""
         _refuse("cmd_subset", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, subset=int(subset))
         answers = _asked("cmd_subset", job)
@@ -136,20 +139,20 @@ class LocalClient:
 
 
 class Caller:
-    """Functions of the minion that the module runs on."""
+    """Calls functions of the minion on which the module runs."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Arguments say nothing here: the running minion is asked."""
+        """Accept and ignore Salt's arguments: the running minion is used."""
 
     def cmd(self, fun: str, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns. Raises KeyError for one that is not there."""
+        """Call an execution function and return its result. Raise KeyError if the function does not exist."""
         return SaltTable(context_of("salt.client.Caller.cmd").functions)[fun](*args, **kwargs)
 
     function = cmd
 
 
 def get_local_client(*args: Any, **kwargs: Any) -> LocalClient:
-    """A LocalClient."""
+    """Return a LocalClient."""
     return LocalClient()
 
 

@@ -9,7 +9,7 @@ DEFAULT_TARGET_DELIM: Final = ":"
 
 
 class _Constant:
-    """A value that is none of those a caller may pass."""
+    """A unique marker value for "argument not given", compared by identity."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -18,7 +18,7 @@ class SerializationError(StatecoreError, RuntimeError):
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Whatever goes wrong within is a DeserializationError."""
+    """Turn every exception of the block into a DeserializationError."""
     try:
         yield
     except Exception as error:
@@ -27,7 +27,7 @@ def reading() -> Iterator[None]:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Whatever goes wrong within is a SerializationError."""
+    """Turn every exception of the block into a SerializationError."""
     try:
         yield
     except Exception as error:
