@@ -12,7 +12,7 @@ from masterstore.cached_hash import CachedHash
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
 
-#: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Answers how many it offered.
+#: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Returns the number of mine functions that the minion had.
 _FORGET = """
 local gone = 0
 for i = 2, #KEYS do
@@ -23,8 +23,8 @@ return gone
 """
 
 
-#: KEYS: pillar_cache. ARGV: environments, sealed pillar, seconds. The first of them says when all end, so that none is older
-#: than it may be.
+#: KEYS: pillar_cache. ARGV: environments, sealed pillar, seconds. The first environment sets the TTL of all, so that none is
+#: older than allowed.
 _KEEP_PILLAR = """
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[3]) end

@@ -15,13 +15,13 @@ from masterstore.client import Client, text
 
 Value = TypeVar("Value")
 
-#: Fields read in one go: a reader of tens of thousands keeps nobody else waiting.
+#: Fields read in one call, so that reading tens of thousands does not block Redis.
 _BATCH = 500
 
-#: Entries of the list of changes beyond those of the hash itself, for minions that are gone; then it begins anew.
+#: Entries for deleted minions in the list of changes; with more of them the list is started anew.
 _SPARE = 1000
 
-#: KEYS: hash, changed, version. ARGV: minion, data (left out: the minion is forgotten), spare.
+#: KEYS: hash, changed, version. ARGV: minion, data (omitted: the minion is deleted), spare.
 _CHANGE = """
 if ARGV[3] then
   if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[3] then return 0 end
@@ -38,7 +38,7 @@ end
 return 1
 """
 
-#: KEYS: changed, version. ARGV: number. Answers the number now, the oldest from which one can go on, minions changed since.
+#: KEYS: changed, version. ARGV: number. Returns the current number, the oldest number to continue from, changed minions.
 _NEWS = """
 local known = redis.call('HMGET', KEYS[2], 'now', 'base')
 return {tonumber(known[1] or 0), tonumber(known[2] or 0), redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf')}
@@ -56,7 +56,7 @@ class CachedHash(Generic[Value]):
         self._change = client.redis.register_script(_CHANGE)
         self._news = client.redis.register_script(_NEWS)
         self._copy: dict[str, Value] = {}
-        #: Number of the last change in the copy; -1: there is none yet.
+        #: Number of the last change in the copy; -1: no copy yet.
         self._number = -1
 
     def set(self, minion: str, data: bytes) -> None:

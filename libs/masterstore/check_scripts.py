@@ -8,7 +8,7 @@ from __future__ import annotations
 from masterstore import keys
 from masterstore.job_scripts import COMMON
 
-#: What lives of a job say of its counts. ARGV of those who use it: jid, base ms, now ms.
+#: Function that counts the states of a job. ARGV of scripts that use it: jid, base ms, now ms.
 _COUNTED = """
 local function counted(job, minions, lives)
   local is, tally = counts_of(job) or {}, {}
@@ -27,7 +27,7 @@ end
 """
 
 #: KEYS: job, life, job_minions. ARGV: jid, base ms, now ms, mend (0/1).
-#: Answers {faults, names of counts that lives say otherwise}. None where the job is not of this schema, or works as a runner.
+#: Returns {faults, names of wrong counts}. No names for a job of another schema and for a running runner.
 RECOUNT = f"""
 {COMMON}
 {_COUNTED}
@@ -58,7 +58,7 @@ return {{faults, wrong}}
 """
 
 #: KEYS: job, life, job_minions, load, ret; then the indexes that the job goes into.
-#: ARGV: jid, base ms, now ms, bytes, functions... Answers {faults, 1 brought over, 0 was of this schema}.
+#: ARGV: jid, base ms, now ms, bytes, functions... Returns {faults, 1 converted, 0 was already of this schema}.
 MIGRATE = f"""
 {COMMON}
 {_COUNTED}
@@ -71,7 +71,7 @@ local minions = try('SMEMBERS', KEYS[3]) or {{}}
 for at = 1, #minions, 1000 do
   local some = {{unpack(minions, at, math.min(at + 999, #minions))}}
   for place, ret in ipairs(try('HMGET', KEYS[5], unpack(some)) or {{}}) do
-    -- When it returned was not kept: no later than the job's end.
+    -- The time of the return was not stored: it is at most the job's end.
     if ret then try('HSETNX', KEYS[2], some[place], 'r' .. whole(ended - base)) end
   end
 end

@@ -22,7 +22,7 @@ _PASSING = frozenset(
     {"LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "OOM", "MISCONF", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
 )
 
-#: The code of an error; Redis 6 puts what ended a script into a sentence of its own (``... user_script: 3: -OOM command ...``).
+#: The code of an error; Redis 6 quotes the error of a script inside a sentence (``... user_script: 3: -OOM command ...``).
 _CODE = re.compile(r"(?:^|: -)([A-Z]+)\b")
 
 #: Seconds to wait for one Sentinel.
@@ -47,7 +47,7 @@ class Client:
             "retry": redis.Retry(redis.NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
             "retry_on_error": [redis.ConnectionError],
             "protocol": 2,
-            # As ``text`` reads: a name that another hand wrote can be asked for again.
+            # The same decoding as ``text``: a key name that is not UTF-8 can be sent back unchanged.
             "encoding_errors": "surrogateescape",
             "health_check_interval": 30,
         }
@@ -67,7 +67,7 @@ class Client:
         except redis.ResponseError as error:
             code = _code_of(error)
             if code == "READONLY":
-                # It was the master when this connection was made; the name, or the Sentinels, know who is now.
+                # This Redis is no longer the master. A new connection resolves the name, or asks the Sentinels, again.
                 self.redis.disconnect_idle()
             if code in _PASSING:
                 raise StoreUnavailable(f"redis at {self.shown} cannot serve now: {_said(error, code)}") from error

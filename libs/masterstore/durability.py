@@ -25,11 +25,11 @@ _WAITAOF_SINCE = (7, 2)
 class Durability:
     """What a write waits for before it is acknowledged."""
 
-    #: Replicas that must have it.
+    #: Number of replicas that must have a write.
     replicas: int = 0
-    #: It must be on the disk of the master, and of so many replicas (``WAITAOF``).
+    #: A write must be on the disk of the master and of these replicas (``WAITAOF``).
     disk: bool = False
-    #: Milliseconds after which it is not acknowledged. Less than a connection waits for an answer.
+    #: Milliseconds after which a write is not acknowledged; less than a connection's timeout.
     patience: int = 1000
 
     @property
@@ -88,7 +88,7 @@ def trouble_with(client: Client, durability: Durability) -> str | None:
         version = str(server.info("server").get("redis_version", "0"))
         kept = server.info("persistence").get("aof_enabled", 0)
         policy = ""
-        # A Redis of somebody else's may keep its configuration to itself.
+        # A managed Redis may refuse CONFIG.
         with contextlib.suppress(redis.ResponseError):
             policy = str(server.config_get("appendfsync").get("appendfsync", ""))
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _WAITAOF_SINCE:

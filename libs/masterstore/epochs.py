@@ -13,7 +13,7 @@ from masterstore import keys
 from masterstore.client import Client
 from masterstore.errors import StoreCorrupt
 
-#: KEYS: epochs. Creates what is missing, with Redis's own clock; answers all four numbers.
+#: KEYS: epochs. Creates what is missing, with Redis's own clock; returns all four numbers.
 CURRENT = """
 local names = {'aes', 'aes_since', 'session', 'session_since'}
 local found = redis.call('HMGET', KEYS[1], unpack(names))
@@ -27,7 +27,7 @@ end
 return found
 """
 
-#: KEYS: epochs, fences. ARGV: name, lock, token (0: whoever asks may). Answers the number in force.
+#: KEYS: epochs, fences. ARGV: name, lock, token (0: no lock needed). Returns the current number.
 _ROTATE = """
 if tonumber(ARGV[3]) > 0 and tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or 0) ~= tonumber(ARGV[3]) then
   return tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 1)

@@ -18,7 +18,7 @@ from masterstore.events import KeptEvent, event_of, read_stream
 #: About how many dead events a group keeps.
 DEAD_KEPT = 1000
 
-#: KEYS: events, shared, count. ARGV: group, stream id before its first event. Answers 1 where the group is new.
+#: KEYS: events, shared, count. ARGV: group, stream id before its first event. Returns 1 if the group is new.
 _CREATE = """
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], ARGV[2], 'MKSTREAM')
 if made.err then
@@ -34,8 +34,8 @@ redis.call('HSET', KEYS[2], 'last', last)
 return 1
 """
 
-#: KEYS: events, shared. ARGV: group, consumer, count. Answers version of the shared state, the stream's newest id, entries.
-#: Reading and counting are one step: a number that was left out was trimmed before anybody of the group had it.
+#: KEYS: events, shared. ARGV: group, consumer, count. Returns version of the shared state, the stream's newest id, entries.
+#: Reading and counting are one step: a missing number is an event that was trimmed before the group read it.
 _READ = """
 local found = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
 if found and found.err then return found end
@@ -59,8 +59,8 @@ if missed > 0 then redis.call('HINCRBY', KEYS[2], 'missed', missed) end
 return {version, '', found[1][2]}
 """
 
-#: KEYS: events, shared, alive. ARGV: group, consumer, ms of silence, count. Says that the consumer lives; answers events of those
-#: that do not, each with how often it was handed out before.
+#: KEYS: events, shared, alive. ARGV: group, consumer, ms of silence, count. Records a sign of life, and returns the
+#: events of silent consumers, each with the number of its earlier deliveries.
 _CLAIM = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -92,7 +92,7 @@ redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[7], '*', 'event', ARGV[3], 'n', 
 return redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 """
 
-#: KEYS: dead, events, count. ARGV: id, group, how many events are kept. Answers 0 where there is no such.
+#: KEYS: dead, events, count. ARGV: id, group, how many events are kept. Returns 0 if there is no such event.
 _REVIVE = """
 local entry = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1]
 if not entry then return 0 end
@@ -105,7 +105,7 @@ end
 return redis.call('XDEL', KEYS[1], ARGV[1])
 """
 
-#: KEYS: shared. ARGV: text, version that it was made from. Answers whether nobody was faster.
+#: KEYS: shared. ARGV: text, version that it was made from. Returns 1 if the version is still current, else 0.
 _SAVE = """
 if tonumber(redis.call('HGET', KEYS[1], 'version') or 0) ~= tonumber(ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[1])
@@ -169,7 +169,7 @@ class EventGroups:
         batch, newest = self._taken(group, consumer, count)
         if batch is None or batch.events or block_ms <= 0:
             return batch
-        # Whoever of the group is the first to ask again gets what woke all of them.
+        # New events wake all readers of the group; the first of them to read gets the events.
         if read_stream(self._client, newest, block_ms, 1):
             batch, _ = self._taken(group, consumer, count)
         return batch

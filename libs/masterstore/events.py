@@ -32,7 +32,7 @@ WANTED_KEPT = 86_400
 #: Cursor of a reader that wants all events of the stream.
 BEGINNING = "0-0/0"
 
-#: KEYS: events, count. ARGV: event, how many are kept. Answers the stream id.
+#: KEYS: events, count. ARGV: event, how many are kept. Returns the stream id.
 _KEEP = """
 local number = redis.call('INCR', KEYS[2])
 return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'event', ARGV[1])

@@ -12,7 +12,7 @@ from masterstore.client import Client, text
 from masterstore.life import INDEXED
 from masterstore.lives import jid_ms
 
-#: Jobs that are looked at in one go, and goes of one call: the rest is for the next.
+#: Jobs checked in one round, and rounds in one call; the next call checks the rest.
 _BATCH, _GOES = 100, 50
 
 _HOUR_MS = 3_600_000

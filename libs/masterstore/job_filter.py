@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-#: Letters that make a name a glob.
+#: Characters that make a name a glob.
 _GLOB = frozenset("*?[")
 
 #: States that a job is found by: that some minion of it is in one, ``running`` while any is still waited for, ``late`` once a
 #: return came after the job had been given up.
 STATES = ("running", "late", "offline", "lost", "cancelled", "expired")
 
-#: Jobs of a page when nobody says how many.
+#: Default number of jobs of a page.
 DEFAULT_LIMIT = 200
 
 
@@ -32,15 +32,15 @@ class JobFilter:
     functions: tuple[str, ...] = ()
     #: Ids of minions that the job was expected to reach.
     minions: tuple[str, ...] = ()
-    #: Globs of names of who published it.
+    #: Globs of the publishing user's name.
     users: tuple[str, ...] = ()
     #: Globs of targets as they were written; the names of a list are joined by commas.
     targets: tuple[str, ...] = ()
-    #: True: every minion returned success. False: some minion returned a failure. None: whatever came back.
+    #: True: every minion returned success. False: some minion returned a failure. None: any result.
     success: bool | None = None
-    #: Some of STATES; one is enough.
+    #: Some of STATES; one must match.
     states: tuple[str, ...] = ()
-    #: At most so many jobs a page.
+    #: Largest number of jobs in a page.
     limit: int = DEFAULT_LIMIT
     #: JID of the last job of the page before; empty: the newest.
     cursor: str = ""

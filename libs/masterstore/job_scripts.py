@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from masterstore import keys, life
 
-#: Jobs for more minions than this are kept in one index for all of them, and not in that of each minion.
+#: Jobs for more minions than this are in the index of wide jobs only, and not in the index of each minion.
 WIDE = 100
 
-#: One write in so many takes old entries off its index, and so many at most: more than went in, so nothing grows.
+#: One of _TRIMS writes removes up to _TRIMMED old entries from its index: more than were added, so no index grows.
 _TRIMS, _TRIMMED = 8, 64
 
-#: Such a part of its time to live is added to that of an index when it is renewed, so that most writes need not.
+#: An index lives 1/AHEAD longer than its jobs, so that most writes need not renew its TTL.
 AHEAD = 16
 
-#: What every script on jobs begins with. Steps over what is no fault of the script's: another type, and no number where one was.
+#: Beginning of every script on jobs. ``try`` skips malformed keys: a key of a wrong type, or a text in place of a number.
 TRY = """
 local faults, pcall = {}, redis.pcall
 local function try(...)
@@ -37,11 +37,11 @@ local function try(...)
   end
   return answer
 end
--- Redis takes whole numbers as they are. What becomes part of a text, or may have a fraction, goes through this.
+-- Redis accepts integers as they are. A number that becomes part of a text, or may have a fraction, needs this.
 local function whole(number) return string.format('%.0f', number) end
 """
 
-#: Puts a job into an index, which is kept a little longer than the job.
+#: Function ``put``: adds a job to an index and renews the index's TTL, which is a little longer than the job's.
 PUT = f"""
 local function put(index, score, member, ttl, now)
   if try('ZADD', index, score, member) == nil then return end
@@ -54,7 +54,7 @@ local function put(index, score, member, ttl, now)
 end
 """
 
-#: What scripts that lead lives begin with.
+#: Beginning of the scripts that change states of jobs.
 COMMON = f"""
 {life.lua()}
 {TRY}
@@ -73,7 +73,7 @@ local function counts_of(job)
   end
   return counts
 end
--- Seconds that a job is still kept, and its counts; nothing of a job that is not there.
+-- Returns the counts of a job and its TTL in seconds; nil for an unknown job.
 local function alive(job)
   local ttl = redis.call('TTL', job)
   if ttl == -2 then return nil end
@@ -96,7 +96,7 @@ local function waited_for(counts)
   return (counts.expected or 0) - (counts.answered or 0) - (counts.lost or 0) - (counts.cancelled or 0) - (counts.expired or 0)
 end
 local function add(counts, name, number) counts[name] = (counts[name] or 0) + number end
--- One sign about a minion that is expected. Answers the state that it was in, and whether it is in the new one now.
+-- Applies one sign of an expected minion. Returns the previous state, and whether the state changed.
 local function move(jid, lives, minion, to, at, base, counts, ttl, now)
   local text = try('HGET', lives, minion)
   if text == nil then return 'e', false end
@@ -118,16 +118,16 @@ local function move(jid, lives, minion, to, at, base, counts, ttl, now)
     put('{keys.INDEX}state:' .. INDEXED[to], whole(counts.created or base), jid, ttl, now)
   end
   if INDEXED[from] and counts[NAME[from]] <= 0 then try('ZREM', '{keys.INDEX}state:' .. INDEXED[from], jid) end
-  -- It waits for whoever has not taken it: also for one that was there a moment ago, and may be gone.
+  -- A waiting job waits for every minion that has not received it, also if the minion was online at the publication.
   if counts.when_back_until and string.find('eo', from, 1, true) and not string.find('eo', to, 1, true) then
     try('ZREM', '{keys.WAITING_OF}' .. minion, jid)
-    -- A return is counted after this.
+    -- counts does not contain this return yet.
     local taken = (counts.delivered or 0) + (counts.started or 0) + (to == 'r' and 1 or 0)
     if waited_for(counts) <= taken then try('ZREM', '{keys.WAITING}', jid) end
   end
   return from, true
 end
--- After moves: whether anybody is still waited for.
+-- To be called after all moves: sets or clears the job's end, and stores the counts.
 local function conclude(jid, job, before, counts, base, ttl, now)
   local was, is = waited_for(before) > 0, waited_for(counts) > 0
   if was and not is then
@@ -149,9 +149,9 @@ end
 
 #: KEYS: request, load, job, job_minions, life, publications; then the indexes that the job goes into.
 #: ARGV: jid, load JSON, ttl, now ms, request ttl, stream cap, user, fun, tgt, publication JSON, base ms,
-#: replay until ms (0: never), when back until ms (0: does not wait), away since ms (0: nobody is looked for),
+#: replay until ms (0: never), when back until ms (0: does not wait), away since ms (0: presence is not checked),
 #: number of minions, number of functions, minions..., functions..., minions that are offline.
-#: Answers {1 new, 0 known, -1 the JID is taken; "jid stream id"; minions that are offline; faults}.
+#: Returns {1 new, 0 repeated request, -1 the JID exists; "jid stream id"; minions that are offline; faults}.
 PUBLISH = f"""
 local seen = redis.call('GET', KEYS[1])
 if seen then return {{0, seen, {{}}, {{}}}} end
@@ -161,7 +161,7 @@ local jid, ttl, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonum
 local when_back, away_since = tonumber(ARGV[13]), tonumber(ARGV[14])
 local first, last = 17, 16 + tonumber(ARGV[15])
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
--- What cannot be sent to minions is not recorded either.
+-- A job that cannot be published is not recorded either.
 local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10])
 if type(id) == 'table' and id.err then
   redis.call('DEL', KEYS[2])
@@ -190,7 +190,7 @@ end
 for i = first, away_since > 0 and last or 0, 1000 do
   local til = math.min(i + 999, last)
   local times = try('ZMSCORE', '{keys.SEEN}', unpack(ARGV, i, til))
-  -- Of minions that never sign, silence says nothing: they are away only for jobs that wait.
+  -- Silence of a minion that never sends signs means nothing: it counts as offline for waiting jobs only.
   local sign = when_back == 0 and try('SMISMEMBER', '{keys.SIGNERS}', unpack(ARGV, i, til))
   for at = i, times and til or 0 do
     local time = times[at - i + 1]

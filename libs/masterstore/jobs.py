@@ -17,7 +17,7 @@ from masterstore.lives import Lives, jid_ms
 #: Jobs dropped from the time index in one go.
 _EXPIRE_BATCH = 10_000
 
-#: Functions of a job that it is found by.
+#: Largest number of functions of one job that are indexed.
 _INDEXED_FUNCTIONS = 16
 
 
@@ -29,7 +29,7 @@ class Published:
     stream_id: str
     #: False when the same request was answered before.
     created: bool
-    #: Minions that are away: their job waits for them, or they ask for it when they are back. Empty in a repeated answer.
+    #: Offline minions: the job waits for them, or they ask for it when they reconnect. Empty in a repeated answer.
     offline: tuple[str, ...] = ()
 
 
@@ -41,13 +41,13 @@ class Recorded:
     first: bool
     #: False when no load is in the cache (expired, or never published here).
     known_job: bool
-    #: Whether this return was the last one that was missing.
+    #: Whether this was the last missing return.
     complete: bool
-    #: Whether the minion had been away, or the job given up on it.
+    #: Whether the minion was offline, or the job was lost or expired on it.
     late: bool = False
-    #: Whether jobs wait for the minion, and it is one that cannot ask for them (``Presence.arrived``).
+    #: Whether jobs wait for a stock minion, which cannot ask for them (``Presence.arrived``).
     waited_for: bool = False
-    #: Whether the minion had returned something else: it ran the job twice, or there are two of it.
+    #: Whether an earlier return differs: the minion ran the job twice, or two minions have this id.
     differs: bool = False
 
 

@@ -23,11 +23,11 @@ class State(StrEnum):
 
     #: Published; the minion has sent nothing about it.
     EXPECTED = "expected"
-    #: The minion was away when the job was published.
+    #: The minion was offline when the job was published.
     OFFLINE = "offline"
     #: The minion has received the job.
     DELIVERED = "delivered"
-    #: The minion works on it.
+    #: The minion runs the job.
     STARTED = "started"
     #: The result is in the job cache. The final state.
     RETURNED = "returned"
@@ -41,8 +41,8 @@ class State(StrEnum):
 
 _S = State
 
-#: State -> where a sign may lead from there. ``returned`` is reached from everywhere: a result that was computed is kept. What was
-#: called off does not start; what ran all the same ends in its return. A minion that was given up may speak again.
+#: State -> states that a sign may change it to. ``returned`` is possible from each state: a computed result is stored. A cancelled
+#: job does not start; if it ran nevertheless, it ends with its return. A lost minion may send signs again.
 MOVES: Mapping[State, tuple[State, ...]] = {
     _S.EXPECTED: (_S.OFFLINE, _S.DELIVERED, _S.STARTED, _S.RETURNED, _S.LOST, _S.CANCELLED, _S.EXPIRED),
     _S.OFFLINE: (_S.EXPECTED, _S.DELIVERED, _S.STARTED, _S.RETURNED, _S.CANCELLED, _S.EXPIRED),
@@ -54,22 +54,22 @@ MOVES: Mapping[State, tuple[State, ...]] = {
     _S.RETURNED: (),
 }
 
-#: States in which a return may still be waited for.
+#: States in which a return is still expected.
 OPEN = frozenset({_S.EXPECTED, _S.OFFLINE, _S.DELIVERED, _S.STARTED})
 
-#: A return that comes out of one of these is late.
+#: A return in one of these states is late.
 LATE = frozenset({_S.OFFLINE, _S.LOST, _S.CANCELLED, _S.EXPIRED})
 
-#: States of which no return is waited for any more.
+#: States in which no return is expected any more.
 GIVEN_UP = frozenset({_S.LOST, _S.CANCELLED, _S.EXPIRED})
 
 #: States in which the job was not handed to the minion: it may be sent again.
 UNDELIVERED = frozenset({_S.EXPECTED, _S.OFFLINE})
 
-#: What a minion may say of itself by a sign. Its return is no sign: it comes with the result.
+#: States that a minion reports by a sign. A return is no sign: it is sent with the result.
 MINION_SIGNS = frozenset({_S.DELIVERED, _S.STARTED})
 
-#: States that a job is found by: rare ones, so that an index of them stays small.
+#: States that have an index: rare ones, so that the index stays small.
 INDEXED = (_S.OFFLINE, _S.LOST, _S.CANCELLED, _S.EXPIRED)
 
 #: Map of state to its letter in the stored form.
@@ -95,7 +95,7 @@ class Life:
     """The states of a job on one minion, with their times."""
 
     state: State
-    #: When it came into each state that it was in, in this order; milliseconds since 1970 by the master's clock.
+    #: State -> milliseconds since 1970 (master's clock) at which it began, in the order of the states.
     times: Mapping[State, int]
 
     @property

@@ -5,10 +5,10 @@ from __future__ import annotations
 from masterstore import keys
 from masterstore.job_scripts import COMMON
 
-#: Jobs of an index that are looked at for one answer, at most.
+#: Largest number of jobs of an index that one call reads.
 _LOOKED_AT = 2000
 
-#: Minions of a job that are looked at in one step, about.
+#: Approximate number of minions of a job that one call of SETTLE checks.
 _SETTLED = 500
 
 #: KEYS: for each sign job, life, job_minions. ARGV: minion, now ms, then for each sign jid, letter, ms, base ms.
@@ -59,7 +59,7 @@ MISSED = f"""
 {COMMON}
 local minion, now, limit = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local answers, taken = {{faults}}, {{}}
--- Who asks for what it missed says of itself what becomes of jobs: its silence means something.
+-- A minion that asks for missed jobs also sends signs, so its silence has a meaning from now on.
 if limit > 0 then try('SADD', '{keys.SIGNERS}', minion) end
 local function take(jid, wide, deadline)
   if taken[jid] then return end
@@ -92,8 +92,8 @@ end
 return answers
 """
 
-#: KEYS: job, life, publications. ARGV: jid, minion, now ms, base ms, stream cap, publication JSON, letters of states in which it is
-#: sent though it does not change them. Answers {1 done, faults}.
+#: KEYS: job, life, publications. ARGV: jid, minion, now ms, base ms, stream cap, publication JSON, letters of the
+#: states in which the job is sent again though the state does not change. Answers {1 done, faults}.
 RESEND = f"""
 {COMMON}
 local jid, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -107,7 +107,7 @@ conclude(jid, KEYS[1], before, counts, base, ttl, now)
 return {{1, faults}}
 """
 
-#: Looks who of some minions has an end. KEYS: job, life, job_minions, due.
+#: Finds minions of a job that are expired or lost. KEYS: job, life, job_minions, due.
 #: ARGV: jid, cursor, now ms, base ms, silent since ms, milliseconds that a sign may take. Answers {faults, cursor, expired, lost}.
 SETTLE = f"""
 {COMMON}
@@ -127,7 +127,7 @@ local waited = math.max(counts.replay_until or 0, counts.when_back_until or 0, c
 for at, minion in ipairs(minions) do
   local state, to = lives[at] and string.match(lives[at], '(%a)%-?%d+$') or 'e', nil
   if state == 'o' and waited then to = 'x' end
-  -- Of a minion that never signs nobody knows whether it works.
+  -- A minion that never sends signs may be working on the job, so it does not expire.
   if state == 'e' and over and try('SISMEMBER', '{keys.SIGNERS}', minion) == 1 then to = 'x' end
   if state == 'd' or state == 's' then
     local seen = try('ZSCORE', '{keys.SEEN}', minion)
@@ -145,7 +145,7 @@ if scanned[1] == '0' then
   if waited_for(counts) <= 0 then
     try('ZREM', KEYS[4], jid)
   else
-    -- The older it is, the less often it is looked at: a job that runs for a day is looked at a dozen times.
+    -- Old jobs are checked less often: a job that runs for a day is checked about a dozen times.
     try('ZADD', KEYS[4], 'XX', whole(now + math.max(grace, (now - created) / 2)), jid)
   end
 end
@@ -153,7 +153,7 @@ return {{faults, scanned[1], expired, lost}}
 """
 
 #: Drops a job. KEYS: job, then the keys that go with it. ARGV: jid, hour of its creation, number of keys that are deleted whole
-#: (the job's among them); from the others the JID is taken. Answers its bytes.
+#: (including the job's); from the others the JID is removed. Returns the bytes of the job.
 EVICT = f"""
 {COMMON}
 local counts = counts_of(KEYS[1]) or {{}}

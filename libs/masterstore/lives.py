@@ -17,10 +17,10 @@ SIGN_GRACE_MS = 60_000
 
 _STATES = {letter: state for state, letter in LETTERS.items()}
 
-#: Letters of the states in which a job was not taken by the minion.
+#: Letters of the states in which the minion has not received the job.
 _UNDELIVERED = "".join(sorted(LETTERS[state] for state in UNDELIVERED))
 
-#: A sign: JID, the state that it leads to, milliseconds since 1970.
+#: A sign: JID, new state, milliseconds since 1970.
 Sign = tuple[str, State | str, int]
 
 
@@ -225,7 +225,7 @@ def jid_ms(jid: str) -> int:
     digits = jid[:20]
     if len(digits) < 20 or not (digits.isascii() and digits.isdecimal()):
         return 0
-    # By place and not by a format, which takes six times as long: each return of a minion is asked.
+    # Slices are six times as fast as strptime, and this runs for each return.
     parts = (digits[:4], digits[4:6], digits[6:8], digits[8:10], digits[10:12], digits[12:14], digits[14:])
     try:
         return int(datetime(*map(int, parts), tzinfo=UTC).timestamp() * 1000)  # type: ignore[misc,arg-type]

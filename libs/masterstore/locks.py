@@ -5,7 +5,7 @@ from __future__ import annotations
 from masterstore import keys, values
 from masterstore.client import Client
 
-#: KEYS: lock, fences. ARGV: owner, ttl ms, name. Answers the token, or nil when somebody else holds the lock.
+#: KEYS: lock, fences. ARGV: owner, ttl ms, name. Returns the token, or nil if another owner holds the lock.
 _ACQUIRE = """
 local held = redis.call('GET', KEYS[1])
 if held then

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from masterstore import keys, values
 from masterstore.client import Client, text
 
-#: KEYS: seen, the minion's waiting jobs, minions that sign. ARGV: minion, now ms. Answers whether it is to be sent what waits.
+#: KEYS: seen, the minion's waiting jobs, minions that sign. ARGV: minion, now ms. Returns 1 if waiting jobs are to be sent to it.
 _ARRIVED = """
 redis.call('ZADD', KEYS[1], 'GT', ARGV[2], ARGV[1])
 return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 0

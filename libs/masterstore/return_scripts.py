@@ -13,7 +13,7 @@ from __future__ import annotations
 from masterstore import keys, life
 from masterstore.job_scripts import AHEAD, COMMON, PUT, TRY
 
-#: Keeps an event. A stream that is none costs the event, not the result.
+#: Function ``keep``: adds an event to the stream. If the key is no stream, the event is lost, but not the return.
 _KEEP = f"""
 local function keep(event, most)
   local number = try('INCR', '{keys.EVENTS_COUNT}')
@@ -23,9 +23,9 @@ end
 
 #: KEYS: last_jid (may be left out).
 #: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
-#: 1 where it is a sign of the minion's presence too, its event (empty: nobody wants it), events that are kept, functions...
-#: Answers a sum: 1 first, 2 known, 4 complete, 8 late, 16 jobs wait for the minion, and it cannot ask for them, 32 not first, and
-#: another one than the first; or {{sum, faults}}.
+#: 1 if it also proves the minion's presence, its event (empty: no reader wants it), events that are kept, functions...
+#: Returns a sum: 1 first return, 2 job is known, 4 all minions returned, 8 late, 16 jobs wait for a minion that cannot ask for
+#: them, 32 differs from the first return; or {sum, faults}.
 RETURN = f"""
 {TRY}
 {life.lua_into(life.State.RETURNED)}
@@ -35,7 +35,7 @@ local first = redis.call('HSETNX', ret, minion, ARGV[2]) == 1
 local left = redis.call('TTL', '{keys.LOAD}' .. jid)
 local known = left ~= -2
 local answer = (first and 1 or 0) + (known and 2 or 0)
--- What was written with the load is kept long enough, unless that was long ago.
+-- Keys written with the load have a sufficient TTL, unless the load is old.
 local renew = left < ttl - ttl / {AHEAD}
 if left > ttl then ttl = left end
 redis.call('EXPIRE', ret, ttl)
@@ -65,7 +65,7 @@ if ARGV[10] ~= '' then
   {_KEEP}
   keep(ARGV[10], ARGV[11])
 end
--- Where the job was on this minion, if it is one that the job waits for.
+-- State of the job on this minion, if the job expects the minion.
 local waits, lives = known and try('SISMEMBER', job .. ':minions', minion) == 1, job .. ':life'
 local from, last, text = 'e', nil, waits and try('HGET', lives, minion)
 if text and text ~= '' then
@@ -147,8 +147,8 @@ return #faults > 0 and {{answer, faults}} or answer
 
 #: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
 #: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
-#: the whole return compressed (empty: it is in the JSON), its event (empty: nobody wants it), events that are kept, functions...
-#: Answers {first, faults}: a result that the job had stays.
+#: the whole return compressed (empty: it is in the JSON), its event (empty: no reader wants it), events that are kept, functions...
+#: Returns {1 if stored, else 0; faults}: a job's earlier return is not replaced.
 EXTERNAL = f"""
 {COMMON}
 local jid, ttl, created = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[7])

@@ -17,10 +17,10 @@ from masterstore.lives import jid_ms
 #: Seconds between two signs of life of a runner.
 SIGN_EVERY = 5.0
 
-#: Seconds of silence after which a runner is looked at: several signs may be late on a busy machine.
+#: Seconds of silence after which a runner is checked; on a busy machine several signs may be late.
 SILENT_AFTER = 20.0
 
-#: The most runners that are shown at once.
+#: Largest number of runners in a list.
 _SHOWN = 1000
 
 #: KEYS: request, load, job, job_minions, runners. ARGV: jid, load JSON, ttl, master's id, request ttl, user, fun, ms of the jid.
@@ -48,7 +48,7 @@ if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'where', 
 return 1
 """
 
-#: KEYS: runners. ARGV: milliseconds. Answers jid, last sign, jid, last sign...
+#: KEYS: runners. ARGV: milliseconds. Returns jid, last sign, jid, last sign...
 _SILENT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -18,9 +18,9 @@ _SPARED = 3
 
 #: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, the states' hashes, accepted first.
 #: ARGV: minion, its PEM, now ms.
-#: Answers one text, which costs less to send and to read than a list: a line of the state's place (0: none), whether the PEM is the
+#: Returns one text, which is faster than a list: a line with the state's index (0: none), whether the PEM is the
 #: one that is stored (a minion that is accepted by it is noted as seen), whether jobs wait for the minion, and the epochs; then the
-#: PEM that is stored, where it is another.
+#: stored PEM, if it differs.
 _BEGIN = f"""
 local function epochs()
 {CURRENT}
