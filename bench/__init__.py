@@ -1,1 +1,1 @@
-"""Speed and memory beside real Salt, in one run on one machine. ``make bench``."""
+"""Benchmarks of Saltern and real Salt, run in turn on one machine. Start them with ``make bench``."""

@@ -14,7 +14,7 @@ import salt.loader
 
 
 def opened(cache, wanted):
-    """The functions of the job cache, as the master calls them."""
+    """Return the functions of the job cache, as the master calls them."""
     opts = salt.config.master_config(None)
     opts["cachedir"] = wanted["dir"]
     opts["extension_modules"] = wanted["dir"] + "/ext"
@@ -25,7 +25,7 @@ def opened(cache, wanted):
 
 
 def store(functions, jobs):
-    """Returns a second: of jobs whose loads are saved before."""
+    """Return the number of returns stored in a second. The jobs' loads are stored before."""
     for load, _ in jobs:
         functions["prep_jid"](passed_jid=load["jid"])
         functions["save_load"](load["jid"], load, [load["tgt"]])

@@ -1,4 +1,4 @@
-"""The same with Salt's own LocalClient, in Salt's own environment. ``client_salt.py CONFIG_DIR COUNT``."""
+"""Times round trips of Salt's LocalClient, in Salt's own environment. ``client_salt.py CONFIG_DIR COUNT``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import salt.client
 
 
 def main(config_dir: str, count: int) -> list[float]:
-    """Seconds of each round trip."""
+    """Return the seconds of each round trip."""
     client = salt.client.LocalClient(str(Path(config_dir) / "master"))
     times = []
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Round trips inside one running client: publish, and both returns by event. ``client_saltern CONFIG_DIR COUNT``."""
+"""Times round trips in one running client: publish a job and receive both returns. ``client_saltern CONFIG_DIR COUNT``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from saltwire import tags
 
 
 def main(config_dir: str, count: int) -> list[float]:
-    """Seconds of each round trip."""
+    """Return the seconds of each round trip."""
     options = load_client(config_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
     control = connect_control(options, config_dir=config_dir, context=context)

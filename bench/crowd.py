@@ -42,7 +42,7 @@ _STORM_SECONDS = 300.0
 
 @dataclass
 class Simulated:
-    """One minion: its connections, and after a sign-in its session."""
+    """A simulated minion: its connections, and after the sign-in its session."""
 
     id: str
     key: PrivateKey
@@ -63,7 +63,7 @@ class SigningIn:
 
 
 class Crowd:
-    """All of them, on one poller."""
+    """All simulated minions, served by one poller."""
 
     def __init__(self, name: str, count: int, ret_port: int, publish_port: int, *, tokens: bool) -> None:
         self._ret_port, self._publish_port = ret_port, publish_port
@@ -75,7 +75,7 @@ class Crowd:
         self._gate = SerialGate()
 
     def sign_ins(self) -> list[SigningIn]:
-        """The next storm: requests with the master's key in use once it is known."""
+        """Return the sign-ins of the next storm. Once the master's key is known, requests are made with it."""
         known = {one.credentials.master_pub for one in self._minions if one.credentials}
         read = {pem: PublicKey.from_pem(pem) for pem in known}
 
@@ -86,7 +86,7 @@ class Crowd:
         return [SigningIn(one, sign_in(one)) for one in self._minions]
 
     def storm(self, sign_ins: list[SigningIn]) -> dict[str, Any]:
-        """All sign in at once: seconds until the last has its answer, how many came late, CPU seconds of this process."""
+        """Sign in all minions at once. Return seconds until the last reply, number of late replies, CPU seconds of this process."""
         for one in sign_ins:
             one.minion.requests.close()
         worked, started = time.process_time(), time.monotonic()
@@ -111,7 +111,7 @@ class Crowd:
         return {"seconds": seconds, "late": late, "crowd": time.process_time() - worked}
 
     def looked_at(self, sign_ins: list[SigningIn]) -> int:
-        """How many were let in, by answers that a minion believes; these have sessions now."""
+        """Check the replies as a minion does, open sessions, and return the number of accepted minions."""
         accepted = 0
         for one in sign_ins:
             if credentials := one.machine.feed(one.answer).credentials:
@@ -122,7 +122,7 @@ class Crowd:
         return accepted
 
     def listen(self) -> None:
-        """Subscribes each, says so by a line, then answers until the input ends."""
+        """Subscribe each minion, print a line, then return ``True`` to each job until the input ends."""
         jobs = {one.jobs.connect(self._publish_port): one for one in self._minions}
         requests = {one.requests.connect(self._ret_port): one for one in self._minions}
         for minion in self._minions:
@@ -161,7 +161,7 @@ class Crowd:
 
 
 def main() -> int:
-    """Exit code 0 when the input ends."""
+    """Run the storms; return 0 when the input ends."""
     parser = argparse.ArgumentParser(
         prog="bench.crowd", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

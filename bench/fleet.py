@@ -36,7 +36,7 @@ _CROWD_SECONDS = 900.0
 
 
 def parts(system: System) -> tuple[list[int], list[int]]:
-    """Processes of the master, and of its two real minions."""
+    """Return (process ids of the master, process ids of its two real minions)."""
     everything = _family(system.roots.values())
     heads = [pid for pid in everything if _is_minion(pid)]
     minions = set(_family(heads))
@@ -61,7 +61,7 @@ def _words(pid: int) -> list[bytes]:
 
 
 def cpu(pids: list[int]) -> float:
-    """CPU seconds of these processes and their ended children so far."""
+    """Return the CPU seconds that these processes and their ended children used so far."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ def cpu(pids: list[int]) -> float:
 
 
 def _said(crowd: subprocess.Popen[str]) -> dict[str, Any]:
-    """The next line of a crowd."""
+    """Return the next line of output of a crowd, parsed from JSON."""
     assert crowd.stdout is not None
     line = crowd.stdout.readline()
     if not line:
@@ -81,7 +81,7 @@ def _said(crowd: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def _tell(crowd: subprocess.Popen[str]) -> None:
-    """The line that a crowd waits for before it goes on."""
+    """Write the line that a crowd waits for before it continues."""
     assert crowd.stdin is not None
     crowd.stdin.write("go\n")
     crowd.stdin.flush()
@@ -91,9 +91,9 @@ def _tell(crowd: subprocess.Popen[str]) -> None:
 def crowd(
     system: System, name: str, count: int, *, listening: bool = False, stock: bool = False
 ) -> Iterator[list[dict[str, Any]]]:
-    """So many simulated minions at a master; what their two storms were.
+    """Connect ``count`` simulated minions to a master; yield the figures of their two storms.
 
-    ``listening``: they answer to jobs, too. ``stock``: they sign in as stock minions do, at a stock master they always do.
+    ``listening``: the minions also run jobs. ``stock``: they sign in as stock minions; at a stock master they always do.
     """
     options = yaml.safe_load((system.config_dir / "master").read_text("utf-8"))
     words = [sys.executable, "-m", "bench.crowd", "--name", name, "--count", str(count)]
@@ -122,7 +122,7 @@ def crowd(
 
 
 def pinged(system: System, count: int) -> tuple[float, float]:
-    """Seconds of one `salt '*' test.ping` of everybody, and CPU seconds of the master for it."""
+    """Return (seconds of one `salt '*' test.ping` of all minions, CPU seconds that the master used for it)."""
     before, started = cpu(parts(system)[0]), time.perf_counter()
     said = system.run("salt", "*", "test.ping", "--out=json", "--static", "-t", "120", seconds=_CROWD_SECONDS)
     seconds = time.perf_counter() - started
@@ -134,7 +134,7 @@ def pinged(system: System, count: int) -> tuple[float, float]:
 
 
 def idle(system: System) -> dict[str, float]:
-    """Megabytes of the master, and of one minion."""
+    """Return the megabytes of memory of the idle master and of one idle minion."""
     for _ in range(2):
         system.run("salt", "*", "test.ping", "-t", "60")
     # What is loaded at the first job is loaded; nothing waits for anything.
@@ -157,7 +157,7 @@ def _rss(pid: int) -> float:
 
 
 def measured(opened: AbstractContextManager[System], minions: int, storm: int, rounds: int) -> dict[str, float]:
-    """What one system takes, by the names of ROWS; without rounds, its memory alone."""
+    """Return the figures of one system by row name of ROWS. With ``rounds`` 0: only its memory."""
     with opened as system:
         found = idle(system)
         if not rounds:
@@ -175,7 +175,7 @@ def measured(opened: AbstractContextManager[System], minions: int, storm: int, r
 
 
 def stormed(system: System, name: str, count: int, *, stock: bool = False) -> dict[str, float]:
-    """What the two storms of so many new minions took, by the names of ROWS."""
+    """Return the figures of the two storms of ``count`` new minions by row name of ROWS."""
     found = {}
     with crowd(system, name, count, stock=stock) as storms:
         for which, one in zip(("first", "again"), storms, strict=True):
@@ -207,7 +207,7 @@ ROWS = (
 
 
 def main() -> int:
-    """Exit code 0; a measurement that fails raises."""
+    """Print the table; return 0. A measurement that fails raises an exception."""
     parser = argparse.ArgumentParser(
         prog="bench.fleet", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

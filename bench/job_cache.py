@@ -1,6 +1,6 @@
-"""A job cache of any size, made within seconds: Redis itself writes what a publish and a return would have written.
+"""Fills a job cache of any size within seconds: a Lua script in Redis writes the keys of a publication and of its return.
 
-Jobs have one minion each, and one return. tests/bench holds a made job against one that went through the store.
+Each job has one minion and one return. tests/bench compares a job made here with one that was stored by the store.
 """
 
 from __future__ import annotations
@@ -48,37 +48,37 @@ RESULT = "up 14 days, 2:11, 3 users, load average: 0.08, 0.03, 0.01; " * 3
 
 @dataclass(frozen=True)
 class MadeJob:
-    """Job ``number`` of a cache. What is computed here of its number, the script computes, too."""
+    """Job ``number`` of a made job cache. The Lua script computes the same values from the number."""
 
     number: int
     jid: str
 
     @property
     def fun(self) -> str:
-        """Its function."""
+        """Function of the job."""
         return FUNCTIONS[self.number % len(FUNCTIONS)]
 
     @property
     def minion(self) -> str:
-        """Its minion: every function comes to every minion."""
+        """Id of the job's minion. Every combination of function and minion occurs."""
         return MINIONS[self.number * 7 // len(FUNCTIONS) % len(MINIONS)]
 
     @property
     def user(self) -> str:
-        """Who published it."""
+        """User who published the job."""
         return USERS[self.number // 3 % len(USERS)]
 
     @property
     def failed(self) -> bool:
-        """Whether its return is a failure."""
+        """Whether the return is a failure."""
         return self.number % FAILS == FAILS - 1
 
     def load(self) -> dict[str, object]:
-        """As the store keeps it."""
+        """Return the load as the store writes it."""
         return _load(self.fun, self.minion, self.user, self.jid)
 
     def ret(self) -> dict[str, object]:
-        """Its return."""
+        """Return the minion's return."""
         return _ret(self.fun, self.minion, self.jid, self.failed)
 
 
@@ -167,14 +167,14 @@ _FILL_PLAIN = f"{_EACH}\neach()"
 
 
 def jobs(first: int, count: int, begin: datetime) -> list[MadeJob]:
-    """Jobs from number ``first`` on, of a cache whose job 0 was made at ``begin``."""
+    """Return ``count`` jobs, starting with number ``first``, of a cache whose job 0 was created at ``begin``."""
     step = timedelta(milliseconds=STEP_MS)
     start = begin.astimezone(UTC) + first * step
     return [MadeJob(first + at, (start + at * step).strftime("%Y%m%d%H%M%S%f")) for at in range(count)]
 
 
 def fill(server: redis.Redis, first: int, count: int, begin: datetime, *, ttl: int, plain: bool = False) -> None:
-    """Makes so many jobs. ``plain``: only Salt's own keys, as its Redis returner does."""
+    """Write ``count`` jobs into Redis with a TTL of ``ttl`` seconds. ``plain``: only the keys of Salt's Redis returner."""
     script = server.register_script(_FILL_PLAIN if plain else _FILL)
     # While Redis writes one batch the next is made.
     with ThreadPoolExecutor(1) as writer:

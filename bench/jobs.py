@@ -52,7 +52,7 @@ _PATIENCE = 600
 
 
 class Timed(NamedTuple):
-    """Milliseconds: what the quickest took, the median, the 95th percentile."""
+    """Milliseconds of a repeated query: shortest time, median, 95th percentile."""
 
     least: float
     middle: float
@@ -60,7 +60,7 @@ class Timed(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=_sizes, default=SIZES, metavar="N,N", help="sizes of the job cache")
     parser.add_argument("--returns", type=int, default=RETURNS, metavar="N", help="returns that are timed")
@@ -91,7 +91,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def questions(store: Store, last: MadeJob) -> Mapping[str, Callable[[], object]]:
-    """What is asked of the job cache; ``last`` is its newest job."""
+    """Return {name: query to the job cache}; ``last`` is the newest job of the cache."""
     find = store.found_jobs.page
     failed = next(name for name in FUNCTIONS if name.startswith("state."))
     return {
@@ -113,7 +113,7 @@ def _third_page(store: Store, minion: str) -> object:
 
 
 def _print_questions(store: Store, server: redis.Redis, sizes: Sequence[int], begin: datetime) -> None:
-    """Each size as soon as it is measured: the largest takes its time."""
+    """Print the row of each size as soon as it is measured, because the largest takes long."""
     there = 0
     found: dict[str, list[Timed]] = {}
     print("Questions, ms: quickest, median (95 %)")
@@ -140,7 +140,7 @@ def _print_questions(store: Store, server: redis.Redis, sizes: Sequence[int], be
 
 
 def timed(ask: Callable[[], object], times: int) -> Timed:
-    """How long it takes."""
+    """Call ``ask`` ``times`` times and return its durations."""
     taken = []
     for _ in range(times):
         began = time.perf_counter()
@@ -150,7 +150,7 @@ def timed(ask: Callable[[], object], times: int) -> Timed:
 
 
 def _print_weights(server: redis.Redis, port: int) -> None:
-    """Memory of Redis, by way of the store's own verbs: jobs for one minion, and for eleven."""
+    """Print the memory of Redis per job, for jobs with one minion and with eleven, written by the store's own functions."""
     weights = []
     for database, minions in ((2, 1), (3, 11)):
         store = Store.open(f"redis://127.0.0.1:{port}/{database}", timeout=_PATIENCE, client_name="bench")
@@ -241,7 +241,7 @@ def _raw(server: redis.Redis, made: list[MadeJob], *, together: int = PIPELINE) 
 
 
 def _print_peers(flags: argparse.Namespace, place: Path, port: int, begin: datetime) -> None:
-    """The same questions of job caches that Salt has."""
+    """Print the same queries for the job caches of stock Salt."""
     ours = Store.open(f"redis://127.0.0.1:{port}/0", timeout=_PATIENCE, client_name="bench")
     peers = [("local", flags.salt / "bin" / "python", MOST_FILES, "Salt's files")]
     if flags.saltext:

@@ -38,7 +38,7 @@ KINDS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 def running(size: int) -> dict[str, Any]:
-    """So many states; every second one changed something, every tenth failed."""
+    """Return a running dictionary of ``size`` states: every second one has changes, every tenth failed."""
     return {
         "web1": {
             f"file_|-id{n}_|-/etc/file{n}_|-managed": {
@@ -102,7 +102,7 @@ def _start(script: str) -> float:
 
 
 def main() -> int:
-    """Prints the tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--salt", type=Path, required=True, help="virtual environment of real Salt")
     parser.add_argument("--rounds", type=int, default=5)

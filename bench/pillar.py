@@ -1,4 +1,4 @@
-"""Pillar for many minions of one tree: milliseconds of CPU for each, with what a worker remembers and without.
+"""Compiles the pillar of many minions from one tree: CPU milliseconds for each minion, with and without a worker's cache.
 
 python -m bench.pillar [minions]
 """
@@ -30,7 +30,7 @@ _USER = """  user{number}:
 
 
 def write_tree(directory: Path) -> None:
-    """The pillar tree; one of its files differs for each minion."""
+    """Write the pillar tree. One of its files renders differently for each minion."""
     refs = "".join(f"    - s{number}\n" for number in range(_FILES))
     (directory / "top.sls").write_text(f"base:\n  '*':\n{refs}  'web*':\n    - own\n", "utf-8")
     (directory / "map.yaml").write_text("shell: /bin/bash\n", "utf-8")
@@ -41,7 +41,7 @@ def write_tree(directory: Path) -> None:
 
 
 def compile_for(minion: str, opts: dict[str, Any], files: FileServer, memory: PillarMemory | None) -> None:
-    """As a worker does for a request."""
+    """Compile the pillar of a minion as a worker does for a request."""
     live: dict[str, Any] = {}
     grains = {"id": minion, "os": "Debian" if minion.endswith("0") else "RedHat"}
     runtime = Runtime({**opts, "id": minion}, files=files, grains=grains, pillar=live)
@@ -51,7 +51,7 @@ def compile_for(minion: str, opts: dict[str, Any], files: FileServer, memory: Pi
 
 
 def measure(minions: int, directory: Path, memory: PillarMemory | None) -> float:
-    """Milliseconds of CPU for one of so many minions."""
+    """Return the CPU milliseconds for one of ``minions`` minions."""
     opts = {"pillar_roots": {"base": [str(directory)]}, "file_roots": {}, "cachedir": "", "ext_pillar": []}
     files = FileServer.of(opts)
     compile_for("web", opts, files, memory)
@@ -62,7 +62,7 @@ def measure(minions: int, directory: Path, memory: PillarMemory | None) -> float
 
 
 def main() -> None:
-    """Prints both."""
+    """Print the time with and without a cache."""
     minions = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     with tempfile.TemporaryDirectory() as directory:
         write_tree(Path(directory))

@@ -1,4 +1,4 @@
-"""Prints what each system takes, and the ratio. Measurements alternate, so that both see the same machine.
+"""Prints times and memory of both systems with their ratio. The systems take turns, so that both see the same machine load.
 
 python -m bench.run --salt .oracle [--rounds 10]
 """
@@ -32,7 +32,7 @@ class Measure:
 
 
 def wall(name: str, *arguments: str) -> Callable[[System], list[float]]:
-    """Seconds of a command as a whole process."""
+    """Return a measurement: seconds of a command as a whole process."""
 
     def take(system: System) -> list[float]:
         start = time.perf_counter()
@@ -43,13 +43,13 @@ def wall(name: str, *arguments: str) -> Callable[[System], list[float]]:
 
 
 def round_trips(system: System) -> list[float]:
-    """Milliseconds of round trips inside one client, the first ones (connections, caches) left out."""
+    """Return the milliseconds of round trips in one client, without the first ones (connections, caches)."""
     done = subprocess.run([*system.client, "30"], capture_output=True, text=True, timeout=120, check=True)
     return [1000 * seconds for seconds in json.loads(done.stdout)[5:]]
 
 
 def memory(system: System) -> list[float]:
-    """MB (PSS: shared pages count once) of every process of the system."""
+    """Return the megabytes (PSS: shared pages count once) of all processes of the system."""
     return [sum(_pss(pid) for pid in _family(system.roots.values())) / 1024]
 
 
@@ -63,7 +63,7 @@ MEASURES = (
 
 
 def _family(roots: Iterable[int]) -> list[int]:
-    """The processes and all their descendants."""
+    """Return the process ids of the given processes and all their descendants."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -86,7 +86,7 @@ def _pss(pid: int) -> float:
 
 
 def main() -> int:
-    """Exit code 0; a measurement that fails raises."""
+    """Print the table; return 0. A measurement that fails raises an exception."""
     parser = argparse.ArgumentParser(
         prog="bench.run", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

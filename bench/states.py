@@ -66,7 +66,7 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class Taken:
-    """What one process took."""
+    """Time and memory of one process."""
 
     seconds: float
     #: Peak of its resident memory.
@@ -74,7 +74,7 @@ class Taken:
 
 
 def take(command: Sequence[str]) -> Taken:
-    """Runs a command to its end. Raises RuntimeError when it fails or takes too long."""
+    """Run a command to its end and measure it. Raises RuntimeError if it fails or takes too long."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
@@ -86,7 +86,7 @@ def take(command: Sequence[str]) -> Taken:
 
 
 def call(binary: Path, directory: Path, tree: Path, *arguments: str) -> list[str]:
-    """`salt-call --local` with a configuration of its own and this tree."""
+    """Return a command line of `salt-call --local` with its own configuration and this state tree."""
     config = directory / "etc"
     config.mkdir(parents=True, exist_ok=True)
     options = {
@@ -107,7 +107,7 @@ def call(binary: Path, directory: Path, tree: Path, *arguments: str) -> list[str
 
 
 def floor(text: str) -> float:
-    """Seconds that libyaml needs to parse the text, at best of three."""
+    """Return the seconds that libyaml needs to parse the text: the shortest of three tries."""
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
@@ -118,7 +118,7 @@ def floor(text: str) -> float:
 
 
 def measures(shapes: Sequence[str], sizes: Sequence[int], root: Path) -> Iterator[tuple[str, Path, list[str], float]]:
-    """(what, tree, arguments, floor) of every row."""
+    """Yield (row name, state tree, arguments, seconds of the libyaml floor) of each row."""
     empty = root / "empty"
     empty.mkdir()
     yield "test.ping", empty, ["test.ping"], 0.0
@@ -135,7 +135,7 @@ def measures(shapes: Sequence[str], sizes: Sequence[int], root: Path) -> Iterato
 
 
 def main() -> int:
-    """Exit code 0; a measurement that fails raises."""
+    """Print the table; return 0. A measurement that fails raises an exception."""
     parser = argparse.ArgumentParser(
         prog="bench.states", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

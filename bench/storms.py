@@ -23,13 +23,13 @@ _STORMS = ("first sign-in", "reconnect")
 
 
 def storms(system: System, name: str, count: int, *, stock: bool) -> list[dict[str, Any]]:
-    """The two storms of minions that the master does not know yet."""
+    """Return the figures of the two storms of minions that are new to the master."""
     with crowd(system, name, count, stock=stock) as taken:
         return taken
 
 
 def main() -> int:
-    """Exit code 0; a storm that fails raises."""
+    """Print the ratios; return 0. A storm that fails raises an exception."""
     parser = argparse.ArgumentParser(
         prog="bench.storms", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Both systems, each with a master and two minions on loopback, in directories of their own."""
+"""Starts both systems, each with a master and two minions on loopback, in separate directories."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class System:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, name: str, *arguments: str) -> list[str]:
-        """A command line of this system's own."""
+        """Return the command line of one of this system's commands."""
         return [str(self.bin / name), "-c", str(self.config_dir), *arguments]
 
     def run(self, name: str, *arguments: str, seconds: float = 120) -> str:
-        """stdout of a command; CalledProcessError when it fails."""
+        """Run a command and return its stdout. Raises CalledProcessError if it fails."""
         done = subprocess.run(
             self.command(name, *arguments),
             env=os.environ | self.environment,
@@ -66,7 +66,7 @@ class System:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nothing listens on."""
+    """Return ``count`` ports of loopback on which nothing listens."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -75,7 +75,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def _row_of_ports(count: int) -> int:
-    """The first of so many ports in a row that nothing listens on."""
+    """Return the first of ``count`` consecutive ports on which nothing listens."""
     for first in range(23520, 32000, count):
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             for port in range(first, first + count):
@@ -85,7 +85,7 @@ def _row_of_ports(count: int) -> int:
 
 
 def write_tree(directory: Path) -> Path:
-    """The state tree that both apply."""
+    """Write the state tree that both systems apply, and return its directory."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in TREE.items():
         (directory / name).write_text(text, "utf-8")
@@ -94,7 +94,7 @@ def write_tree(directory: Path) -> Path:
 
 @contextlib.contextmanager
 def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
-    """The lab, with the benchmark's tree; ``workers``: how many, where not as many as it has by itself."""
+    """Start the lab with the benchmark's tree. ``workers``: number of workers; None: the lab's default."""
     write_tree(directory / "srv" / "salt")
     for name in ("pillar", "reactor"):
         (directory / "srv" / name).mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
 
 @contextlib.contextmanager
 def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[System]:
-    """Real Salt as it comes, but for paths, ports and keys that are accepted by themselves."""
+    """Start real Salt with its default options, except paths, ports and auto_accept."""
     publish, ret = free_ports(2)
     config = directory / "etc"
     config.mkdir(parents=True)

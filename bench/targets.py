@@ -1,6 +1,6 @@
-"""How long a master takes to say whom a target means: `python -m bench.targets`; 10,000 accepted minions, 3 kB of grains each.
+"""Times how a master resolves targets: `python -m bench.targets`; 10,000 accepted minions, 3 kB of grains each.
 
-CPU milliseconds of the worker, of its first question (it reads everything) and of the fourth. The aim is 50.
+Prints CPU milliseconds of the worker for its first query, which reads all grains, and for the fourth. The goal is 50.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TARGETS = (
 
 
 def main() -> int:
-    """Prints a line a target."""
+    """Print a line for each target."""
     port = free_port()
     with tempfile.TemporaryDirectory() as place:
         words = [redis_program(), "--port", str(port), "--bind", "127.0.0.1", "--dir", place, "--save", ""]

@@ -26,10 +26,12 @@ SUBSCRIBE_ALL = b"\x01"
 
 
 class Connection:
-    """A peer's end: ``connect``, then ``receive`` whenever the poller says so; ``ready`` once messages may be sent."""
+    """Client side of a connection: ``connect``, then ``receive`` when the poller reports data. ``ready`` is True once messages
+    may be sent.
+    """
 
     def __init__(self, kind: bytes) -> None:
-        """``kind``: DEALER, SUB."""
+        """``kind``: socket type, DEALER or SUB."""
         self._kind = kind
         self._socket: socket.socket | None = None
         self._arrived = bytearray()
@@ -38,7 +40,7 @@ class Connection:
         self.ready = False
 
     def connect(self, port: int) -> int:
-        """A new connection to a port of this machine, in place of an earlier one; its file descriptor. Raises OSError."""
+        """Connect to a port of this machine, replacing an earlier connection; return the file descriptor. Raises OSError."""
         self.close()
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -46,18 +48,18 @@ class Connection:
         return self._socket.fileno()
 
     def await_ready(self) -> None:
-        """Until the peer's greeting is there, which comes before any message. Raises OSError where none does."""
+        """Wait for the peer's greeting, which precedes all messages. Raises OSError if there is none."""
         while not self.ready:
             self.receive()
 
     def send(self, *frames: bytes) -> None:
-        """One message. Raises OSError where the peer is gone, or takes nothing for a minute."""
+        """Send one message. Raises OSError if the peer closed the connection or reads nothing for a minute."""
         assert self._socket is not None
         last = len(frames) - 1
         self._socket.sendall(b"".join(_frame(_MORE if n < last else 0, frame) for n, frame in enumerate(frames)))
 
     def receive(self) -> list[list[bytes]]:
-        """The messages that are complete now. Raises ConnectionError where the peer has ended the connection."""
+        """Return the messages that are complete now. Raises ConnectionError if the peer closed the connection."""
         assert self._socket is not None
         read = self._socket.recv(_READ)
         if not read:
@@ -92,7 +94,7 @@ class Connection:
             self._socket.sendall(_frame(_COMMAND, b"\x04PONG" + body[7:]))
 
     def close(self) -> None:
-        """Ends the connection, if there is one."""
+        """Close the connection, if there is one."""
         if self._socket is not None:
             self._socket.close()
         self._socket = None
@@ -111,7 +113,7 @@ def _frame(flags: int, body: bytes) -> bytes:
 
 
 def _next_frame(data: bytearray, place: int) -> tuple[int, bytes, int] | None:
-    """Flags and body of the frame at a place, and where the next one begins; None where it is not all there."""
+    """Return (flags, body, position of the next frame) of the frame at a position; None if the frame is incomplete."""
     wide = 8 if place < len(data) and data[place] & _LONG else 1
     begins = place + 1 + wide
     if len(data) < begins:

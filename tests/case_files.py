@@ -1,4 +1,4 @@
-"""Reading the tables of cases that tests have in YAML."""
+"""Reads tables of test cases from YAML files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import yaml
 
 
 def read(path: Path) -> Any:
-    """What a file of cases holds.
+    """Return the parsed content of a case file.
 
-    By libyaml: each process that runs tests reads all of these files, for which PyYAML's own scanner takes ten times as long.
+    libyaml parses it, because each test process reads all of these files and PyYAML's own scanner is ten times slower.
     """
     return yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)

