@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 import redis
 
 from masterstore import keys
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 
 #: What jobs are about; each job has one of each, in turn.
 FUNCTIONS = (
@@ -182,7 +182,7 @@ def fill(server: redis.Redis, first: int, count: int, begin: datetime, *, ttl: i
         for at in range(first, first + count, _BATCH):
             arguments: list[str | int] = [ttl, at]
             for job in jobs(at, min(_BATCH, first + count - at), begin):
-                arguments += [job.jid, made_ms(job.jid)]
+                arguments += [job.jid, jid_ms(job.jid)]
             if written is not None:
                 written.result()
             written = writer.submit(script, args=arguments)

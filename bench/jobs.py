@@ -27,7 +27,7 @@ import redis
 from bench.job_cache import FUNCTIONS, MINIONS, STEP_MS, MadeJob, fill, jobs
 from masterstore import keys, return_scripts, values
 from masterstore.job_filter import JobFilter
-from masterstore.lives import made_ms
+from masterstore.lives import jid_ms
 from masterstore.store import Store
 from tests.conftest import await_port, free_port, redis_program
 
@@ -157,7 +157,7 @@ def _print_weights(server: redis.Redis, port: int) -> None:
         before = _memory(server)
         for job in jobs(0, 1000, datetime.now(UTC)):
             names = list(MINIONS[:minions])
-            now = made_ms(job.jid)
+            now = jid_ms(job.jid)
             store.jobs.publish(job.load(), names, request_id=job.jid, ttl=_TTL, now_ms=now)
             for name in names:
                 store.jobs.record_return({**job.ret(), "id": name}, ttl=_TTL, now_ms=now + 1200)
@@ -187,7 +187,7 @@ def _print_returns(store: Store, server: redis.Redis, count: int) -> None:
         for number, (name, put) in enumerate(ways):
             made = jobs(0, count, datetime.now(UTC) + timedelta(hours=1 + turn * len(ways) + number))
             for job in made:
-                store.jobs.publish(job.load(), [job.minion], request_id=job.jid, ttl=_TTL, now_ms=made_ms(job.jid))
+                store.jobs.publish(job.load(), [job.minion], request_id=job.jid, ttl=_TTL, now_ms=jid_ms(job.jid))
             began = time.perf_counter()
             put(made)
             speeds.setdefault(name, []).append(count / (time.perf_counter() - began))
@@ -202,7 +202,7 @@ def _print_returns(store: Store, server: redis.Redis, count: int) -> None:
 
 def _one_by_one(store: Store, made: list[MadeJob]) -> None:
     for job in made:
-        store.jobs.record_return(job.ret(), ttl=_TTL, now_ms=made_ms(job.jid) + 1200)
+        store.jobs.record_return(job.ret(), ttl=_TTL, now_ms=jid_ms(job.jid) + 1200)
 
 
 def _scripts(store: Store, made: list[MadeJob]) -> None:
