@@ -1,4 +1,4 @@
-"""``salt.utils.args``."""
+"""``salt.utils.args``: parse command-line arguments and inspect functions' signatures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KWARG_REGEX = re.compile(r"^([^\d\W][\w.-]*)=(?!=)(.*)$", re.UNICODE)
 
 
 class ArgSpec(NamedTuple):
-    """What a function takes."""
+    """Argument names and defaults of a function, as ``inspect.getargspec`` returned them."""
 
     args: list[str]
     varargs: str | None
@@ -27,12 +27,12 @@ class ArgSpec(NamedTuple):
 
 
 def clean_kwargs(**kwargs: Any) -> dict[str, Any]:
-    """Keyword arguments without the publication's."""
+    """Return the keyword arguments without those whose name starts with ``__`` (such as ``__pub_jid``)."""
     return {key: value for key, value in kwargs.items() if not key.startswith("__")}
 
 
 def invalid_kwargs(invalid_kwargs: Mapping[str, Any], raise_exc: bool = True) -> str | None:
-    """Says that arguments are not valid: raises InvocationError, or returns the sentence."""
+    """Report invalid keyword arguments: raise InvocationError, or return its message if ``raise_exc`` is false."""
     if not invalid_kwargs:
         return None
     listed = ", ".join(f"{key}={value}" for key, value in invalid_kwargs.items())
@@ -43,19 +43,19 @@ def invalid_kwargs(invalid_kwargs: Mapping[str, Any], raise_exc: bool = True) ->
 
 
 def split_input(val: Any, mapper: Callable[[Any], Any] | None = None) -> list[Any]:
-    """A list of a list, or of text with commas; each value through ``mapper``."""
+    """Return a list unchanged, or text split at commas. ``mapper`` is applied to each value."""
     values = val if isinstance(val, list) else [part.strip() for part in str(val).split(",")]
     return [mapper(value) if mapper else value for value in values]
 
 
 def parse_kwarg(string_: str) -> tuple[str | None, str | None]:
-    """Name and value of ``name=value``, (None, None) for other texts."""
+    """Return (name, value) of ``name=value``; (None, None) for other text."""
     match = KWARG_REGEX.match(string_)
     return (match[1], match[2]) if match else (None, None)
 
 
 def yamlify_arg(arg: Any) -> Any:
-    """What a word of a command line means: a scalar, or a map or list where its brackets say so."""
+    """Return the value of a command-line word: a scalar, or a map or list if the word is in brackets."""
     if not isinstance(arg, str) or arg.strip() in ("", "---", "...") or any(char in arg for char in "\t\r\n"):
         return arg
     if "_" in arg and all(char in "0123456789_" for char in arg.strip()):
@@ -78,9 +78,9 @@ def yamlify_arg(arg: Any) -> Any:
 
 
 def parse_input(args: Iterable[Any], condition: bool = True, no_parse: Sequence[str] | None = None) -> Any:
-    """Words of a command line as a list whose last entry, where there are any, holds the keyword arguments.
+    """Return command-line words as a list of values. If there are keyword arguments, the last item is a map of them.
 
-    Without ``condition``: (positional, keywords). Of the names in ``no_parse`` values stay text.
+    If ``condition`` is false, return (positional arguments, keyword arguments). Values of names in ``no_parse`` stay text.
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -96,13 +96,13 @@ def parse_input(args: Iterable[Any], condition: bool = True, no_parse: Sequence[
 
 
 def condition_input(args: Iterable[Any], kwargs: Mapping[str, Any] | None) -> list[Any]:
-    """Arguments as a publication carries them: large numbers as text, keywords in a map of their own."""
+    """Return arguments in the form of a publication: large numbers as text, keyword arguments in one map at the end."""
     given = [str(arg) if isinstance(arg, int) and arg.bit_length() > 64 else arg for arg in args]
     return [*given, {"__kwarg__": True, **kwargs}] if kwargs else given
 
 
 def get_function_argspec(func: Callable[..., Any], is_class_method: bool | None = None) -> ArgSpec:
-    """What a function takes; of a decorated one, the function itself. Raises TypeError for what cannot be called."""
+    """Return a function's signature; for a decorated function that of the inner function. Raise TypeError if it is not callable."""
     if not callable(func):
         raise TypeError(f"{func} is not a callable")
     parameters = list(inspect.signature(inspect.unwrap(func)).parameters.values())
@@ -116,14 +116,14 @@ def get_function_argspec(func: Callable[..., Any], is_class_method: bool | None 
 
 
 def arg_lookup(fun: Callable[..., Any], aspec: ArgSpec | None = None) -> dict[str, Any]:
-    """``{"args": names that must be given, "kwargs": name -> default}`` of a function."""
+    """Return ``{"args": required names, "kwargs": {name: default}}`` of a function."""
     spec = aspec or get_function_argspec(fun)
     defaults = dict(zip(spec.args[::-1], (spec.defaults or ())[::-1], strict=False))
     return {"kwargs": defaults, "args": [name for name in spec.args if name not in defaults]}
 
 
 def argspec_report(functions: Mapping[str, Callable[..., Any]], module: str = "") -> dict[str, dict[str, Any]]:
-    """Name -> signature, of the functions of a module or those that match a glob."""
+    """Map of function name to signature, for the functions of a module or those that match a glob."""
     names = (
         fnmatch.filter(functions, module)
         if "*" in module or "." in module
@@ -142,17 +142,17 @@ def argspec_report(functions: Mapping[str, Callable[..., Any]], module: str = ""
 
 
 def shlex_split(s: Any, **kwargs: Any) -> Any:
-    """The words of a text, as a shell has them; what is no text stays as it is."""
+    """Split text into words as a shell does; return other values unchanged."""
     return shlex.split(s, **kwargs) if isinstance(s, str) else s
 
 
 def test_mode(**kwargs: Any) -> bool:
-    """Whether an argument ``test``, in any case, is true."""
+    """Return whether a keyword argument called ``test``, in any case, is true."""
     return any(name.lower() == "test" and is_true(value) for name, value in kwargs.items())
 
 
 def parse_function(s: str) -> tuple[str | None, list[str] | None, dict[str, str] | None]:
-    """Name, arguments and keywords of ``module.function(1, a=b)``, values as text; three times None for other texts."""
+    """Return (name, arguments, keyword arguments) of ``module.function(1, a=b)``, all values as text; three None for other text."""
     match = re.fullmatch(r"\s*([\w.]+)\s*\((.*)\)\s*", s, re.DOTALL)
     if match is None:
         return None, None, None

@@ -7,11 +7,11 @@ from typing import Any
 
 
 def list_to_dict(config: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All entries in one map, the later over the earlier."""
+    """Merge a list of maps into one map; later maps override earlier ones."""
     return {key: value for entry in config for key, value in entry.items()}
 
 
 def remove_hidden_options(config: list[dict[str, Any]], whitelist: Sequence[str]) -> list[dict[str, Any]]:
-    """The list, which loses the entries whose name begins with ``_`` and is not in ``whitelist``."""
+    """Remove the entries whose name starts with ``_`` and is not in ``whitelist`` from the list, and return it."""
     config[:] = [entry for entry in config if not any(k.startswith("_") and k not in whitelist for k in entry)]
     return config

@@ -9,7 +9,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def func_globals_inject(func: Any, **overrides: Any) -> Iterator[None]:
-    """A function's globals with other values, for a while."""
+    """Set names in the function's globals while the block runs, and restore them afterwards."""
     namespace = getattr(func, "__func__", func).__globals__
     before = {name: namespace[name] for name in overrides if name in namespace}
     namespace.update(overrides)

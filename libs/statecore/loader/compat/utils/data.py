@@ -1,4 +1,4 @@
-"""``salt.utils.data``."""
+"""``salt.utils.data``: helpers for nested maps and lists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __getattr__ = lend(
 
 
 class CaseInsensitiveDict(MutableMapping[Any, Any]):
-    """A map whose keys are told apart without their case; it shows them as they were set last."""
+    """A map that compares keys without regard to case and shows each key as it was last set."""
 
     def __init__(self, init: Any = None, **kwargs: Any) -> None:
         self._items: dict[Any, tuple[Any, Any]] = {}
@@ -61,11 +61,11 @@ class CaseInsensitiveDict(MutableMapping[Any, Any]):
         return repr(dict(self.items()))
 
     def items_lower(self) -> Iterator[tuple[Any, Any]]:
-        """Lower-case key, value."""
+        """Yield (lower-case key, value)."""
         return ((key, value) for key, (_, value) in self._items.items())
 
     def copy(self) -> CaseInsensitiveDict:
-        """Another with the same entries."""
+        """Return a copy with the same entries."""
         return CaseInsensitiveDict(dict(self.items()))
 
 
@@ -74,7 +74,7 @@ def _lower(key: Any) -> Any:
 
 
 def _each_text(data: Any, change: Callable[[Any], Any], keep_tuples: bool = False) -> Any:
-    """The same structure with every scalar, keys too, changed; tuples become lists unless they are to stay."""
+    """Apply ``change`` to every scalar and key of a structure; tuples become lists unless ``keep_tuples`` is true."""
     if isinstance(data, Mapping):
         return {
             _each_text(key, change, keep_tuples=True): _each_text(value, change, keep_tuples)
@@ -87,12 +87,12 @@ def _each_text(data: Any, change: Callable[[Any], Any], keep_tuples: bool = Fals
 
 
 def to_lowercase(data: Any, preserve_dict_class: bool = False) -> Any:
-    """Every text in a structure in lower case."""
+    """Return the structure with all text in lower case."""
     return _each_text(data, _lower, keep_tuples=True)
 
 
 def to_uppercase(data: Any, preserve_dict_class: bool = False) -> Any:
-    """Every text in a structure in upper case."""
+    """Return the structure with all text in upper case."""
     return _each_text(data, lambda value: value.upper() if isinstance(value, str) else value, keep_tuples=True)
 
 
@@ -106,7 +106,7 @@ def decode(
     preserve_tuples: bool = False,
     to_str: bool = False,
 ) -> Any:
-    """A structure with its bytes as text; with ``keep`` those that are none stay bytes."""
+    """Return the structure with all bytes decoded to text; with ``keep``, bytes that cannot be decoded stay bytes."""
 
     def change(value: Any) -> Any:
         if not isinstance(value, str | bytes | bytearray):
@@ -132,7 +132,7 @@ def encode(
     preserve_dict_class: bool = False,
     preserve_tuples: bool = False,
 ) -> Any:
-    """A structure with its texts as bytes; with ``keep`` those that cannot be stay text."""
+    """Return the structure with all text encoded to bytes; with ``keep``, text that cannot be encoded stays text."""
 
     def change(value: Any) -> Any:
         try:
@@ -149,12 +149,12 @@ encode_dict = encode_list = encode_tuple = encode
 
 
 def traverse_dict_and_list(data: Any, key: str | int, default: Any = None, delimiter: str = ":") -> Any:
-    """The value at a path through dicts and lists."""
+    """Return the value at a path such as ``a:b:0`` through maps and lists; ``default`` if it is missing."""
     return traverse(data, key, default, delimiter)
 
 
 def traverse_dict(data: Any, key: str, default: Any = None, delimiter: str = ":") -> Any:
-    """The value at a path through dicts alone."""
+    """Return the value at a path such as ``a:b`` through maps only; ``default`` if it is missing."""
     for each in key.split(delimiter):
         try:
             data = data[each]
@@ -166,9 +166,9 @@ def traverse_dict(data: Any, key: str, default: Any = None, delimiter: str = ":"
 def subdict_match(
     data: Any, expr: str, delimiter: str = ":", regex_match: bool = False, exact_match: bool = False
 ) -> bool:
-    """Whether the value at a path of ``expr`` is what its last part says, a glob, a pattern or that very text.
+    """Return whether ``expr`` (``key:subkey:value``) matches the data; the value is a glob, a regular expression or exact text.
 
-    Every way to part path and value is tried; ``*`` stands for any key.
+    Every split of ``expr`` into path and value is tried. ``*`` in the path matches any key.
     """
     return nested_match(data, expr, functools.partial(_fits, regex=regex_match, exact=exact_match), delimiter)
 
@@ -184,12 +184,12 @@ def _fits(value: Any, pattern: str, *, regex: bool, exact: bool) -> bool:
 
 
 def substr_in_list(string_to_search_for: str, list_to_search: Iterable[str]) -> bool:
-    """Whether a text is part of one of the list."""
+    """Return whether the text is a substring of an item of the list."""
     return any(string_to_search_for in each for each in list_to_search)
 
 
 def is_dictlist(data: Any) -> bool:
-    """Whether this is a list of maps with one key each."""
+    """Return whether the value is a list of maps with one key each."""
     return isinstance(data, list) and all(isinstance(each, dict) and len(each) == 1 for each in data)
 
 
@@ -200,9 +200,9 @@ def repack_dictlist(
     key_cb: Callable[[Any], Any] | None = None,
     val_cb: Callable[[Any, Any], Any] | None = None,
 ) -> dict[Any, Any]:
-    """A list of maps with one key each, and of scalars, as one map; {} for what is none.
+    """Return a list of scalars and one-key maps as one map; {} if the value is not such a list.
 
-    A list of such maps as a value: with ``recurse`` a map too, else with ``strict`` a reason for {}.
+    A value that is such a list itself becomes a map too with ``recurse``; otherwise ``strict`` makes the result {}.
     """
     if isinstance(data, str):
         try:
@@ -230,22 +230,22 @@ def repack_dictlist(
 
 
 def is_list(value: Any) -> bool:
-    """Whether this is a list."""
+    """Return whether the value is a list."""
     return isinstance(value, list)
 
 
 def is_iter(thing: Any, ignore: Any = (str,)) -> bool:
-    """Whether this can be walked over, and is none of ``ignore``."""
+    """Return whether the value is iterable and not of a type in ``ignore``."""
     return not (ignore and isinstance(thing, ignore)) and hasattr(type(thing), "__iter__")
 
 
 def sorted_ignorecase(to_sort: Iterable[str]) -> list[str]:
-    """Texts in order, whatever their case."""
+    """Return the texts sorted without regard to case."""
     return sorted(to_sort, key=str.lower)
 
 
 def is_true(value: Any = None) -> bool:
-    """Whether a value means yes: numbers above 0, "true", anything else by its truth."""
+    """Return the boolean meaning of a value: a number above 0, the text "true" in any case, or Python's truth value."""
     for number in (int, float):
         with contextlib.suppress(ValueError, TypeError):
             value = number(value)
@@ -259,17 +259,17 @@ def is_true(value: Any = None) -> bool:
 def filter_by(
     lookup_dict: Any, lookup: str, traverse: Any, merge: Any = None, default: str = "default", base: str | None = None
 ) -> Any:
-    """The entry of a table that matches a value."""
+    """Return the entry of ``lookup_dict`` whose key (a glob) matches the value, as ``grains.filter_by`` does."""
     return _filter_by(lookup_dict, lookup, traverse, merge, default, base)
 
 
 def stringify(data: Iterable[Any]) -> list[str]:
-    """Each value as text."""
+    """Return each value as text."""
     return [str(each) for each in data]
 
 
 def simple_types_filter(data: Any) -> Any:
-    """The structure with everything that is no plain data as its ``repr``."""
+    """Return the structure with every value that is not plain data replaced by its ``repr``."""
     plain = (str, int, float, bool, type(None))
     if isinstance(data, list | tuple):
         return [simple_types_filter(each) for each in data]
@@ -279,7 +279,7 @@ def simple_types_filter(data: Any) -> Any:
 
 
 def filter_falsey(data: Any, recurse_depth: int | None = None, ignore_types: Iterable[type] = ()) -> Any:
-    """A map or list without values that are empty (0 and False are not told from them, unless of ``ignore_types``)."""
+    """Return a map or list without empty values. 0 and False count as empty unless their type is in ``ignore_types``."""
     ignored = tuple(ignore_types)
 
     def inner(value: Any) -> Any:
@@ -299,9 +299,9 @@ def filter_falsey(data: Any, recurse_depth: int | None = None, ignore_types: Ite
 def recursive_diff(
     old: Any, new: Any, ignore_keys: Any = None, ignore_order: bool = False, ignore_missing_keys: bool = False
 ) -> dict[str, Any]:
-    """``{"old", "new"}`` with what differs between two structures, {} where nothing does.
+    """Return the differences of two structures as ``{"old": ..., "new": ...}``; {} if there are none.
 
-    Of lists, what is at the same place is compared; with ``ignore_order`` what is anywhere in the other.
+    List items are compared by index; with ``ignore_order`` an item may be anywhere in the other list.
     """
     again = functools.partial(
         recursive_diff, ignore_keys=ignore_keys, ignore_order=ignore_order, ignore_missing_keys=ignore_missing_keys
@@ -351,7 +351,7 @@ def _differing_lists(old: Any, new: Any, ignore_order: bool, again: Callable[...
 
 
 def get_value(obj: Any, path: str, default: Any = None) -> list[dict[str, Any]]:
-    """Values at a path in which ``{name}`` stands for every key: ``[{"value": ..., "name": key}]``."""
+    """Return the values at a path as ``[{"value": ..., "name": key}]``. ``{name}`` in the path matches every key."""
     if not path:
         return [{"value": obj}]
     key, _, rest = path.partition(":")
@@ -366,15 +366,15 @@ def get_value(obj: Any, path: str, default: Any = None) -> list[dict[str, Any]]:
 
 
 def hash(value: Any, algorithm: str = "sha512") -> str:
-    """The digest, hex, of a value's text."""
+    """Return the hexadecimal digest of the value's text."""
     return hashlib.new(algorithm, str(value).encode()).hexdigest()
 
 
 def sample(value: Any, size: int, seed: Any = None) -> list[Any]:
-    """So many values of a list, by chance."""
+    """Return ``size`` randomly chosen items of a list."""
     return random.Random(str(seed) if seed is not None else None).sample(list(value), size)
 
 
 def shuffle(value: Any, seed: Any = None) -> list[Any]:
-    """All values of a list, by chance in their order."""
+    """Return all items of a list in random order."""
     return sample(value, len(value), seed)

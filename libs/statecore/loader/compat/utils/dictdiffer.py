@@ -1,4 +1,4 @@
-"""``salt.utils.dictdiffer``: what differs between two maps."""
+"""``salt.utils.dictdiffer``: differences between two maps."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 
 
 class DictDiffer:
-    """Keys that came, went, changed or stayed."""
+    """The keys that were added, removed, changed or left unchanged between two maps."""
 
     def __init__(self, current_dict: Mapping[Any, Any], past_dict: Mapping[Any, Any]) -> None:
         self.current_dict, self.past_dict = current_dict, past_dict
 
     def added(self) -> set[Any]:
-        """Keys that only the current map has."""
+        """Keys that are only in the current map."""
         return {*self.current_dict} - {*self.past_dict}
 
     def removed(self) -> set[Any]:
-        """Keys that only the past map has."""
+        """Keys that are only in the past map."""
         return {*self.past_dict} - {*self.current_dict}
 
     def changed(self) -> set[Any]:
-        """Keys of both whose values differ."""
+        """Keys of both maps whose values differ."""
         return {key for key in self._both() if self.past_dict[key] != self.current_dict[key]}
 
     def unchanged(self) -> set[Any]:
-        """Keys of both whose values are equal."""
+        """Keys of both maps whose values are equal."""
         return self._both() - self.changed()
 
     def _both(self) -> set[Any]:
@@ -34,12 +34,12 @@ class DictDiffer:
 
 
 def diff(current_dict: Mapping[Any, Any], past_dict: Mapping[Any, Any]) -> DictDiffer:
-    """What differs between two maps."""
+    """Return the DictDiffer of two maps."""
     return DictDiffer(current_dict, past_dict)
 
 
 def deep_diff(old: Mapping[Any, Any], new: Mapping[Any, Any], ignore: Iterable[Any] | None = None) -> dict[str, Any]:
-    """``{"old", "new"}`` with what differs, as deep as both are maps; {} where nothing does. Keys of ``ignore`` do not count."""
+    """Return the differences of two nested maps as ``{"old": ..., "new": ...}``, without keys in ``ignore``."""
     ignored = frozenset(ignore or ())
     left, right = copy.deepcopy(dict(old)), copy.deepcopy(dict(new))
     _drop_equal(left, right, ignored)

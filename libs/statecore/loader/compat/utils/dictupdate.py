@@ -1,4 +1,4 @@
-"""``salt.utils.dictupdate``."""
+"""``salt.utils.dictupdate``: merge nested maps, and set values at a path such as ``a:b``."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ def update(dest: Any, upd: Any, recursive_update: bool = True, merge_lists: bool
 
 
 def _joined(old: list[Any], new: list[Any]) -> list[Any]:
-    """The old values, then those of the new that the old one has not."""
+    """Return the old values, followed by the new values that are not among them."""
     return [*old, *(each for each in new if each not in old)]
 
 
 def merge(obj_a: Any, obj_b: Any, strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False) -> Any:
-    """Two dicts as one; an unknown strategy is ``recurse``."""
+    """Return two maps merged by a strategy; an unknown strategy means ``recurse``."""
     return _merge(obj_a, obj_b, strategy if strategy in STRATEGIES else "recurse", lists=merge_lists)
 
 
 def merge_list(obj_a: Any, obj_b: Any) -> Any:
-    """Values of both in a list, of keys that both have; others of the first."""
+    """Return the first map; the value of each key that both maps have becomes a list of both values."""
     return _merge(obj_a, obj_b, "list")
 
 
 def merge_recurse(obj_a: Any, obj_b: Any, merge_lists: bool = False) -> Any:
-    """Two dicts as one, as deep as they go."""
+    """Return two maps merged at all levels."""
     return _merge(obj_a, obj_b, "recurse", lists=merge_lists)
 
 
 def merge_overwrite(obj_a: Any, obj_b: Any, merge_lists: bool = False) -> Any:
-    """Two dicts as one; of a key that both have, the second's value."""
+    """Return two maps merged; the second map's value wins."""
     return _merge(obj_a, obj_b, "overwrite", lists=merge_lists)
 
 
 def ensure_dict_key(in_dict: Any, keys: str, delimiter: str = ":", ordered_dict: bool = False) -> Any:
-    """The map with maps along a path, made where there are none."""
+    """Create a map for each key of the path that is missing, and return the whole map."""
     at = in_dict
     for key in keys.split(delimiter):
         if not isinstance(at.get(key), dict):
@@ -67,14 +67,14 @@ def ensure_dict_key(in_dict: Any, keys: str, delimiter: str = ":", ordered_dict:
 
 
 def set_dict_key_value(in_dict: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
-    """The map with a value at a path; maps on the way are made."""
+    """Set the value at a path, creating maps on the way, and return the whole map."""
     holder, key = _holder(in_dict, keys, delimiter)
     holder[key] = value
     return in_dict
 
 
 def update_dict_key_value(in_dict: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
-    """The map with more keys in the map at a path. Raises InvocationError where something else stands."""
+    """Update the map at a path and return the whole map. Raise InvocationError if the path holds another type."""
     holder, key = _holder(in_dict, keys, delimiter)
     if holder.get(key) is None:
         holder[key] = {}
@@ -88,13 +88,13 @@ def update_dict_key_value(in_dict: Any, keys: str, value: Any, delimiter: str = 
 
 
 def append_dict_key_value(in_dict: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
-    """The map with a value more in the list at a path. Raises InvocationError where something else stands."""
+    """Append the value to the list at a path and return the whole map. Raise InvocationError if the path holds another type."""
     _list_at(in_dict, keys, delimiter, "append").append(value)
     return in_dict
 
 
 def extend_dict_key_value(in_dict: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
-    """The map with more values in the list at a path. Raises InvocationError where something else stands."""
+    """Extend the list at a path and return the whole map. Raise InvocationError if the path holds another type."""
     there = _list_at(in_dict, keys, delimiter, "extend")
     try:
         there.extend(value)
@@ -104,7 +104,7 @@ def extend_dict_key_value(in_dict: Any, keys: str, value: Any, delimiter: str = 
 
 
 def _holder(data: Any, keys: str, delimiter: str) -> tuple[Any, str]:
-    """The map that a path's last key stands in, made where there is none, and that key."""
+    """Return (the map that holds the path's last key, that key); create the map if it is missing."""
     path, nested, key = keys.rpartition(delimiter)
     if nested:
         ensure_dict_key(data, path, delimiter)

@@ -16,7 +16,7 @@ _PLAIN = (
 
 
 def strip_rst(docs: dict[str, Any]) -> dict[str, Any]:
-    """Docstrings by name without the marks of reStructuredText; the map is changed and returned."""
+    """Remove reStructuredText markup from {name: docstring}. Change and return the map."""
     for name, text in docs.items():
         for pattern, plain in _PLAIN if text else ():
             text = re.sub(pattern, plain, text)

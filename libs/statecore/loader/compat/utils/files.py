@@ -1,4 +1,4 @@
-"""``salt.utils.files``. Of this machine; a managed host's files are reached through ``__salt__["file.*"]``."""
+"""``salt.utils.files``: files of this machine. ``__salt__["file.*"]`` works on a managed host's files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BOMS = (
 
 
 def fopen(*args: Any, **kwargs: Any) -> IO[Any]:
-    """``open``; text is UTF-8 and its ends of lines stay as they are, unless said otherwise. Standard streams are refused."""
+    """Open a file. Text is UTF-8 with unchanged line ends unless the arguments say otherwise. Standard streams are refused."""
     if args and args[0] in (0, 1, 2):
         raise TypeError(f"{args[0]} is not a permitted file descriptor")
     given = list(args)
@@ -62,7 +62,7 @@ def fopen(*args: Any, **kwargs: Any) -> IO[Any]:
 
 @contextlib.contextmanager
 def flopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
-    """``fopen`` with a lock: shared for reading, else exclusive."""
+    """Open a file with ``fopen`` and lock it: shared for reading, otherwise exclusive."""
     mode = str(kwargs.get("mode") or (args[1] if len(args) > 1 else "r"))
     with fopen(*args, **kwargs) as opened:
         fcntl.flock(opened.fileno(), fcntl.LOCK_EX if set(mode) & set("wa") else fcntl.LOCK_SH)
@@ -74,7 +74,7 @@ def flopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def fpopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
-    """``fopen`` that sets ``uid``, ``gid`` and ``mode`` of the file."""
+    """Open a file with ``fopen`` and set its ``uid``, ``gid`` and ``mode``."""
     uid, gid, mode = (kwargs.pop(name, -1) for name in ("uid", "gid", "mode"))
     with fopen(*args, **kwargs) as opened:
         before = os.fstat(opened.fileno())
@@ -88,7 +88,7 @@ def fpopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def set_umask(mask: int | None) -> Iterator[None]:
-    """The process's umask, for a while; None: as it is."""
+    """Set the process's umask while the block runs; None leaves it unchanged."""
     if mask is None:
         yield
         return
@@ -100,14 +100,14 @@ def set_umask(mask: int | None) -> Iterator[None]:
 
 
 def get_umask() -> int:
-    """The process's umask."""
+    """Return the process's umask."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def mkstemp(*args: Any, **kwargs: Any) -> Any:
-    """The path of a new temporary file; with ``close_fd=False`` descriptor and path."""
+    """Create a temporary file and return its path; with ``close_fd=False`` return (file descriptor, path)."""
     close = kwargs.pop("close_fd", True)
     kwargs.setdefault("prefix", TEMPFILE_PREFIX)
     descriptor, path = tempfile.mkstemp(*args, **kwargs)
@@ -118,7 +118,7 @@ def mkstemp(*args: Any, **kwargs: Any) -> Any:
 
 
 def copyfile(source: str, dest: str, backup_mode: str = "", cachedir: str = "") -> None:
-    """Replaces a file at once by a copy of another, keeping owner and mode of what was there. Raises OSError."""
+    """Replace a file atomically by a copy of another, keeping the replaced file's owner and mode. Raise OSError."""
     target = Path(dest)
     if not Path(source).is_file():
         raise OSError(f"[Errno 2] No such file or directory: {source}")
@@ -138,17 +138,17 @@ def copyfile(source: str, dest: str, backup_mode: str = "", cachedir: str = "") 
 
 
 def recursive_copy(source: str, dest: str) -> None:
-    """Copies the files below a directory into another."""
+    """Copy all files below a directory into another directory."""
     shutil.copytree(source, dest, copy_function=shutil.copyfile, dirs_exist_ok=True)
 
 
 def rename(src: str, dst: str) -> None:
-    """Puts a file into the place of another."""
+    """Rename a file, replacing the target."""
     os.replace(src, dst)
 
 
 def process_read_exception(exc: OSError, path: str, ignore: Any = None) -> None:
-    """Raises CommandError for what went wrong when a file was read, but for the error numbers in ``ignore``."""
+    """Raise CommandError for an error while reading a file, unless its errno is in ``ignore``."""
     ignored = (ignore,) if isinstance(ignore, int) else tuple(ignore or ())
     if exc.errno in ignored:
         return
@@ -160,19 +160,19 @@ def process_read_exception(exc: OSError, path: str, ignore: Any = None) -> None:
 
 
 def safe_rm(tgt: str) -> None:
-    """Removes a file, if that can be."""
+    """Remove a file; ignore errors."""
     with contextlib.suppress(OSError):
         os.remove(tgt)
 
 
 def remove(path: str) -> None:
-    """Removes a file; that there is none is no error."""
+    """Remove a file; do nothing if it does not exist."""
     with contextlib.suppress(FileNotFoundError):
         os.remove(path)
 
 
 def rm_rf(path: str) -> None:
-    """Removes a file, a link, or a directory with all that is in it."""
+    """Remove a file, a link, or a directory with its contents."""
     if os.path.islink(path) or not os.path.isdir(path):
         os.remove(path)
     else:
@@ -186,7 +186,7 @@ def safe_walk(
     followlinks: bool = True,
     _seen: set[tuple[int, int]] | None = None,
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """``os.walk`` that follows links and enters no directory twice."""
+    """Walk a tree as ``os.walk`` does, following links but entering no directory twice."""
     seen = set() if _seen is None else _seen
     try:
         names = os.listdir(top)
@@ -212,7 +212,7 @@ def safe_walk(
 
 
 def list_files(directory: str) -> list[str]:
-    """The directory and everything below it."""
+    """Return the directory and all paths below it."""
     found = {directory}
     for place, inner, files in safe_walk(directory):
         found.update(os.path.join(place, name) for name in (*inner, *files))
@@ -220,7 +220,7 @@ def list_files(directory: str) -> list[str]:
 
 
 def is_empty(filename: str) -> bool:
-    """Whether a file holds nothing; False where there is none."""
+    """Return whether the file exists and is empty."""
     try:
         return os.stat(filename).st_size == 0
     except OSError:
@@ -228,7 +228,7 @@ def is_empty(filename: str) -> bool:
 
 
 def is_text(fp_: Any, blocksize: int = 512) -> bool:
-    """Whether a file (its path, or it opened) begins like text."""
+    """Return whether a file (path or open file) starts with text."""
     if hasattr(fp_, "read"):
         return not stringutils.is_binary(fp_.read(blocksize))
     try:
@@ -239,35 +239,35 @@ def is_text(fp_: Any, blocksize: int = 512) -> bool:
 
 
 def is_binary(path: str) -> bool:
-    """Whether a file is there and does not begin like text."""
+    """Return whether the file exists and does not start with text."""
     return os.path.isfile(path) and not is_text(path, 2048)
 
 
 def is_fcntl_available(check_sunos: bool = False) -> bool:
-    """True: Linux has it."""
+    """Return True: Linux has fcntl."""
     return True
 
 
 def guess_archive_type(name: str) -> str | None:
-    """tar, zip or rar, by the end of a file's name."""
+    """Return "tar", "zip" or "rar" by the file name's suffix; None for other names."""
     lower = name.lower()
     return next((kind for kind, ends in _ARCHIVES.items() if lower.endswith(tuple(f".{end}" for end in ends))), None)
 
 
 def safe_filename_leaf(file_basename: Any) -> str:
-    """A file name with what some file systems forbid escaped as in URLs."""
+    """Return a file name with characters that some file systems forbid escaped as in URLs."""
     text = file_basename if isinstance(file_basename, str) else str(file_basename, "utf8")
     return re.sub(r'[\\:/*?"<>|]', lambda found: urllib.parse.quote(found[0], safe=""), text)
 
 
 def safe_filepath(file_path_name: str, dir_sep: str | None = None) -> str:
-    """``safe_filename_leaf`` of each part of a path."""
+    """Apply ``safe_filename_leaf`` to each part of a path."""
     separator = dir_sep or os.sep
     return separator.join(safe_filename_leaf(part) for part in file_path_name.split(separator))
 
 
 def st_mode_to_octal(mode: Any) -> str:
-    """The last four digits of a mode, "" for what is none."""
+    """Return the last four octal digits of a mode as text; "" for an invalid mode."""
     try:
         return oct(mode)[-4:]
     except TypeError:
@@ -275,14 +275,14 @@ def st_mode_to_octal(mode: Any) -> str:
 
 
 def normalize_mode(mode: Any) -> str | None:
-    """A mode as four digits."""
+    """Return a mode as four digits of text."""
     if mode is None:
         return None
     return str(mode).replace("0o", "0").strip('"').strip("'").lstrip("0").zfill(4)
 
 
 def human_size_to_bytes(human_size: Any) -> int:
-    """Bytes of ``10``, ``10K``, ``10G``. Raises ValueError."""
+    """Return the number of bytes of ``10``, ``10K`` or ``10G``. Raise ValueError."""
     match = re.match(r"^(\d+)([KMGTP])?$", str(human_size))
     if match is None:
         raise ValueError("Size must be all digits, with an optional unit type (K, M, G, T, or P)")
@@ -290,7 +290,7 @@ def human_size_to_bytes(human_size: Any) -> int:
 
 
 def get_encoding(path: str) -> str:
-    """How a file is encoded, as its first bytes tell. Raises CommandError."""
+    """Guess a file's encoding from its first bytes. Raise CommandError."""
     if not os.path.isfile(path):
         raise CommandError("Not a file")
     with Path(path).open("rb") as file:

@@ -11,7 +11,7 @@ from statecore.model.errors import InvocationError
 
 
 def namespaced_function(function: Any, global_dict: dict[str, Any], *_: Any, **__: Any) -> Any:
-    """The function in the globals of another module, which get what they lack of its own."""
+    """Return the function with another module's globals; names missing there are copied from the function's own globals."""
     for key, value in function.__globals__.items():
         global_dict.setdefault(key, value)
     made = types.FunctionType(
@@ -23,7 +23,7 @@ def namespaced_function(function: Any, global_dict: dict[str, Any], *_: Any, **_
 
 
 def alias_function(fun: Any, name: str, doc: str | None = None) -> Any:
-    """The function under another name."""
+    """Return a copy of the function with another name and docstring."""
     made = types.FunctionType(fun.__code__, fun.__globals__, str(name), fun.__defaults__, fun.__closure__)
     made.__dict__.update(fun.__dict__)
     made.__kwdefaults__ = fun.__kwdefaults__
@@ -32,7 +32,7 @@ def alias_function(fun: Any, name: str, doc: str | None = None) -> Any:
 
 
 def parse_function(function_arguments: Iterable[Any]) -> dict[str, Any]:
-    """``{"args", "kwargs"}`` of a list in which maps are keywords."""
+    """Return ``{"args": ..., "kwargs": ...}`` for a list whose maps are keyword arguments."""
     given = list(function_arguments)
     keywords: dict[str, Any] = {}
     for each in given:
@@ -42,7 +42,7 @@ def parse_function(function_arguments: Iterable[Any]) -> dict[str, Any]:
 
 
 def call_function(salt_function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls a function with a list in which maps are keywords. Raises InvocationError for what is missing."""
+    """Call a function with arguments whose maps are keyword arguments. Raise InvocationError if a required one is missing."""
     parsed = parse_function(args)
     keywords = {**parsed["kwargs"], **kwargs}
     try:

@@ -14,7 +14,7 @@ from statecore.loader.compat.utils.stringutils import to_bytes
 
 
 def get_hash(path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
-    """The digest, hex, of a file of this machine. Raises ValueError for an unknown algorithm."""
+    """Return the hexadecimal digest of a file on this machine. Raise ValueError for an unknown algorithm."""
     if form not in hashlib.algorithms_available:
         raise ValueError(f"Invalid hash type: {form}")
     digest = hashlib.new(form)
@@ -25,12 +25,12 @@ def get_hash(path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
 
 
 def md5_digest(instr: str | bytes) -> str:
-    """The MD5, hex; for names, not for security."""
+    """Return the hexadecimal MD5 digest. Not for security."""
     return hashlib.md5(to_bytes(instr), usedforsecurity=False).hexdigest()
 
 
 def sha1_digest(instr: str | bytes) -> str:
-    """The SHA-1, hex; for names, not for security."""
+    """Return the hexadecimal SHA-1 digest. Not for security."""
     return hashlib.sha1(to_bytes(instr), usedforsecurity=False).hexdigest()
 
 
@@ -45,22 +45,22 @@ def sha512_digest(instr: str | bytes) -> str:
 
 
 def base64_b64encode(instr: str | bytes) -> str:
-    """Base64, in one line."""
+    """Return base64 text in one line."""
     return base64.b64encode(to_bytes(instr)).decode()
 
 
 def base64_encodestring(instr: str | bytes) -> str:
-    """Base64, in lines of 76 characters."""
+    """Return base64 text in lines of 76 characters."""
     return base64.encodebytes(to_bytes(instr)).decode()
 
 
 def base64_b64decode(instr: str | bytes) -> str | bytes:
-    """What is behind base64; bytes where it is no text."""
+    """Return the decoded base64 text; bytes if the content is not UTF-8."""
     return _text_or_bytes(base64.b64decode(to_bytes(instr)))
 
 
 def base64_decodestring(instr: str | bytes) -> str | bytes:
-    """What is behind base64 in lines; bytes where it is no text."""
+    """Return the decoded base64 text of several lines; bytes if the content is not UTF-8."""
     return _text_or_bytes(base64.decodebytes(to_bytes(instr)))
 
 
@@ -72,23 +72,23 @@ def _text_or_bytes(data: bytes) -> str | bytes:
 
 
 def hmac_signature(string: str, shared_secret: str, challenge_hmac: str) -> bool:
-    """Whether a challenge is the base64 of the text's HMAC-SHA256."""
+    """Return whether ``challenge_hmac`` is the base64 HMAC-SHA256 of the text."""
     digest = hmac.new(to_bytes(shared_secret), to_bytes(string), hashlib.sha256).digest()
     return hmac.compare_digest(base64.b64encode(digest), to_bytes(challenge_hmac))
 
 
 def hmac_compute(string: str, shared_secret: str) -> str:
-    """HMAC-SHA256, hex."""
+    """Return the hexadecimal HMAC-SHA256 of the text."""
     return hmac.new(to_bytes(shared_secret), to_bytes(string), hashlib.sha256).hexdigest()
 
 
 def random_hash(size: int = 9999999999, hash_type: str | None = None) -> str:
-    """The digest of a number below ``size`` that nobody can guess."""
+    """Return the digest of a random number below ``size`` from a secure source."""
     return hashlib.new(hash_type or "md5", str(secrets.randbelow(size + 1)).encode()).hexdigest()
 
 
 class DigestCollector:
-    """One digest of many files and texts."""
+    """Computes one digest of several files and texts."""
 
     def __init__(self, form: str = "sha256", buff: int = 65536) -> None:
         if form not in hashlib.algorithms_available:
@@ -96,15 +96,15 @@ class DigestCollector:
         self._digest, self._size = hashlib.new(form), buff
 
     def add(self, path: str) -> None:
-        """A file more."""
+        """Add a file's content."""
         with Path(path).open("rb") as file:
             while block := file.read(self._size):
                 self._digest.update(block)
 
     def add_data(self, data: Any) -> None:
-        """A text more."""
+        """Add text."""
         self._digest.update(to_bytes(data))
 
     def digest(self) -> str:
-        """Of everything so far, hex, with an end of line."""
+        """Return the hexadecimal digest of all that was added, with a newline at the end."""
         return self._digest.hexdigest() + os.linesep

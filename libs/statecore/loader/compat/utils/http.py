@@ -41,10 +41,10 @@ def query(
     timeout: float | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """``{"body": text}`` or, with ``decode``, ``{"dict": data}``; with ``status``, ``headers`` and ``text`` those too.
+    """Send one HTTP request and return ``{"body": text}``, or ``{"dict": data}`` with ``decode``.
 
-    A request that fails gives ``{"error": why}``, and the status where there is one. Raises InvocationError for arguments
-    that are not supported.
+    ``status``, ``headers`` and ``text`` add these keys. A failed request returns ``{"error": reason}``, with ``status`` if
+    the server sent one. Raise InvocationError for unsupported arguments.
     """
     if kwargs:
         raise InvocationError(f"salt.utils.http.query: not supported: {', '.join(sorted(kwargs))}")

@@ -15,7 +15,7 @@ def split(orig: str, sep: str | None = None) -> Iterator[str]:
 
 
 def read_file(fh_: Any, chunk_size: int = 1048576) -> Iterator[Any]:
-    """A file (opened, or its path) in pieces. Raises ValueError."""
+    """Yield the content of a file (open file or path) in chunks. Raise ValueError."""
     if int(chunk_size) != chunk_size:
         raise ValueError("chunk_size must be an integer")
     with fh_ if hasattr(fh_, "read") else open(fh_, "rb") as file:
@@ -24,7 +24,7 @@ def read_file(fh_: Any, chunk_size: int = 1048576) -> Iterator[Any]:
 
 
 def fnmatch_multiple(candidates: Any, pattern: str) -> str | None:
-    """The first candidate that a glob means, None where it means none."""
+    """Return the first candidate that the glob matches; None if it matches none."""
     if not isinstance(candidates, Iterable):
         return None
     return next((each for each in candidates if isinstance(each, str) and fnmatch.fnmatch(each, pattern)), None)

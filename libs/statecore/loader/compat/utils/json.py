@@ -35,7 +35,7 @@ def dumps(obj: Any, **kwargs: Any) -> str:
 
 
 def find_json(s: str) -> Any:
-    """The first JSON map or list in a text. Raises ValueError where there is none."""
+    """Return the first JSON map or list in a text. Raise ValueError if there is none."""
     decoder = _json.JSONDecoder()
     for at, char in enumerate(s):
         if char in "{[":

@@ -1,4 +1,4 @@
-"""``salt.utils.network``: addresses as texts, and what ``__salt__["network.*"]`` knows of the managed host."""
+"""``salt.utils.network``: address functions, and the managed host's addresses (from ``__salt__["network.*"]``)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def is_subnet(cidr: Any) -> bool:
 
 
 def sanitize_host(host: str) -> str:
-    """A host's name without characters that none has; an address as it is."""
+    """Return a host name without invalid characters; an address unchanged."""
     return host if is_ip(host) else _HOST_CHARACTERS.sub("", host[:255])
 
 
@@ -124,7 +124,7 @@ def calc_net(ipaddr: str, netmask: Any = None) -> str:
 
 
 def in_subnet(cidr: str, addr: Any = None) -> bool:
-    """Whether one of the addresses (without any: the host's) lies in a network."""
+    """Return whether one of the addresses (default: the managed host's) is in the network."""
     try:
         network = ipaddress.ip_network(cidr)
     except ValueError:
@@ -194,7 +194,7 @@ def mac2eui64(mac: str, prefix: str | None = None) -> str | None:
 
 
 def isportopen(host: str, port: Any) -> Any:
-    """0 where a TCP port answers, else the error's number; False for what is no port."""
+    """Return 0 if a TCP port accepts connections, otherwise the errno; False for an invalid port."""
     if not 1 <= int(port) <= 65535:
         return False
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -202,7 +202,7 @@ def isportopen(host: str, port: Any) -> Any:
 
 
 def host_to_ips(host: str) -> list[str] | None:
-    """The addresses of a name, None where it has none."""
+    """Return the addresses of a host name; None if it has none."""
     try:
         found = socket.getaddrinfo(host, 0, socket.AF_UNSPEC, socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -211,7 +211,7 @@ def host_to_ips(host: str) -> list[str] | None:
 
 
 def ip_to_host(ip: str) -> str | None:
-    """The name of an address, None where it has none."""
+    """Return the host name of an address; None if it has none."""
     try:
         return socket.gethostbyaddr(ip)[0]
     except (OSError, UnicodeError):
@@ -219,12 +219,12 @@ def ip_to_host(ip: str) -> str | None:
 
 
 def is_reachable_host(entity_name: str) -> bool:
-    """Whether a name has an address."""
+    """Return whether the name resolves to an address."""
     return host_to_ips(entity_name) is not None
 
 
 def get_fqhostname() -> str:
-    """The managed host's whole name."""
+    """Return the managed host's fully qualified name."""
     return str(context_of("salt.utils.network.get_fqhostname").grains.get("fqdn") or socket.getfqdn())
 
 

@@ -11,7 +11,7 @@ __all__ = ["DefaultOrderedDict", "HashableOrderedDict", "OrderedDict"]
 
 
 class DefaultOrderedDict(OrderedDict[Any, Any]):
-    """An ordered dict that makes what is missing."""
+    """An ordered dict that creates missing values by a factory."""
 
     def __init__(self, default_factory: Callable[[], Any] | None = None, *args: Any, **kwargs: Any) -> None:
         if default_factory is not None and not callable(default_factory):
@@ -34,7 +34,7 @@ class DefaultOrderedDict(OrderedDict[Any, Any]):
 
 
 class HashableOrderedDict(OrderedDict[Any, Any]):
-    """An ordered dict that can be a key: it is equal to itself alone there."""
+    """An ordered dict that can be a map key; its hash is that of its identity."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return id(self)

@@ -27,14 +27,14 @@ def which(exe: str | None = None) -> str | None:
 
 
 def which_bin(exes: Any) -> str | None:
-    """The first of these programs that is there."""
+    """Return the path of the first of these programs that is installed; None if none is."""
     if not isinstance(exes, Iterable):
         return None
     return next((found for exe in exes if (found := which(exe))), None)
 
 
 def check_or_die(command: str | None) -> None:
-    """Raises CommandNotFoundError for a program that is not there."""
+    """Raise CommandNotFoundError if the program is not installed."""
     if command is None:
         raise CommandNotFoundError("'None' is not a valid command.")
     if not which(command):
@@ -71,7 +71,7 @@ def expand(path: str) -> str:
 
 
 def safe_path(path: str, allow_path: Any = None) -> bool:
-    """True: the paths that this keeps from modules are those of Windows."""
+    """Return True: Salt's check concerns Windows paths only."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""``salt.utils.process``: what a module may ask of processes. What makes daemons is not modules' business."""
+"""``salt.utils.process``: whether a process runs. Salt's functions for daemons are not provided."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def secure_password(
     whitespace: bool = False,
     printable: bool = False,
 ) -> str:
-    """A password that nobody can guess, of the kinds of characters that are asked for."""
+    """Return a random password of the requested kinds of characters, from a secure source."""
     kinds = (
         (lowercase, string.ascii_lowercase),
         (uppercase, string.ascii_uppercase),

@@ -14,7 +14,7 @@ def gen_tag(low: Mapping[str, Any]) -> str:
 def merge_subreturn(
     original_return: dict[str, Any], sub_return: Mapping[str, Any], subkey: str | None = None
 ) -> dict[str, Any]:
-    """A state's return with that of another state in it: a failure, the comment, the changes under its name."""
+    """Merge a sub-state's return into a state's return: its failure, its comment, and its changes under its name."""
     if sub_return["result"] is False:
         original_return["result"] = False
     told = sub_return["comment"] if isinstance(sub_return["comment"], list) else [sub_return["comment"]]

@@ -39,7 +39,7 @@ def _encodings(encoding: Any) -> Sequence[str]:
 
 
 def to_unicode(s: Any, encoding: Any = None, errors: str = "strict", normalize: bool = False) -> str:
-    """Text of text or bytes; of several encodings the first that fits. Raises TypeError for anything else."""
+    """Decode bytes to text; text is returned unchanged. Of several encodings the first that fits is used. Raise TypeError."""
     encodings = _encodings(encoding)
     if isinstance(s, str):
         return unicodedata.normalize("NFC", s) if normalize else s
@@ -60,7 +60,7 @@ to_str = to_unicode
 
 
 def to_bytes(s: Any, encoding: Any = None, errors: str = "strict") -> bytes:
-    """Bytes of text or bytes; of several encodings the first that fits. Raises TypeError for anything else."""
+    """Encode text to bytes; bytes are returned unchanged. Of several encodings the first that fits is used. Raise TypeError."""
     encodings = _encodings(encoding)
     if isinstance(s, bytes | bytearray):
         return bytes(s)
@@ -76,7 +76,7 @@ def to_bytes(s: Any, encoding: Any = None, errors: str = "strict") -> bytes:
 
 
 def to_num(text: Any) -> Any:
-    """A number where the text is one."""
+    """Return the number that a text represents; other values unchanged."""
     for number in (int, float):
         try:
             return number(text)
@@ -86,12 +86,12 @@ def to_num(text: Any) -> Any:
 
 
 def to_none(text: Any) -> Any:
-    """None of a text that is blank."""
+    """Return None for blank text; other values unchanged."""
     return text if str(text).strip() else None
 
 
 def is_quoted(value: Any) -> str:
-    """The quote that a text stands in, "" where it stands in none."""
+    """Return the quote character around the text; "" if it is not quoted."""
     quoted = isinstance(value, str) and value[:1] == value[-1:] and value.startswith(("'", '"'))
     return value[0] if quoted else ""
 
@@ -102,7 +102,7 @@ def dequote(value: Any) -> Any:
 
 
 def is_binary(data: Any) -> bool:
-    """Whether bytes do not look like text: a NUL, or more than 30 of 100 that no text has."""
+    """Return whether bytes look binary: they contain NUL, or more than 30 % of them are not text characters."""
     if not data or not isinstance(data, str | bytes):
         return False
     raw = to_bytes(data)
@@ -120,7 +120,7 @@ def is_binary(data: Any) -> bool:
 
 
 def random(size: int = 32) -> str:
-    """A text that nobody can guess."""
+    """Return a random text from a secure source."""
     return base64.b64encode(os.urandom(size)).decode()[:size]
 
 
@@ -130,7 +130,7 @@ def contains_whitespace(text: str) -> bool:
 
 
 def expr_match(line: Any, expr: Any) -> bool:
-    """Whether a glob or a pattern means the whole text."""
+    """Return whether a glob or a regular expression matches the whole text."""
     try:
         return fnmatch.fnmatch(line, expr) or re.fullmatch(expr, line) is not None
     except (re.error, TypeError):
@@ -138,7 +138,7 @@ def expr_match(line: Any, expr: Any) -> bool:
 
 
 def check_include_exclude(path_str: str, include_pat: Any = None, exclude_pat: Any = None) -> bool:
-    """Whether globs (``E@`` patterns) let a path in and do not keep it out."""
+    """Return whether the include pattern matches the path and the exclude pattern does not. ``E@`` marks a regular expression."""
 
     def meant(patterns: Any) -> bool:
         return any(
@@ -155,7 +155,7 @@ def print_cli(msg: object, retries: int = 10, step: float = 0.01) -> None:
 
 
 def get_context(template: str, line: int, num_lines: int = 5, marker: str | None = None) -> str:
-    """The lines around one of a text, between dashes; ``marker`` stands behind it."""
+    """Return the lines of a text around one line, between dashed lines; ``marker`` is appended to the line."""
     lines = template.splitlines()
     if line > len(lines):
         return template

@@ -1,4 +1,4 @@
-"""``salt.utils.systemd``: whether systemd runs the managed host. ``context`` is a module's ``__context__``, which remembers."""
+"""``salt.utils.systemd``: whether the managed host runs systemd. Results are cached in ``context``, a module's ``__context__``."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def booted(context: Any = None) -> bool:
 
 
 def offline(context: Any = None) -> bool:
-    """Whether the host has systemd, which does not run."""
+    """Return whether the host has systemd, but systemd is not running."""
     host = context_of("salt.utils.systemd.offline").host
     return bool(_remembered(context, "offline", lambda: not booted(context) and host.which("systemctl") is not None))
 
 
 def version(context: Any = None) -> int | None:
-    """systemd's version, None where it does not say."""
+    """Return systemd's version; None if it is not known."""
     ctx = context_of("salt.utils.systemd.version")
 
     def ask() -> int | None:
@@ -48,5 +48,5 @@ def version(context: Any = None) -> int | None:
 
 
 def has_scope(context: Any = None) -> bool:
-    """Whether a command can be run in a scope of its own."""
+    """Return whether systemd supports running a command in its own scope."""
     return booted(context) and (version(context) or 0) >= 205

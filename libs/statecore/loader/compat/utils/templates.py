@@ -1,4 +1,4 @@
-"""``salt.utils.templates``: text through the template engines, as ``{"result", "data"}``."""
+"""``salt.utils.templates``: render text with a template engine; each function returns ``{"result": bool, "data": ...}``."""
 
 from __future__ import annotations
 

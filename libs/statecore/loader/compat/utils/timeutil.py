@@ -12,17 +12,17 @@ _CLOCKS = ("%H%M", "%Hh%M", "%I%p", "%I:%M%p", "%I:%M %p")
 
 
 def utcnow() -> datetime:
-    """Now, in UTC, without its zone."""
+    """Return the current UTC time, without a time zone."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def utcfromtimestamp(timestamp: float) -> datetime:
-    """A moment, in UTC, without its zone."""
+    """Return the UTC time of a Unix timestamp, without a time zone."""
     return datetime.fromtimestamp(timestamp, UTC).replace(tzinfo=None)
 
 
 def timestring_map(val: Any) -> float | None:
-    """Seconds of ``90``, ``1.5h``, ``2d``; None of None. Raises ValueError."""
+    """Return the seconds of ``90``, ``1.5h`` or ``2d``; None for None. Raise ValueError."""
     if val is None:
         return None
     try:
@@ -37,7 +37,7 @@ def timestring_map(val: Any) -> float | None:
 
 
 def get_timestamp_at(time_in: Any = None, time_at: Any = None) -> Any:
-    """The moment in so much time (minutes, ``2h30``, ``1:15``), or at a time (``22h30``, ``10:30pm``). Raises ValueError."""
+    """Return the timestamp after a duration (minutes, ``2h30``, ``1:15``) or at a time (``22h30``). Raise ValueError."""
     if time_in:
         hours, _, minutes = str(time_in).replace("h", ":").replace("m", "").rpartition(":")
         moment = utcnow() + timedelta(hours=int(hours or 0), minutes=int(minutes or 0))

@@ -32,7 +32,7 @@ def is_escaped(url: str) -> bool:
 
 
 def escape(url: str) -> str:
-    """A path with ``|`` before it: nothing in it is looked at as an environment."""
+    """Return the path with ``|`` in front: its ``?saltenv=`` is then not read as an environment."""
     scheme = urlparse(url).scheme
     if scheme == "salt":
         path, saltenv = parse(url)
@@ -86,5 +86,5 @@ def add_http_basic_auth(
 
 
 def redact_http_basic_auth(output: str) -> str:
-    """A text in which URLs show no name and password."""
+    """Return the text without user names and passwords in URLs."""
     return re.sub("(https?)://.*@", r"\1://<redacted>@", output, flags=re.IGNORECASE)

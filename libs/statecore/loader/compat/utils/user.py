@@ -66,7 +66,7 @@ def get_gid_list(user: str, include_default: bool = True) -> list[int]:
 
 
 def chugid(runas: str, group: str | None = None) -> None:
-    """Makes this process another user's. Raises CommandError. Meant for a child, before its program starts."""
+    """Switch this process to another user. Raise CommandError. For a child process, before it starts a program."""
     try:
         account = pwd.getpwnam(runas)
         gid = grp.getgrnam(group).gr_gid if group else account.pw_gid
@@ -78,7 +78,7 @@ def chugid(runas: str, group: str | None = None) -> None:
 
 
 def chugid_and_umask(runas: str | None, umask: int | None, group: str | None = None) -> None:
-    """``chugid`` where that is another user, and a umask."""
+    """Switch this process to another user if ``runas`` is another one, and set the umask."""
     if (runas and runas != get_user()) or group:
         chugid(runas or get_user(), group)
     if umask is not None:

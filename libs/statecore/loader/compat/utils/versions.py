@@ -16,7 +16,7 @@ _PART = re.compile(r"\d+|[a-z]+|\.", re.IGNORECASE)
 
 @functools.total_ordering
 class LooseVersion:
-    """Any version: numbers and words in turn. Once a word is in either of two, all parts are compared as text."""
+    """A version of numbers and words. If one of two versions has a word, all parts are compared as text."""
 
     def __init__(self, vstring: str) -> None:
         self.vstring = vstring
@@ -64,7 +64,7 @@ parse = LooseVersion
 
 
 def version_cmp(pkg1: Any, pkg2: Any, ignore_epoch: bool = False) -> int | None:
-    """-1, 0 or 1; None for what cannot be compared."""
+    """Compare two versions: return -1, 0 or 1; None if they cannot be compared."""
     first, second = (LooseVersion(str(each).split(":", 1)[-1] if ignore_epoch else str(each)) for each in (pkg1, pkg2))
     try:
         return (first > second) - (first < second)
@@ -99,7 +99,7 @@ def compare(
 def warn_until(
     version: Any, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: Any
 ) -> None:
-    """A warning that something goes away in a version (number, code name, tuple)."""
+    """Warn that a feature will be removed in a version (number, code name or tuple)."""
     until = _salt_version(version)
     warnings.warn(message.format(version=until.string), category, stacklevel=stacklevel or 2)
 
@@ -107,7 +107,7 @@ def warn_until(
 def warn_until_date(
     date: Any, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: Any
 ) -> None:
-    """A warning that something goes away on a date (``20270131``, or a date)."""
+    """Warn that a feature will be removed on a date (``20270131``, or a date)."""
     day = _day(date)
     told = message.format(date=day.isoformat(), today=datetime.now(UTC).date().isoformat())
     warnings.warn(told, category, stacklevel=stacklevel or 2)
@@ -120,7 +120,7 @@ def kwargs_warn_until(
     stacklevel: int | None = None,
     **_: Any,
 ) -> None:
-    """A warning about arguments that go away in a version; none where there are none before it."""
+    """Warn about keyword arguments that will be removed in a version."""
     until = _salt_version(version)
     if kwargs or __saltstack_version__ >= until:
         names = ", ".join(f"'{name}'" for name in kwargs)

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, tostring
 
 
 def to_dict(xmltree: Element, attr: bool = False) -> Any:
-    """An element as maps by name; what comes more than once is a list. ``attr``: with attributes."""
+    """Return an XML element as nested maps by tag; repeated tags become a list. ``attr`` adds the attributes."""
     return _with_attributes(xmltree) if attr else _plain(xmltree)
 
 

@@ -1,4 +1,4 @@
-"""``salt.utils.decorators``."""
+"""``salt.utils.decorators``: decorators that users' modules import."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Function: TypeAlias = Callable[..., Any]
 
 
 class Depends:
-    """``@depends("library")``: the function is there if the module has what is named, True, or a command ends as it should.
+    """``@depends("library")``: keep the function only if the module has this name, or the argument is True.
 
-    ``version``: at least of that version; ``retcode``, ``nonzero_retcode``: what is named is a command; ``fallback_function``
-    stands in for the function. The loader heeds it (``loader/user_module.py``).
+    ``version``: minimum version of the library. ``retcode``, ``nonzero_retcode``: the argument is a command that must end with this
+    exit code. ``fallback_function`` replaces the function otherwise. ``loader/user_module.py`` evaluates this.
     """
 
     def __init__(self, *dependencies: Any, **kwargs: Any) -> None:
@@ -39,7 +39,7 @@ depends = Depends
 
 
 def memoize(func: Function) -> Function:
-    """The function, called once for the same arguments (as text)."""
+    """Cache the function's results by the text of its arguments."""
     known: dict[str, Any] = {}
 
     @functools.wraps(func)
@@ -53,7 +53,7 @@ def memoize(func: Function) -> Function:
 
 
 def timing(function: Function) -> Function:
-    """The function; how long it took is in the log."""
+    """Log how long each call of the function takes."""
 
     @functools.wraps(function)
     def timed(*args: Any, **kwargs: Any) -> Any:
@@ -66,7 +66,7 @@ def timing(function: Function) -> Function:
 
 
 def ignores_kwargs(*kwarg_names: str) -> Callable[[Function], Function]:
-    """The function, which does not see these keywords."""
+    """Return a decorator that drops these keyword arguments before the function is called."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -79,7 +79,7 @@ def ignores_kwargs(*kwarg_names: str) -> Callable[[Function], Function]:
 
 
 def ensure_unicode_args(function: Function) -> Function:
-    """The function: Python 3 has no other text."""
+    """Return the function: in Python 3 all text is Unicode."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -89,13 +89,13 @@ def ensure_unicode_args(function: Function) -> Function:
 
 
 def _given(function: Function, names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """Those of the names for which a call has a true value."""
+    """Return the names for which a call passes a true value."""
     positional = zip(function.__code__.co_varnames, args, strict=False)
     return [name for name, value in (*kwargs.items(), *positional) if value and name in names]
 
 
 def require_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
-    """The function, which takes exactly one of these arguments. Raises InvocationError."""
+    """Return a decorator that raises InvocationError unless exactly one of these arguments is given."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -113,7 +113,7 @@ def require_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
 
 
 def allow_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
-    """The function, which takes one of these arguments or none. Raises InvocationError."""
+    """Return a decorator that raises InvocationError if more than one of these arguments is given."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -130,7 +130,7 @@ def allow_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
 def is_deprecated(
     globals: dict[str, Any], version: str, with_successor: str | None = None
 ) -> Callable[[Function], Function]:
-    """The function, which says in the log that it goes away in a version, and what to call in its stead."""
+    """Return a decorator that logs, at each call, the version that removes the function and its successor."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -148,9 +148,9 @@ def is_deprecated(
 def with_deprecated(
     globals: dict[str, Any], version: str, with_name: str | None = None, policy: int = 1
 ) -> Callable[[Function], Function]:
-    """The function, in whose place the configuration may call its old form (``_NAME``, or ``with_name``) for a while.
+    """Return a decorator that lets the configuration select the function's old form (``_NAME``, or ``with_name``).
 
-    ``use_deprecated`` and ``use_superseded`` of the configuration or the pillar name functions as ``module.function``.
+    The options ``use_deprecated`` and ``use_superseded`` of the configuration or the pillar list functions as ``module.function``.
     """
 
     def decorate(function: Function) -> Function:

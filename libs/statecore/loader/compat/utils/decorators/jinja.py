@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Named:
-    """A decorator that leaves the function as it is: templates here see built-in filters, tests and globals alone."""
+    """A decorator that returns the function unchanged: users' modules cannot add template filters, tests or globals."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name

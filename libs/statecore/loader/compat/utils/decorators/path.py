@@ -11,7 +11,7 @@ from statecore.loader.compat.utils import path
 
 
 def which(exe: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The function, which raises CommandNotFoundError where the program is not there."""
+    """Return a decorator that raises CommandNotFoundError if the program is not installed on this machine."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -26,7 +26,7 @@ def which(exe: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def which_bin(exes: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The function, which raises CommandNotFoundError where none of the programs is there."""
+    """Return a decorator that raises CommandNotFoundError if none of the programs is installed on this machine."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
