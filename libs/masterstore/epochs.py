@@ -1,6 +1,7 @@
-"""Epochs of the keys that all workers derive from the master's secret. Redis stores the numbers, never a key.
+"""Key epochs: numbers that count the generations of the keys that workers derive from the master's secret.
 
-Source: docs/protocol.md#key-rotation
+A rotation raises the number, and all derived keys change. Redis stores the numbers, never a key. Source:
+docs/protocol.md#key-rotation.
 """
 
 from __future__ import annotations

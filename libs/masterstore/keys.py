@@ -24,7 +24,7 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A row of KEYS: type, content, writers and readers of a key, and what limits its size."""
+    """A row of the table KEYS: one pattern of Redis keys, with its Redis type, content, writers, readers, and the limit of its size."""
 
     name: str
     pattern: str

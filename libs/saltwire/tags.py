@@ -88,7 +88,7 @@ def minion_refresh(minion: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTag:
-    """Parts of one of Salt's tags; a part that the tag does not have is empty."""
+    """The parts of one of Salt's event tags (JID, minion id, function, ...); a part that the tag lacks is ""."""
 
     kind: str
     jid: str = ""

@@ -85,9 +85,9 @@ FIRST = 10000
 
 
 def number_states(draft: Draft) -> Draft:
-    """Return the draft with an ``order`` in every state that declares none.
+    """Return a copy of the draft in which each state without ``order`` has the next number from 10000 on.
 
-    Unchanged if ``state_auto_order`` is False.
+    The draft is unchanged where ``state_auto_order`` is False.
     """
     if not draft.opts.get("state_auto_order", True):
         return draft

@@ -29,7 +29,7 @@ def ran(
 
 
 def left_out(low: Mapping[str, object], result: bool, comment: str, number: int, now: datetime) -> RunningEntry:
-    """Return the entry of a state that was not called because of its requisites."""
+    """Return the running dictionary's entry for a state that was not called because a requisite was not met."""
     return {
         "changes": {},
         "result": result,

@@ -20,7 +20,7 @@ def time_limit_of(opts: Mapping[str, Any]) -> float:
 
 
 def limit_message(error: ComputedTooMuch) -> str:
-    """Return the error message for a file that exceeded the time or memory limit."""
+    """Return the error message for a template or SLS file whose rendering exceeded its time or memory limit."""
     if isinstance(error, ComputedTooLarge):
         return f"rendering takes more than {error.growth >> 20} MiB of memory: a text or a list that grows without end?"
     return f"rendering takes longer than {error.seconds:g} seconds: a loop without end? (jinja_time_limit)"

@@ -88,7 +88,7 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
 
 
 def wheel(control: ControlClient, fun: str, **kwarg: object) -> Any:
-    """Result of a wheel function. Raise ControlError, ControlTimeout."""
+    """Run a wheel function on the master and return its result. Raises ControlError where the master refuses, ControlTimeout."""
     return control.call("wheel", timeout=CONTROL_PATIENCE, fun=fun, kwarg=kwarg)
 
 

@@ -156,7 +156,10 @@ def _show_documentation(result: Mapping[str, object], names: Sequence[str], prin
 
 
 def exit_code(result: Mapping[str, object]) -> int:
-    """Exit code for a runner's result: its retcode if it has one (orchestrations do), else 0 for success and 1."""
+    """Return the exit code for a runner's result:
+
+    its ``retcode`` where it has one (orchestrations do), else 0 for success or 1 for failure.
+    """
     value = result.get("return")
     if value == NO_MATCH and stock_codes():
         return Exit.OK

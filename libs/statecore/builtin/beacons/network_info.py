@@ -28,7 +28,9 @@ _REACHED: Mapping[str, Callable[[int, int], bool]] = {
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``interfaces`` is a map of name to ``type`` (equal or greater) and limits by counter."""
+    """Return (valid, message) for the configuration: ``interfaces`` maps each interface to ``type`` ("equal" or "greater") and to
+    limits by counter name.
+    """
     if fault := listed(config, "network_info"):
         return False, fault
     interfaces = merged(config).get("interfaces", {})

@@ -236,7 +236,10 @@ def _strange(kwargs: Mapping[str, object], known: Sequence[str]) -> str | None:
 
 
 def _actions(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:
-    """List of actions for the interface: "up", "down", both for a restart, or "restart" for networking as a whole."""
+    """Return the actions to run for the interface:
+
+    "up", "down", both to restart it, or "restart" for the whole networking service.
+    """
     if "range" in name:
         return ["restart"] if written else []
     if type_ == "slave" or type_ == "teamport":

@@ -56,10 +56,11 @@ def literal(value: object) -> str:
 
 
 def identifier(name: object, *, pattern: bool = False) -> str:
-    """Return a quoted name. With ``pattern`` (databases in grants), underscores are escaped, so that they are not
-    wildcards.
+    """Return a MySQL identifier in backquotes.
 
-    Raises InvocationError.
+    With ``pattern`` (a database in a GRANT), underscores are escaped so that they are not wildcards. Raises
+    InvocationError where the
+    name holds a character that MySQL does not allow.
     """
     text = str(name)
     if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):

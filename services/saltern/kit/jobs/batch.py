@@ -54,7 +54,7 @@ class Window:
         self._working.discard(minion)
 
     def close(self) -> None:
-        """Admit no further minion."""
+        """Start no further minion of the batch; minions that work now continue."""
         self._waiting.clear()
 
 

@@ -36,7 +36,10 @@ ControlHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], An
 
 
 class MinionPolicy(Enum):
-    """Which data a minion command touches. Every minion command needs an accepted key and a session."""
+    """The rule that a minion's command must satisfy: whose data (the minion's own, other minions') the command reads or changes.
+
+    Every command of a minion also needs an accepted key and a session.
+    """
 
     #: Data of the sender: its returns, grains, mine.
     OWN = "own"

@@ -36,7 +36,7 @@ class _Calls:
 
 
 def options(host: ManagedHost, given: Mapping[str, object], *, skip_verify: bool, downloadonly: bool) -> list[str]:
-    """Return the options of every dnf call of an installation."""
+    """Return the list of command-line options that each ``dnf install`` command gets."""
     words = dnf.options(given)
     words += ["--nogpgcheck"] if skip_verify else []
     return [*words, "--downloadonly"] if downloadonly else words

@@ -38,7 +38,7 @@ def render_keys(data: Mapping[str, object], options: OutputOptions) -> str:
 
 
 def render_no_return(data: object, options: OutputOptions) -> str:
-    """Return the minions' names in cyan and the reasons in red."""
+    """Return the text for minions that did not return ({minion id: reason}): ids in cyan, reasons in red."""
     return "\n".join(_no_return(data, 0, options.colors))
 
 
