@@ -158,7 +158,7 @@ def test_a_pillar_that_cannot_be_rendered_stops_the_run(lab: Lab) -> None:
         (("salt", "-L", "nobody,noone", "test.ping"), 2, "No minions matched the target."),
         (("salt", "-G", "os:Plan9", "test.ping"), 2, "No minions matched the target."),
         (("salt", "-C", "web1 and (", "test.ping"), 1, "ERROR: a target is missing at the end in 'web1 and ('"),
-        (("salt", "-E", "[", "test.ping"), 1, "ERROR: '[' is no regular expression"),
+        (("salt", "-E", "[", "test.ping"), 1, "ERROR: '[' is not a valid regular expression"),
         (("salt", "-S", "10.0.0.0/99", "test.ping"), 1, "10.0.0.0/99"),
         (("salt", "-N", "nobodies", "test.ping"), 1, "there is no node group 'nobodies'"),
         (("salt", "web1", "no.such"), 1, "'no.such' is not available."),

@@ -148,7 +148,7 @@ def test_salt_call_where_nothing_can_be_kept(lab: Lab) -> None:
     pillar = lab.call("web1", *here, "pillar.get", "owner", "unmask=True")
     assert json.loads(pillar.out)["local"].endswith(" team"), str(pillar)
     for words, said in (
-        (("state.apply",), "cannot be kept in cachedir: "),
+        (("state.apply",), "cannot be written to cachedir: "),
         (("saltutil.refresh_pillar",), "the refresh cannot be requested: "),
     ):
         answer = lab.call("web1", *here, *words)

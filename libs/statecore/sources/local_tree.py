@@ -206,7 +206,9 @@ def tree_options(opts: Mapping[str, Any]) -> dict[str, Any]:
         try:
             re.compile(expression)
         except re.error as error:
-            raise StatecoreError(f"file_ignore_regex: {expression!r} is no regular expression: {error}") from error
+            raise StatecoreError(
+                f"file_ignore_regex: {expression!r} is not a valid regular expression: {error}"
+            ) from error
     return {
         "ignore_glob": _words(opts.get("file_ignore_glob")),
         "ignore_regex": expressions,

@@ -334,7 +334,7 @@ def _regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     try:
         return re.compile(pattern, flags)
     except re.error as error:
-        raise TargetError(f"'{pattern}' is no regular expression: {error}") from error
+        raise TargetError(f"'{pattern}' is not a valid regular expression: {error}") from error
 
 
 # ---------------------------------------------------------------------------------------------------------------- compound

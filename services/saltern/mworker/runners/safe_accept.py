@@ -188,7 +188,7 @@ def _meant(target: object, tgt_type: str, minion: str) -> bool:
     try:
         return matcher(target, minion)
     except re.error as error:
-        raise RunnerFault(f"{target!r} is no regular expression: {error}") from error
+        raise RunnerFault(f"{target!r} is not a valid regular expression: {error}") from error
 
 
 def _listed(target: object) -> Sequence[str]:

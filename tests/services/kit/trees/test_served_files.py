@@ -15,7 +15,7 @@ from saltern.kit.trees.updates import mirrors
     ("options", "error"),
     [
         ({"fileserver_backend": ["rots"]}, "there is no file server backend 'rots'; the nearest is 'roots'"),
-        ({"file_ignore_regex": ["("]}, r"file_ignore_regex: '\(' is no regular expression"),
+        ({"file_ignore_regex": ["("]}, r"file_ignore_regex: '\(' is not a valid regular expression"),
         (
             {"fileserver_backend": ["git"], "gitfs_remotes": [{"https://x/y": [{"rot": "a"}]}]},
             "gitfs remote 'https://x/y' has no parameter 'rot'; the nearest is 'root'",

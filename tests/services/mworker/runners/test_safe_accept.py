@@ -170,7 +170,7 @@ def test_how_a_machine_is_reached(place: Place) -> None:
         ("- web1", "glob", "must map minions"),
         ({"db1": "h"}, "glob", "no minion of the roster"),
         ({"web1": "h"}, "grain", "tgt_type is one of glob, pcre, list"),
-        ({"web1": "h"}, "pcre", "is no regular expression"),
+        ({"web1": "h"}, "pcre", "is not a valid regular expression"),
     ],
 )
 def test_what_is_refused(place: Place, roster: Any, tgt_type: str, said: str) -> None:

@@ -47,7 +47,7 @@ def test_backup_is_beside_the_file_with_its_mode(plain):
         ("line", ("/none", "x", None, "delete"), CommandError, 'File "/none" does not exists'),
         ("line", ("/f", "x", None, "remove"), CommandError, 'Unknown mode: "remove"'),
         ("comment", ("/none", "x"), CommandError, "File not found: /none"),
-        ("comment", ("/f", "x("), InvocationError, "'x(' is no regular expression"),
+        ("comment", ("/f", "x("), InvocationError, "'x(' is not a valid regular expression"),
         ("blockreplace", ("/f", "#s", "#e"), CommandError, "Markers were not found"),
     ],
 )

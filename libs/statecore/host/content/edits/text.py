@@ -47,4 +47,4 @@ def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
     try:
         return re.compile(pattern, flags)
     except re.error as error:
-        raise InvocationError(f"'{pattern}' is no regular expression: {error}") from error
+        raise InvocationError(f"'{pattern}' is not a valid regular expression: {error}") from error
