@@ -34,7 +34,7 @@ class JobBudget:
         self._evict = client.redis.register_script(life_scripts.EVICT)
 
     def bytes(self) -> int:
-        """Return the bytes of all jobs in the cache."""
+        """Return the total size in bytes of all jobs in the cache."""
         return sum(self._hours().values())
 
     def forget(self, now_ms: int, keep_seconds: int) -> int:

@@ -131,7 +131,11 @@ class RunnerJobs:
         }
 
     def tell(self, jid: str, state: str, order: Mapping[str, Any], *, ttl: int) -> None:
-        """Add an order to an orchestration about a state, merged with an earlier order about the same state."""
+        """Store an instruction (pause, resume, end) for one state of a running orchestration, merged with an earlier
+        one for that state.
+
+        ``ttl`` is in seconds.
+        """
         name = keys.orders(jid)
         told = self.orders(jid).get(state, {})
         with self._client.calling() as server:

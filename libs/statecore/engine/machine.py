@@ -281,7 +281,7 @@ class Machine:
         return {kind: [self._graph.chunks[target] for target in targets] for kind, targets in named.items()}
 
     def _failed(self, node: Node) -> list[str]:
-        """List of "SLS.ID" of each failed requisite, each once, in order."""
+        """Return "SLS.ID" of each failed requisite of a state, each once, in the order of evaluation."""
         names: dict[str, Any] = {}
         for _kind, targets in self._needs(node):
             for target in targets:

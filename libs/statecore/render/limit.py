@@ -15,7 +15,7 @@ TIME_LIMIT = 20.0
 
 
 def time_limit_of(opts: Mapping[str, Any]) -> float:
-    """Return the time limit in seconds from the options."""
+    """Return the seconds that rendering one template may take, from the options."""
     return max(0.0, float(opts.get("jinja_time_limit") or 0)) or TIME_LIMIT
 
 

@@ -35,7 +35,7 @@ class WrongDigest(CommandError):
 
 
 class Missing(CommandError):
-    """The state tree or the host does not have the file."""
+    """Error: the source names a file that neither the state tree nor the host has."""
 
 
 class Unverifiable(CommandError):

@@ -147,7 +147,7 @@ def expire_jobs(context: MaintenanceContext) -> None:
 
 
 def check_schema(context: MaintenanceContext) -> None:
-    """Log an error or a warning if the data in Redis has another schema version than this program."""
+    """Log a warning if the data in Redis has an older schema version than this program, an error if it has a newer one."""
     said = context.store.schema.begin()
     if said < SCHEMA_VERSION:
         text = "Redis is of schema %d: jobs from before are not found by filters; `saltern store migrate` brings them to %d"

@@ -151,7 +151,7 @@ def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
 
 
 def runner(control: ControlClient, reaction: Reaction, request_id: str) -> None:
-    """Start a runner; its result arrives as an event."""
+    """Start a runner for a reaction without waiting; the runner's result arrives as an event."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
     control.call("runner", timeout=_CONTROL_TIMEOUT, fun=reaction.fun, request_id=request_id, **fields)
 

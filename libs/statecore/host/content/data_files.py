@@ -49,9 +49,7 @@ def store(path: Path, data: object) -> None:
 
 
 def store_bytes(path: Path, packed: bytes) -> None:
-    """Replace the file atomically by one with these packed bytes. Raises CommandError when the file cannot be
-    written.
-    """
+    """Replace the file atomically by msgpack-packed ``bytes``. Raises CommandError when the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         atomic_file.write(path, packed, 0o600)

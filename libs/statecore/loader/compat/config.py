@@ -14,5 +14,5 @@ def minion_config(path: Any = None, *_: Any, **__: Any) -> dict[str, Any]:
 
 
 def get_id(opts: Any = None, *_: Any, **__: Any) -> tuple[str, bool]:
-    """The minion's id, and whether it is an address (it was given)."""
+    """Return (minion id, False). Salt's second value says whether the id is an IP address; an id from the configuration is not."""
     return str(context_of("salt.config.get_id").opts["id"]), False

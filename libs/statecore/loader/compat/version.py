@@ -50,7 +50,7 @@ class SaltStackVersion:
 
     @classmethod
     def from_name(cls, name: str) -> SaltStackVersion:
-        """Of a release's code name (``Oxygen``). Raises ValueError."""
+        """Return the version of the release with this code name (``Oxygen``). Raises ValueError for an unknown name."""
         if name.capitalize() not in _NAMES:
             raise ValueError(f"Named version '{name}' is not known")
         return cls(*_NAMES[name.capitalize()])

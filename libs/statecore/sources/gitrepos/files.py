@@ -95,7 +95,7 @@ class ViewedFiles(ABC):
         return None if found is None else self._disk.digest(found)
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file as git stores them; None when there is no such file."""
+        """Return the permission bits of a file as an integer, 0o644 or 0o755; None when there is no such file."""
         found = self._entry(path, saltenv)
         return None if found is None else found[1].mode & 0o7777
 

@@ -82,9 +82,11 @@ def entry_of(path: Path) -> JournalEntry | None:
 
 
 def may_still_run(load: Mapping[str, object], received_ms: int, now_ms: int, window: float) -> bool:
-    """Return whether a job that waited may run now.
+    """Return whether a job that had to wait may still run.
 
-    It may run until ``replay_until`` of the load (milliseconds since 1970), else for ``window`` seconds after its receipt.
+    A load with ``replay_until`` (milliseconds since 1970) may run until then. A load without it may run for
+    ``window`` seconds after the
+    minion received it.
     """
     until = load.get("replay_until")
     if isinstance(until, int | float) and not isinstance(until, bool):

@@ -32,7 +32,7 @@ Shuffle = Callable[[list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Masters:
-    """The master of this main process, and the masters of the other main processes of this minion."""
+    """The address of the master that this main process serves, and those of this minion's other main processes."""
 
     current: str
     #: All masters of a minion that is connected to several at once, else empty.

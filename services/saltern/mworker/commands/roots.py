@@ -41,7 +41,7 @@ def list_roots(roots: Roots) -> dict[str, list[dict[str, object]]]:
 
 
 def read(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]:
-    """Return the content of the text files at a path: [{file: text}]."""
+    """Return [{path: text}], one entry for each root of the environment that has the file ``path`` as a text file."""
     files = [name for entry in find(roots, path, saltenv) for name, kind in entry.items() if kind == "txt"]
     return [{name: Path(name).read_text("utf-8", "replace")} for name in files]
 

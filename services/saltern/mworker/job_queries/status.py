@@ -51,7 +51,7 @@ def shown_states(lives: Mapping[str, Life], seen: Mapping[str, int]) -> dict[str
 
 
 def shown_time(ms: int) -> str:
-    """Return a time (milliseconds since 1970) written as StartTime."""
+    """Return a time (milliseconds since 1970) as UTC text in the form of the field StartTime of job lists."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y, %b %d %H:%M:%S.%f")
 
 

@@ -113,7 +113,10 @@ def lock(tools: RunnerTools, backend: object = None, remote: str | None = None) 
 
 
 def clear_lock(tools: RunnerTools, backend: object = None, remote: str | None = None) -> dict[str, list[str]] | str:
-    """Allow updates of Git remotes again. ``remote``: a glob of remote URLs; default: all."""
+    """Remove the update locks of Git remotes, so that they are fetched again. ``remote``: a glob of remote URLs; default: all.
+
+    Return a map of the removed locks, or the text "No locks were removed".
+    """
     server = _server(tools, backend)
     told = _of_users(server.users, lambda each: each.clear_lock(remote), "cleared")
     if "gitfs" in server.backends:

@@ -55,7 +55,10 @@ def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, see
 
 
 def parse_info(text: str) -> dict[str, Any]:
-    """Parse one group into ``type``, ``group``, ``id``, ``description``, and its sorted members by kind (``KINDS``)."""
+    """Parse the output of ``dnf group info`` for one group of packages.
+
+    Return a map with ``type``, ``group``, ``id``, ``description``, and the sorted package names by kind (``KINDS``).
+    """
     facts: dict[str, str] = {}
     members: dict[str, set[str]] = {kind: set() for kind in KINDS}
     kind = None

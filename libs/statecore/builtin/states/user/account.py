@@ -236,7 +236,8 @@ def _make_home(ctx: Context, home: str, owner: Mapping[str, object]) -> None:
 def create(ctx: Context, wanted: WantedUser, made: Mapping[str, object], missing: list[str]) -> Plan:
     """Return a plan that creates a user.
 
-    ``made``: further arguments of ``user.add``; ``missing``: groups that do not exist.
+    ``made``: further arguments of ``user.add``. ``missing``: groups that do not exist; with any of them the step
+    fails before it creates the user.
     """
     name = wanted.name
     would = f"User {name} set to be added" + (f" (pending groups: {','.join(missing)})" if missing else "")
