@@ -169,8 +169,8 @@ FAULTS = [
     ("number", "nodegroup", "'number' must be text or a list, not 5"),
     ("empty", "nodegroup", "must be text or a list, not None"),
     ("mapped", "nodegroup", "must be text or a list"),
-    ("web(", "pcre", "no regular expression"),
-    ("os:web(", "grain_pcre", "no regular expression"),
+    ("web(", "pcre", "not a valid regular expression"),
+    ("os:web(", "grain_pcre", "not a valid regular expression"),
     ("10.0.0.0/33", "ipcidr", "neither an address nor a network"),
     ("web", "ipcidr", "neither an address nor a network"),
     ("os", "grain", "'os' must be KEY:VALUE"),
@@ -253,7 +253,7 @@ def test_salt_answers_the_same(oracle):
     answers = json.loads(
         oracle.run(
             "python",
-            str(Path(__file__).parent / "salt_matchers.py"),
+            str(Path(__file__).parents[1] / "salt_matchers.py"),
             stdin=json.dumps({"subject": subject, "nodegroups": NODEGROUPS, "cases": known}),
         )
     )

@@ -19,7 +19,7 @@ PING = {"function": "test.ping", "seconds": 3600}
 #: What an added job has beside what was said.
 BUILT = {"maxrunning": 1, "enabled": True, "jid_include": True}
 
-_SALT = Path(__file__).parents[2] / "states" / "salt_states.py"
+_SALT = Path(__file__).parents[1] / "states" / "salt_states.py"
 
 
 @pytest.fixture
