@@ -25,6 +25,8 @@ from typing import IO, Any, ClassVar, NoReturn
 #: Number of symbolic links that Linux follows in one path.
 MAX_LINKS = 40
 
+_OUTSIDE = "the path leads outside of the directory"
+
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 #: Mode of ``open`` -> flags of open(2).
@@ -45,6 +47,8 @@ class RootedPath(PosixPath):
 
     #: The root directory. A path made from another path has the same class and therefore the same root.
     top: ClassVar[str]
+    #: True: an absolute link, and ``..`` at the root, raise PermissionError. False: both mean the root, as after a chroot.
+    strict: ClassVar[bool] = False
 
     def __fspath__(self) -> NoReturn:
         raise TypeError(f"{self} is a path of a mounted host: use its methods, or rooted_path.located")
@@ -60,7 +64,7 @@ class RootedPath(PosixPath):
         ways = [os.open(self.top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
         try:
             with self._named():
-                name = _walked(ways, parts, follow)
+                name = _walked(ways, parts, follow, strict=self.strict)
                 yield name, ways[-1]
         finally:
             for way in ways:
@@ -206,6 +210,29 @@ def below(root: Path) -> type[RootedPath]:
 
 
 @contextlib.contextmanager
+def confined(directory: Path) -> Iterator[RootedPath]:
+    """Open a directory and yield its path. No operation of the path, or of a path made from it, leaves the directory.
+
+    A link or a ``..`` that leads out of the directory raises PermissionError. The yielded path names an open descriptor
+    (/proc/self/fd/N), so it stays the same directory when a component of ``directory`` is replaced. It is valid inside
+    the block. Raises OSError when ``directory`` is not a directory.
+    """
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    with located(directory, follow=True) as (name, way):
+        descriptor = os.open(name, flags if way is None else flags | os.O_NOFOLLOW, dir_fd=way)
+    try:
+        top = f"/proc/self/fd/{descriptor}"
+        yield _confined_class(top)(top)
+    finally:
+        os.close(descriptor)
+
+
+@lru_cache(maxsize=16)
+def _confined_class(top: str) -> type[RootedPath]:
+    return type("ConfinedPath", (RootedPath,), {"top": top, "strict": True, "__slots__": ()})
+
+
+@contextlib.contextmanager
 def located(path: Path, *, follow: bool = False) -> Iterator[tuple[str, int | None]]:
     """Yield ``(name, dir_fd)`` for a function of ``os``, which must not follow links. For a plain Path: the whole
     path and None.
@@ -279,9 +306,9 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(name, dir_fd=way)
 
 
-def _walked(ways: list[int], parts: list[str], follow: bool) -> str:
+def _walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool) -> str:
     """Walk down to the last component and return its name. ``ways`` collects the open descriptors from the root to
-    its directory.
+    its directory. ``strict``: raise PermissionError where the path would leave the root.
     """
     waiting = parts[::-1]
     links = 0
@@ -290,6 +317,8 @@ def _walked(ways: list[int], parts: list[str], follow: bool) -> str:
         if part == "..":
             if len(ways) > 1:
                 os.close(ways.pop())
+            elif strict:
+                raise PermissionError(errno.EPERM, _OUTSIDE)
             continue
         if not waiting and not follow:
             return part
@@ -303,6 +332,8 @@ def _walked(ways: list[int], parts: list[str], follow: bool) -> str:
         if links > MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if target.startswith("/"):
+            if strict:
+                raise PermissionError(errno.EPERM, _OUTSIDE)
             while len(ways) > 1:
                 os.close(ways.pop())
         waiting.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))

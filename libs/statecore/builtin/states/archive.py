@@ -188,6 +188,12 @@ def extracted(
             digest_file,
         )
         found = archives.contents(extraction.cached, form, extraction.strip)
+        if found.outside:
+            # Refused here, before ``clean`` and ``force`` remove paths by the names of the archive.
+            raise CommandError(
+                f"{extraction.source} holds names outside of {directory}: {', '.join(found.outside[:5])}. "
+                "Nothing was extracted or removed."
+            )
         plan = _plan(
             ctx, extraction, found, force=force, overwrite=overwrite, updated=updated, enforce_toplevel=enforce_toplevel
         )

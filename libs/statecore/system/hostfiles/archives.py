@@ -1,13 +1,16 @@
 """Archives (tar, zip): list, extract and pack.
 
 A member that would be written outside the target directory (``..``, an absolute name, a link that leads outside) is
-refused before anything is written.
+refused before anything is written. Members are then written through ``rooted_path.confined``: each path is walked by
+descriptors from the target, so that a link that an earlier member made, however long its chain, cannot lead outside.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
+import posixpath
 import shutil
 import stat
 import tarfile
@@ -18,8 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.host.content import atomic_file
-from statecore.host.rooted_path import located
+from statecore.host.rooted_path import RootedPath, confined, located
 from statecore.model.errors import CommandError
+
+#: Bytes of a path's text that Linux accepts, with the final null byte.
+_PATH_MAX = 4096
 
 #: Format -> file name endings.
 _ENDINGS = {
@@ -40,8 +46,8 @@ class Contents:
     @property
     def top_dirs(self) -> tuple[str, ...]:
         """Directories at the top level, including those that other names imply."""
-        implied = {f"{name.split('/', 1)[0]}/" for name in (*self.dirs, *self.files, *self.links) if "/" in name}
-        return tuple(sorted(implied))
+        names = (name.lstrip("/") for name in (*self.dirs, *self.files, *self.links))
+        return tuple(sorted({f"{name.split('/', 1)[0]}/" for name in names if "/" in name}))
 
     @property
     def top_files(self) -> tuple[str, ...]:
@@ -52,6 +58,11 @@ class Contents:
     def top_links(self) -> tuple[str, ...]:
         """Symbolic links at the top level."""
         return tuple(name for name in self.links if "/" not in name)
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Names that lead out of the directory of the extraction by ``..``. ``extract`` refuses them."""
+        return tuple(name for name in (*self.dirs, *self.files, *self.links) if _leaves(name))
 
 
 def guess(name: str) -> str | None:
@@ -90,9 +101,16 @@ def extract(
     ``wanted`` selects names, for zip archives only.
     """
     try:
-        if form == "zip":
-            return _unzip(path, target, password, modes=modes, wanted=wanted)
-        return _untar(path, target, strip)
+        with confined(target) as inside:
+            try:
+                if form == "zip":
+                    return _unzip(path, target, inside, password, modes=modes, wanted=wanted)
+                return _untar(path, target, inside, strip)
+            except OSError as error:
+                # The path of a confined directory names a descriptor. The reader wants the directory's own name.
+                if isinstance(error.filename, str):
+                    error.filename = error.filename.replace(str(inside), str(target), 1)
+                raise
     except (OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile) as error:
         raise CommandError(f"{path.name} cannot be extracted: {error}") from error
 
@@ -161,7 +179,7 @@ def _zip_names(path: Path) -> Iterator[tuple[str, str]]:
         raise CommandError(f"{path.name} is not a ZIP file: {error}") from error
 
 
-def _untar(path: Path, target: Path, strip: int) -> list[str]:
+def _untar(path: Path, target: Path, inside: RootedPath, strip: int) -> list[str]:
     with path.open("rb") as file, tarfile.open(fileobj=file) as archive:
         members = archive.getmembers()
         wanted = []
@@ -170,31 +188,28 @@ def _untar(path: Path, target: Path, strip: int) -> list[str]:
             if name:
                 link = _stripped(member.linkname, strip) if member.islnk() else member.linkname
                 wanted.append(renamed(member, name, link))
-        for member in wanted:
-            admitted(member, str(target))
-        for member in wanted:
-            # Checked again, because an extracted link may have changed the path.
-            _take(archive, admitted(member, str(target)), target)
-        for member in reversed(wanted):
+        admissible = [admitted(member, str(target)) for member in wanted]
+        for member in admissible:
+            _take(archive, member, inside)
+        for member in reversed(admissible):
             # Modes are set last, deepest first, because a directory's mode may forbid writing into it.
             if member.isdir():
-                _finish(member, target / member.name)
+                _finish(member, inside / _normal(member.name))
         return [f"{each.name}/" if strip and each.isdir() else each.name for each in members]
 
 
-def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    """Write one member, replacing an existing file."""
-    place = target / member.name
+def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, inside: RootedPath) -> None:
+    """Write one member below ``inside``, replacing an existing file."""
+    place = inside / _normal(member.name)
     if member.isdir():
         place.mkdir(parents=True, exist_ok=True)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     if member.issym():
-        with atomic_file.replacement(place) as aside:
-            aside.symlink_to(member.linkname)
+        _link(place, member.linkname)
     elif member.islnk():
         with atomic_file.replacement(place) as aside:
-            aside.hardlink_to(target / member.linkname)
+            aside.hardlink_to(inside / _normal(member.linkname))
     else:
         source = archive.extractfile(member)
         if source is None:
@@ -203,6 +218,25 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> No
             with aside.open("xb") as made:
                 shutil.copyfileobj(source, made)
             _finish(member, aside)
+
+
+def _link(place: Path, leads: str) -> None:
+    """Make a symbolic link at a confined path. Raises PermissionError if the link leads outside of the directory."""
+    # Without ``..`` behind a name, no later member can change where the link leads.
+    text = _normal(leads)
+    with contextlib.suppress(FileNotFoundError):
+        (place.parent / text).lstat()
+    with atomic_file.replacement(place) as aside:
+        aside.symlink_to(text)
+
+
+def _normal(name: str) -> str:
+    return posixpath.normpath(name)
+
+
+def _leaves(name: str) -> bool:
+    normal = _normal(name.lstrip("/"))
+    return normal == ".." or normal.startswith("../")
 
 
 def _finish(member: tarfile.TarInfo, place: Path) -> None:
@@ -216,7 +250,15 @@ def _stripped(name: str, strip: int) -> str:
     return name.split("/", strip)[strip] if name.count("/") >= strip else ""
 
 
-def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wanted: Callable[[str], bool]) -> list[str]:
+def _unzip(
+    path: Path,
+    target: Path,
+    inside: RootedPath,
+    password: str | None,
+    *,
+    modes: bool,
+    wanted: Callable[[str], bool],
+) -> list[str]:
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         if password:
             archive.setpassword(password.encode())
@@ -224,16 +266,17 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wante
         for member in members:
             _within(target, target / member.filename, member.filename)
         for member in members:
-            place = target / member.filename
-            # Checked again, because an extracted link may have changed the path.
-            _within(target, place, member.filename)
+            place = inside / _normal(member.filename)
             mode = member.external_attr >> 16
             if stat.S_ISLNK(mode):
+                if member.file_size >= _PATH_MAX:
+                    raise CommandError(
+                        f"'{member.filename}' is a link to a path of {member.file_size} bytes: it is refused"
+                    )
                 leads = archive.read(member).decode()
-                _within(target, place.parent / leads, member.filename)
+                _within(target, target / posixpath.dirname(member.filename) / leads, member.filename)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                with atomic_file.replacement(place) as aside:
-                    aside.symlink_to(leads)
+                _link(place, leads)
                 continue
             bits = stat.S_IMODE(mode) & 0o777 if modes else 0
             if member.is_dir():
@@ -251,7 +294,7 @@ def _unzip(path: Path, target: Path, password: str | None, *, modes: bool, wante
 
 
 def _within(target: Path, place: Path, name: str) -> None:
-    # On a mounted host this only judges where a link leads. rooted_path ensures that writes stay below its root.
+    # An early refusal, before anything is written. Writes are confined to the target whatever this function finds.
     top = os.path.realpath(str(target))
     if os.path.commonpath((top, os.path.realpath(str(place)))) != top:
         raise CommandError(f"'{name}' would be extracted outside of the directory: it is refused")
