@@ -15,7 +15,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from statecore.loader import providers
 from statecore.loader.arguments import Parameters
@@ -43,7 +42,7 @@ class Loader:
         self,
         extension_dir: Path | None = None,
         more: Mapping[str, Sequence[Path]] | None = None,
-        restricted_by: Mapping[str, Any] | None = None,
+        restricted_by: Mapping[str, object] | None = None,
     ) -> None:
         """Create a loader that reads users' modules from ``extension_dir``.
 
@@ -240,7 +239,7 @@ class Loader:
             return inspect.getdoc(own) if served.native else own.__doc__
         return self.serve(kind, name, ctx).module_doc
 
-    def argspec(self, kind: str, name: str, ctx: Context) -> dict[str, Any]:
+    def argspec(self, kind: str, name: str, ctx: Context) -> dict[str, object]:
         """Return a function's argspec as ``sys.argspec`` shows it, without the context parameter. Raise NotAvailable."""
         served, function = self.function(kind, name, ctx)
         return argspec(served.signature(function))

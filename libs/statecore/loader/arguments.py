@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _PLAIN = frozenset({"str", "int", "float", "bool", "list", "Sequence", "Mapping", "dict", "None"})
 
@@ -59,7 +59,7 @@ class Parameters(NamedTuple):
         )
 
     @classmethod
-    def of_function(cls, function: Callable[..., Any], given: int) -> Parameters | None:
+    def of_function(cls, function: Callable[..., object], given: int) -> Parameters | None:
         """Return the parameters of a plain function without its first ``given`` ones; None if only ``inspect`` can read them.
 
         Each job needs the parameters of its function. Importing ``inspect`` costs about 1 MB of memory, which most jobs avoid here.
@@ -86,7 +86,7 @@ class Parameters(NamedTuple):
             takes_more=bool(code.co_flags & _CO_VARARGS),
         )
 
-    def fit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    def fit(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
         """Return whether the arguments fit: no required one is missing, none is given twice, and there are not too many."""
         if len(args) > len(self.by_place) and not self.takes_more:
             return False
@@ -96,7 +96,7 @@ class Parameters(NamedTuple):
         )
 
 
-def _plain(annotation: Any) -> frozenset[str]:
+def _plain(annotation: object) -> frozenset[str]:
     """Return the type names of an annotation's text if all of them are plain data; otherwise an empty set."""
     if not isinstance(annotation, str):
         return frozenset()
@@ -104,7 +104,7 @@ def _plain(annotation: Any) -> frozenset[str]:
     return kinds if kinds <= _PLAIN else frozenset()
 
 
-def accepted(parameters: Parameters, kwargs: Mapping[str, Any], *, native: bool = False) -> dict[str, Any]:
+def accepted(parameters: Parameters, kwargs: Mapping[str, object], *, native: bool = False) -> dict[str, object]:
     """Return the keyword arguments without the publication's own (``__pub_*``), unless the function takes any keyword.
 
     ``native``: the function is built in; of the publication's keywords it gets only ``__pub_id`` (the sender's minion id).
@@ -114,14 +114,14 @@ def accepted(parameters: Parameters, kwargs: Mapping[str, Any], *, native: bool 
     return {key: value for key, value in kwargs.items() if not key.startswith("__")}
 
 
-def unknown(parameters: Parameters, kwargs: Mapping[str, Any]) -> list[str]:
+def unknown(parameters: Parameters, kwargs: Mapping[str, object]) -> list[str]:
     """Return the keyword arguments that the function does not take, as ``key=value``."""
     if parameters.takes_any:
         return []
     return [f"{key}={value}" for key, value in kwargs.items() if key not in parameters.named]
 
 
-def misfit(name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+def misfit(name: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
     """Return the message of the TypeError that the call would raise; None if the arguments fit. Ignores unknown keywords."""
     parameters = list(signature.parameters.values())
     positional = [each for each in parameters if _is_positional(each)]

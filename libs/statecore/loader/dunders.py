@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from statecore.loader.file_client import FileClient
 from statecore.model.context import Context
@@ -60,7 +59,7 @@ class SaltTable(Mapping[str, Function]):
         return len(self._functions)
 
 
-class ModuleOpts(dict[str, Any]):
+class ModuleOpts(dict[str, object]):
     """``__opts__``: a copy of the options for one module, so that its changes do not affect others."""
 
     def __init__(self, ctx: Context) -> None:
@@ -68,7 +67,7 @@ class ModuleOpts(dict[str, Any]):
         self.update(test=ctx.test, grains=ctx.grains, pillar=ctx.pillar, saltenv=ctx.saltenv)
         self.ctx = ctx
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, object]:
         # A context holds locks and sockets, which cannot be copied; so a deep copy is a plain dict without ``ctx``.
         return dict(self)
 
@@ -79,7 +78,7 @@ class JobEvents:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
-    def fire_event(self, data: Any, tag: str) -> bool:
+    def fire_event(self, data: object, tag: str) -> bool:
         """Fire an event with the tag ``salt/run/<jid>/<tag>``. Return whether the event was handed over."""
         shown = data if isinstance(data, Mapping) else {"data": data}
         return self._ctx.events.fire(f"salt/run/{self._ctx.opts.get('jid', '')}/{tag}", shown)
@@ -93,7 +92,7 @@ def _states(ctx: Context) -> Mapping[str, Function]:
 
 
 #: Dunder name -> function that returns its value for a context.
-_VALUES: Mapping[str, Callable[[Context], Any]] = {
+_VALUES: Mapping[str, Callable[[Context], object]] = {
     "__opts__": ModuleOpts,
     "__grains__": lambda ctx: ctx.grains,
     "__pillar__": lambda ctx: ctx.pillar,
@@ -128,6 +127,6 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def dunders(kind: str, ctx: Context) -> dict[str, Any]:
+def dunders(kind: str, ctx: Context) -> dict[str, object]:
     """Map of each dunder name to its value, for a user's module of this kind in one context."""
     return {name: _VALUES[name](ctx) for name in _OF_KIND.get(kind, _CALLS)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
 
 from statecore.model.context import Context
 
@@ -39,24 +38,26 @@ class FileClient:
         """Return the paths of all files of the saltenv that start with ``prefix``."""
         return list(self._ctx.files.paths(saltenv, prefix))
 
-    def cache_file(self, path: str, saltenv: str = "base", cachedir: str | None = None, source_hash: Any = None) -> str:
+    def cache_file(
+        self, path: str, saltenv: str = "base", cachedir: str | None = None, source_hash: object = None
+    ) -> str:
         """Fetch a file of the state tree and return the local path of the copy; "" if the tree has no such file."""
         found = self._ctx.files.fetch(_relative(path), saltenv)
         return "" if found is None else str(found)
 
     def get_file(
-        self, path: str, dest: str = "", makedirs: bool = False, saltenv: str = "base", gzip: Any = None, **_: Any
-    ) -> Any:
+        self, path: str, dest: str = "", makedirs: bool = False, saltenv: str = "base", gzip: object = None, **_: object
+    ) -> object:
         """Copy a file of the state tree to ``dest`` as ``cp.get_file`` does. Without ``dest``, do as ``cache_file``."""
         if not dest:
             return self.cache_file(path, saltenv)
         return self._ctx.call("cp.get_file", path, dest, makedirs=makedirs, saltenv=saltenv)
 
-    def get_url(self, url: str, dest: str, makedirs: bool = False, saltenv: str = "base", **given: Any) -> Any:
+    def get_url(self, url: str, dest: str, makedirs: bool = False, saltenv: str = "base", **given: object) -> object:
         """Copy the file at any URL to ``dest``, as ``cp.get_url`` does."""
         return self._ctx.call("cp.get_url", url, dest, makedirs=makedirs, saltenv=saltenv, **given)
 
-    def hash_file(self, path: str, saltenv: str = "base") -> Any:
+    def hash_file(self, path: str, saltenv: str = "base") -> object:
         """Return the hash of a file of the state tree, as ``cp.hash_file`` does."""
         return self._ctx.call("cp.hash_file", path, saltenv)
 

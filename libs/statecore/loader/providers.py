@@ -6,7 +6,7 @@ Names are file names. Salt's file names are translated to ours (``OURS``). Salt:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 #: The option ``providers`` as a hashable cache key: sorted (module, file) pairs.
 Choice: TypeAlias = tuple[tuple[str, str], ...]
@@ -37,14 +37,14 @@ OURS: Mapping[str, str] = {
 }
 
 
-def provider(opts: Mapping[str, Any], module: str) -> str:
+def provider(opts: Mapping[str, object], module: str) -> str:
     """Return the file name that the option ``providers`` chooses for a module; "" if it chooses none."""
     chosen = opts.get("providers")
     name = chosen.get(module) if isinstance(chosen, Mapping) else None
     return OURS.get(str(name), str(name)) if name else ""
 
 
-def choice(opts: Mapping[str, Any]) -> Choice:
+def choice(opts: Mapping[str, object]) -> Choice:
     """Return all (module, file) pairs of the option ``providers``, sorted; () if it is not set."""
     named = opts.get("providers")
     if not named:
@@ -52,13 +52,14 @@ def choice(opts: Mapping[str, Any]) -> Choice:
     return tuple(sorted((str(key), str(value)) for key, value in named.items())) if isinstance(named, Mapping) else ()
 
 
-def chosen(opts: Mapping[str, Any], state: str, wanted: Any) -> dict[str, Any]:
+def chosen(opts: Mapping[str, object], state: str, wanted: object) -> dict[str, object]:
     """Return the options with a state's ``provider`` argument merged into ``providers``.
 
     ``wanted`` is a file name, a map of module to file name, or a list of such maps. Raise ValueError for anything else.
     """
     rows = wanted if isinstance(wanted, list) else [{state: wanted} if isinstance(wanted, str) else wanted]
-    found = dict(opts.get("providers") or {})
+    already = opts.get("providers")
+    found = dict(already) if isinstance(already, Mapping) else {}
     for row in rows:
         if not isinstance(row, Mapping) or not all(isinstance(each, str) for pair in row.items() for each in pair):
             raise ValueError(f"provider must name a file, or map modules to files, not {wanted!r}")
@@ -82,16 +83,16 @@ DISABLED: Mapping[str, str] = {
 ONLY: Mapping[str, str] = {"states": "whitelist_state_modules"}
 
 
-def disabled(opts: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+def disabled(opts: Mapping[str, object]) -> dict[str, frozenset[str]]:
     """Map of kind to the names of disabled files and modules."""
     found = {kind: _names(opts.get(option)) for kind, option in DISABLED.items()}
     return {kind: names | {OURS[name] for name in names if name in OURS} for kind, names in found.items() if names}
 
 
-def only(opts: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+def only(opts: Mapping[str, object]) -> dict[str, frozenset[str]]:
     """Map of kind to the only modules that may be loaded. Kinds without such an option are left out."""
     return {kind: names for kind, option in ONLY.items() if (names := _names(opts.get(option)))}
 
 
-def _names(value: Iterable[Any] | None) -> frozenset[str]:
-    return frozenset(str(each) for each in value or ())
+def _names(value: object) -> frozenset[str]:
+    return frozenset(str(each) for each in value) if isinstance(value, Iterable) else frozenset()

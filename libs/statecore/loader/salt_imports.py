@@ -16,7 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed.importlib import LoaderProtocol
 
 _COMPAT = "statecore.loader.compat"
 
@@ -154,7 +157,7 @@ def _built(fullname: str, path: Path, own_import: SaltImport) -> importlib.machi
     return importlib.machinery.ExtensionFileLoader(fullname, str(made))
 
 
-_FORMS: Mapping[str, Callable[[str, Path, SaltImport], Any]] = {
+_FORMS: Mapping[str, Callable[[str, Path, SaltImport], LoaderProtocol]] = {
     ".py": _FreshLoader,
     ".pyc": _BytecodeLoader,
     ".zip": _ZipLoader,
@@ -216,7 +219,7 @@ def _compat_module(name: str) -> ModuleType:
     return module
 
 
-def _no_attribute(module: str, name: str) -> Any:
+def _no_attribute(module: str, name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(name)
     raise AttributeError(f"'{module}.{name}' is not part of the compatibility package for Salt modules")

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
-from typing import Any, Protocol
+from typing import Protocol
 
 from statecore.loader.arguments import Parameters, misfit
 from statecore.loader.find import ModuleFile
@@ -66,7 +66,7 @@ class Served:
         """Return the function bound to the context. Raise KeyError if the module has no such function."""
         return self.binder(self.functions[function], ctx)
 
-    def call(self, function: str, ctx: Context, arguments: Mapping[str, Any]) -> Any:
+    def call(self, function: str, ctx: Context, arguments: Mapping[str, object]) -> object:
         """Call the function with keyword arguments and return its result. The function's exceptions are passed on."""
         own = self.functions[function]
         return own(ctx, **arguments) if self.takes_ctx else self.binder(own, ctx)(**arguments)
@@ -80,7 +80,7 @@ class Served:
             self._parameters[function] = known
         return known
 
-    def misfit(self, function: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    def misfit(self, function: str, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
         """Return why the arguments do not fit the function, as Python's TypeError says it; None if they fit.
 
         ``name`` is the function's name in the message.
@@ -156,7 +156,7 @@ def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
     )
 
 
-def argspec(signature: inspect.Signature) -> dict[str, Any]:
+def argspec(signature: inspect.Signature) -> dict[str, object]:
     """Return the map that ``sys.argspec`` returns for a signature: args, varargs, kwargs, defaults."""
     kinds = inspect.Parameter
     plain = [

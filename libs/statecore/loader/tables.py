@@ -13,7 +13,7 @@ from statecore.model.errors import NotAvailable
 from statecore.model.ports import Function
 
 #: Converts a state function's return for its caller: (ctx, "module.function", return, arguments).
-Finish: TypeAlias = Callable[[Context, str, Any, Mapping[str, Any]], Any]
+Finish: TypeAlias = Callable[[Context, str, object, Mapping[str, object]], object]
 
 
 class Table(Mapping[str, Function]):
@@ -85,7 +85,7 @@ class Table(Mapping[str, Function]):
         if finish is None:
             return bound
 
-        def finished(*args: Any, **kwargs: Any) -> Any:
+        def finished(*args: object, **kwargs: object) -> object:
             named = {"name": args[0], **kwargs} if args else kwargs
             return finish(ctx, name, bound(*args, **kwargs), named)
 

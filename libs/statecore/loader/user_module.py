@@ -14,7 +14,6 @@ import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from statecore.loader.dunders import dunders
 from statecore.loader.entered import current
@@ -42,13 +41,13 @@ class UserModule:
             self.module = load(name, source.path, (here, *places))
         except (Exception, SystemExit) as error:
             raise Unusable(f"{source.path} failed to import: {_brief(error, source)}") from error
-        self._entered: tuple[Context, dict[str, Any]] | None = None
+        self._entered: tuple[Context, dict[str, object]] | None = None
 
     def bind(self, function: Function, ctx: Context, /) -> Function:
         """Return the function wrapped so that the module's globals hold the context's dunders during each call."""
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             namespace = self.module.__dict__
             names = self._names(ctx)
             before = {name: namespace[name] for name in names if name in namespace}
@@ -62,7 +61,7 @@ class UserModule:
 
         return call
 
-    def _names(self, ctx: Context) -> dict[str, Any]:
+    def _names(self, ctx: Context) -> dict[str, object]:
         """Return the context's dunders. They are cached for the last context."""
         if self._entered is None or self._entered[0] is not ctx:
             self._entered = (ctx, dunders(self.source.kind, ctx))
@@ -99,17 +98,18 @@ class UserModule:
         except Exception as error:
             raise Unusable(f"__init__ failed: {_brief(error, self.source)}") from error
 
-    def _ask(self, function: Function, ctx: Context) -> Any:
+    def _ask(self, function: Function, ctx: Context) -> object:
         try:
             return self.bind(function, ctx)()
         except Exception as error:
             raise Unusable(f"{function.__name__} failed: {_brief(error, self.source)}") from error
 
-    def _virtual_name(self, answer: Any, name: str) -> str:
+    def _virtual_name(self, answer: object, name: str) -> str:
         """Return the module's name from ``__virtual__``'s return; ``__virtualname__`` overrides a returned name. Raise Unusable."""
         reason = ""
         if isinstance(answer, tuple):
-            answer, reason = answer[0], str(answer[1]) if len(answer) > 1 else ""
+            first, *rest = answer
+            answer, reason = first, str(rest[0]) if rest else ""
         if not answer or not (answer is True or isinstance(answer, str)):
             raise Unusable(f"'{name}' __virtual__ returned False" + (f": {reason}" if reason else ""))
         declared = self.module.__dict__.get("__virtualname__")
@@ -126,7 +126,7 @@ class UserModule:
             if not attribute.startswith("_") and self._is_function(namespace.get(attribute))
         }
 
-    def _is_function(self, value: Any) -> bool:
+    def _is_function(self, value: object) -> bool:
         if inspect.isfunction(value) or isinstance(value, functools.partial):
             return True
         # Functions of a compiled module have their own type. Imported functions, from another module, are left out.
@@ -154,22 +154,21 @@ class UserModule:
         return {aliases.get(function, function): outputter for function, outputter in declared.items()}
 
 
-def _described(function: Any) -> Function:
+def _described(function: Function) -> Function:
     """Return the function. A compiled function without a signature is wrapped in one that accepts any arguments."""
     try:
         inspect.signature(function)
     except ValueError:
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             return function(*args, **kwargs)
 
         call.__name__, call.__doc__ = str(getattr(function, "__name__", "call")), function.__doc__
         return call
-    known: Function = function
-    return known
+    return function
 
 
-def _met(need: Any, namespace: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+def _met(need: object, namespace: Mapping[str, object], options: Mapping[str, object]) -> bool:
     """Return whether a need of ``@depends`` is met: True, a name of the module, a minimum version, or a command's exit code."""
     if "retcode" in options or "nonzero_retcode" in options:
         code = _exit_code(str(need))
@@ -178,7 +177,7 @@ def _met(need: Any, namespace: Mapping[str, Any], options: Mapping[str, Any]) ->
         return (code != 0) if options["nonzero_retcode"] else code == 0
     if need is True:
         return True
-    found = namespace.get(need)
+    found = namespace.get(need) if isinstance(need, str) else None
     if not found or "version" not in options:
         return bool(found)
     return _numbers(str(getattr(found, "__version__", ""))) >= _numbers(str(options["version"]))

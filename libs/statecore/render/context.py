@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from statecore.model.ports import Files
 from statecore.render.jinja import Jinja
@@ -32,8 +32,8 @@ class RenderContext(NamedTuple):
     source: SlsSource
     files: Files
     #: The template's variables.
-    names: Mapping[str, Any]
-    opts: Mapping[str, Any]
+    names: Mapping[str, object]
+    opts: Mapping[str, object]
     jinja: Jinja
     #: Jinja's options for this file.
     jinja_options: Mapping[str, object]
@@ -46,4 +46,4 @@ class RenderContext(NamedTuple):
 
 #: A renderer: takes the previous renderer's output and the context, returns its own output. Raises TemplateFault or
 #: DataFault.
-Renderer: TypeAlias = Callable[[Any, RenderContext], Any]
+Renderer: TypeAlias = Callable[[object, RenderContext], object]

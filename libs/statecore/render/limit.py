@@ -6,7 +6,6 @@ The option ``jinja_time_limit`` sets the time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch
 
@@ -14,9 +13,10 @@ from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch
 TIME_LIMIT = 20.0
 
 
-def time_limit_of(opts: Mapping[str, Any]) -> float:
+def time_limit_of(opts: Mapping[str, object]) -> float:
     """Return the seconds that rendering one template may take, from the options."""
-    return max(0.0, float(opts.get("jinja_time_limit") or 0)) or TIME_LIMIT
+    given = opts.get("jinja_time_limit") or 0
+    return max(0.0, float(given if isinstance(given, int | float) else str(given))) or TIME_LIMIT
 
 
 def limit_message(error: ComputedTooMuch) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from types import CodeType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 #: Bound of each cache, in characters of text. The cached objects take about ten times as much memory.
 _KEPT = 16_000_000
@@ -58,14 +58,13 @@ class RenderMemory:
         return copied(self._documents.get(text, text, lambda: make(text)))
 
 
-def copied(value: Any) -> Any:
+def copied(value: object) -> object:
     """Return a deep copy of maps, lists and sets. Other values that YAML makes are immutable and are shared."""
-    kind = type(value)
-    if kind is dict:
+    if type(value) is dict:
         return {key: copied(each) if type(each) in _CONTAINERS else each for key, each in value.items()}
-    if kind is list:
+    if type(value) is list:
         return [copied(each) if type(each) in _CONTAINERS else each for each in value]
-    return set(value) if kind is set else value
+    return set(value) if type(value) is set else value
 
 
 _CONTAINERS = frozenset({dict, list, set})

@@ -97,13 +97,13 @@ class Pipes:
         names: Mapping[str, object],
         default: str | None = None,
         jinja_options: Mapping[str, object] | None = None,
-    ) -> Any:
+    ) -> object:
         """Return the data that the file renders to; {} if it renders to nothing.
 
         ``default`` and ``jinja_options`` replace the pipe and the Jinja options of SLS files. Raises SlsError with
         Salt's message, the line and an excerpt of the file.
         """
-        data: Any = source.text
+        data: object = source.text
         context = RenderContext(
             source,
             self._files,
@@ -153,7 +153,7 @@ class Pipes:
             return None
         users = self._users
 
-        def renderer(data: object, context: RenderContext) -> Any:
+        def renderer(data: object, context: RenderContext) -> object:
             source = context.source
             given = {"renderers": users, "tmplpath": source.file}
             given |= {"argline": context.arguments} if context.arguments else {}

@@ -53,7 +53,7 @@ class TreeTemplates:
         }
         return render(text, path, source, saltenv, names)
 
-    def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> Any:
+    def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> object:
         """Return the data of a text that goes through the renderers its first line names, else through ``pipe``.
 
         Raises SlsError.

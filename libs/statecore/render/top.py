@@ -8,15 +8,15 @@ Source: docs/state-system.md#top-file, docs/state-system.md#matching.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-#: Saltenv -> target -> list of SLS references and options, as written in the top file.
+#: Saltenv -> target -> list of SLS references and options, as written in the top file. ``verify`` checks the types.
 Sections = dict[str, dict[Any, Any]]
 
 #: Saltenv -> its top file, and the top files that this one includes.
-Tops = Mapping[str, Sequence[Mapping[Any, Any]]]
+Tops = Mapping[str, Sequence[Mapping[object, object]]]
 
 #: Key of a top file that is not a saltenv.
 INCLUDE = "include"
@@ -114,7 +114,7 @@ def verify(sections: Sections) -> list[Malformed]:
     return [fault for env, targets in sections.items() for fault in _of_section(env, targets)]
 
 
-def _of_section(env: Any, targets: Mapping[object, object]) -> Iterator[Malformed]:
+def _of_section(env: object, targets: Mapping[object, object]) -> Iterator[Malformed]:
     if not isinstance(env, str):
         yield Malformed(f"Environment {env} in top file is not formed as a string", (str(env),))
     elif not env:
@@ -136,7 +136,7 @@ def _of_section(env: Any, targets: Mapping[object, object]) -> Iterator[Malforme
                 yield Malformed(wrong, (str(env), str(target)))
 
 
-def _of_row(env: str, row: object) -> str:
+def _of_row(env: object, row: object) -> str:
     if isinstance(row, Mapping):
         empty = any(value in (None, "", [], {}) for value in row.values())
         return f"Improperly formatted top file matcher in saltenv {env}: {dict(row)}" if empty else ""
@@ -182,7 +182,7 @@ def _choose(
                     chosen.refs.setdefault(other, []).append(str(ref))
 
 
-def _order(rows: Any) -> int:
+def _order(rows: Iterable[object]) -> int:
     options = {key: value for row in rows if isinstance(row, Mapping) for key, value in row.items()}
     order = options.get("order", 0)
     return int(order) if isinstance(order, int) or str(order).lstrip("-").isdecimal() else 0
@@ -192,7 +192,7 @@ def _order(rows: Any) -> int:
 _NOT_A_MAP = object()
 
 
-def _sections(top: Mapping[object, object]) -> Iterator[tuple[Any, Any]]:
+def _sections(top: Mapping[Any, object]) -> Iterator[tuple[Any, object]]:
     return ((env, targets) for env, targets in top.items() if env != INCLUDE)
 
 
@@ -200,7 +200,7 @@ def _targets(targets: object) -> list[tuple[object, object]]:
     return list(targets.items()) if isinstance(targets, Mapping) else [(_NOT_A_MAP, targets)]
 
 
-def _add(found: Sections, env: Any, targets: Any) -> None:
+def _add(found: Sections, env: str, targets: object) -> None:
     found.setdefault(env, {}).update(_targets(targets))
 
 

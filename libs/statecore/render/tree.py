@@ -49,12 +49,12 @@ class SlsTree:
         files: Files,
         *,
         opts: Mapping[str, Any],
-        grains: Mapping[str, Any],
-        pillar: Mapping[str, Any],
-        functions: Mapping[str, Callable[..., Any]],
-        extra: Mapping[str, Any] | None = None,
-        renderers: Mapping[str, Callable[..., Any]] | None = None,
-        matchers: Mapping[str, Callable[..., Any]] | None = None,
+        grains: Mapping[str, object],
+        pillar: Mapping[str, object],
+        functions: Mapping[str, Callable[..., object]],
+        extra: Mapping[str, object] | None = None,
+        renderers: Mapping[str, Callable[..., object]] | None = None,
+        matchers: Mapping[str, Callable[..., object]] | None = None,
         memory: RenderMemory | None = None,
         kept: YamlCache | None = None,
     ) -> None:
@@ -66,7 +66,7 @@ class SlsTree:
         """
         self.files = files
         self.renderers = renderers
-        self._matchers: Mapping[str, Callable[..., Any]] = {} if matchers is None else matchers
+        self._matchers: Mapping[str, Callable[..., object]] = {} if matchers is None else matchers
         self._opts = opts
         self._grains, self._pillar = grains, pillar
         self._context = {
@@ -122,7 +122,7 @@ class SlsTree:
         order = [str(env) for env in self._opts.get("env_order") or []]
         return [env for env in dict.fromkeys(order) if env in known] if order else known
 
-    def _tops_of(self, saltenv: str) -> list[dict[Any, Any]]:
+    def _tops_of(self, saltenv: str) -> list[dict[object, object]]:
         """List of a saltenv's top file and the top files that it includes. [] if the saltenv has none."""
         name = str(self._opts.get("state_top") or "top.sls").removeprefix("salt://")
         path = self.files.fetch(name, saltenv)
@@ -143,7 +143,7 @@ class SlsTree:
                         tops.append(self._rendered_top(self.source(sls, saltenv)))
         return tops
 
-    def _rendered_top(self, source: SlsSource) -> dict[Any, Any]:
+    def _rendered_top(self, source: SlsSource) -> dict[object, object]:
         self._sources[source.sls, source.saltenv] = source
         # As in Salt, a top file's path variables are those of a file in the tree's root, without an SLS reference.
         names = sls_variables(posixpath.basename(source.path), "", source.saltenv, source.file)
@@ -255,7 +255,7 @@ class SlsTree:
             known = self._paths[saltenv] = frozenset(self.files.paths(saltenv))
         return known
 
-    def data(self, sls: str, saltenv: str, names: Mapping[str, Any] | None = None) -> dict[Any, Any]:
+    def data(self, sls: str, saltenv: str, names: Mapping[str, object] | None = None) -> dict[Any, Any]:
         """Return the map that one file renders to, unsplit. ``names`` are further variables for its template.
 
         Nothing is cached, so the same file can be rendered again with other variables. Raises SlsError with file and
@@ -273,10 +273,10 @@ class SlsTree:
         include, extend, exclude = high.pop("include", ()), high.pop("extend", {}), high.pop("exclude", ())
         return RenderedSls(source.sls, source.saltenv, source.file, high, include, extend, exclude)
 
-    def _data(self, source: SlsSource, names: Mapping[str, Any] | None = None) -> Any:
+    def _data(self, source: SlsSource, names: Mapping[str, object] | None = None) -> object:
         return self._pipes.data(source, {**self._names(source), **(names or {})})
 
-    def _names(self, source: SlsSource) -> dict[str, Any]:
+    def _names(self, source: SlsSource) -> dict[str, object]:
         return self._context | sls_variables(source.path, source.sls, source.saltenv, source.file)
 
     def names(self, sls: str, saltenv: str) -> frozenset[str]:

@@ -6,8 +6,6 @@ aliased values and of levels is bounded (``yaml_bounds``).
 
 from __future__ import annotations
 
-from typing import Any
-
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
@@ -19,7 +17,7 @@ from statecore.render.yaml_values import BASE, build
 __all__ = ["YamlFault", "key_lines", "key_places", "load"]
 
 
-def load(text: str) -> Any:
+def load(text: str) -> object:
     """Return the document of a YAML text. Raises YamlFault."""
     guard(text)
     try:

@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgpack
 import yaml
@@ -42,7 +41,7 @@ class YamlCache:
     def __init__(self, cachedir: str) -> None:
         self._directory = Path(cachedir) / "yaml" if cachedir else None
 
-    def load(self, text: str) -> Any:
+    def load(self, text: str) -> object:
         """Return the document of a YAML text, from the cache or parsed. Raises YamlFault like ``yaml.load``."""
         if self._directory is None or len(text) < _MIN_CHARACTERS or "&" in text:
             # Values shared through anchors would become copies in the cache.
@@ -84,7 +83,7 @@ def _reader() -> bytes:
     return hashlib.blake2b(" ".join(words).encode(), digest_size=16).digest()
 
 
-def _read(place: Path) -> tuple[bool, Any]:
+def _read(place: Path) -> tuple[bool, object]:
     """Return (True, data) from the cache file, or (False, None) if it does not exist or cannot be read."""
     try:
         data = msgpack.unpackb(place.read_bytes(), strict_map_key=False)

@@ -7,8 +7,8 @@ made of are built here. Other types (binary, sets, merges, unknown tags) are bui
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, NoReturn
 
 import yaml
 from yaml.constructor import ConstructorError
@@ -17,7 +17,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from statecore.render import yaml_events
 
 #: The loader with libyaml if it is installed, else PyYAML's pure Python loader. Both read the same language.
-BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+if TYPE_CHECKING:
+    BASE = yaml.SafeLoader
+else:
+    BASE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _TAG = "tag:yaml.org,2002:"
 _STR, _INT, _MAP, _SEQ = (_TAG + name for name in ("str", "int", "map", "seq"))
@@ -30,13 +33,13 @@ class DuplicateKey(ConstructorError):
     earlier = 0
 
 
-class YamlLoader(BASE):  # type: ignore[misc]
+class YamlLoader(BASE):
     """PyYAML's SafeLoader with Salt's rules."""
 
-    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, object]:
         """Return the map of a node. Raises ConstructorError for a key that is not hashable or that occurs twice."""
         self.flatten_mapping(node)
-        mapping: dict[Any, Any] = {}
+        mapping: dict[Hashable, object] = {}
         for key_node, value_node in node.value:
             key = self.construct_object(key_node, deep=deep)
             if not isinstance(key, Hashable):
@@ -46,7 +49,7 @@ class YamlLoader(BASE):  # type: ignore[misc]
             mapping[key] = self.construct_object(value_node, deep=deep)
         return mapping
 
-    def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:
+    def resolve(self, kind: type[Node], value: str, implicit: tuple[bool, bool]) -> str:
         """Return the tag of a node that has none. Like PyYAML's method, without its tags by path."""
         if kind is not ScalarNode:
             return _MAP if kind is MappingNode else _SEQ
@@ -56,7 +59,7 @@ class YamlLoader(BASE):  # type: ignore[misc]
                     return str(tag)
         return _STR
 
-    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+    def descend_resolver(self, current_node: object, current_index: object) -> None:
         """Do nothing: no tags by path are used."""
 
     def ascend_resolver(self) -> None:
@@ -72,20 +75,20 @@ class YamlLoader(BASE):  # type: ignore[misc]
         kept_ids = {id(key) for key, _ in own}
         super().flatten_mapping(node)
         merged = [(key, value) for key, value in node.value if id(key) not in kept_ids]
-        kept: dict[Any, tuple[Node, Node]] = {}
+        kept: dict[object, tuple[Node, Node]] = {}
         for key, value in merged:
             # Of several merged maps the first one wins. PyYAML lists it last.
             kept[key.value if isinstance(key, ScalarNode) else id(key)] = (key, value)
         node.value = [pair for name, pair in kept.items() if name not in named] + own
 
 
-def _construct_yaml_map(loader: Any, node: MappingNode) -> Any:
-    mapping: dict[Any, Any] = {}
+def _construct_yaml_map(loader: YamlLoader, node: MappingNode) -> Iterator[dict[Hashable, object]]:
+    mapping: dict[Hashable, object] = {}
     yield mapping
     mapping.update(loader.construct_mapping(node))
 
 
-def _construct_omap(loader: Any, node: Node) -> Any:
+def _construct_omap(loader: YamlLoader, node: Node) -> Iterator[dict[Hashable, object]]:
     """Build an ordered map as a dict. Accepts Salt's form (a map) and YAML's form (a list of single pairs)."""
     if isinstance(node, yaml.SequenceNode):
         pairs = [pair for item in node.value if isinstance(item, MappingNode) for pair in item.value]
@@ -95,7 +98,7 @@ def _construct_omap(loader: Any, node: Node) -> Any:
     return _construct_yaml_map(loader, node)
 
 
-def _construct_int(loader: Any, node: ScalarNode) -> int:
+def _construct_int(loader: YamlLoader, node: ScalarNode) -> int:
     """Build an integer.
 
     Digits with a leading zero (``0644``) are decimal, as in Salt, although YAML 1.1 reads them as octal.
@@ -103,11 +106,10 @@ def _construct_int(loader: Any, node: ScalarNode) -> int:
     text = str(node.value).replace("_", "")
     if len(text) > 1 and text.startswith("0") and text.isdecimal():
         return int(text, 10)
-    value: int = BASE.construct_yaml_int(loader, node)
-    return value
+    return BASE.construct_yaml_int(loader, node)
 
 
-def _construct_binary(loader: Any, node: ScalarNode) -> bytes:
+def _construct_binary(loader: YamlLoader, node: ScalarNode) -> bytes:
     """Decode base64 text to bytes. Missing padding at the end is accepted."""
     text = "".join(str(loader.construct_scalar(node)).split())
     try:
@@ -116,7 +118,11 @@ def _construct_binary(loader: Any, node: ScalarNode) -> bytes:
         raise ConstructorError(None, None, f"failed to decode base64 data: {error}", node.start_mark) from error
 
 
-def _construct_undefined(loader: Any, node: Node) -> Any:
+def _construct_text(loader: YamlLoader, node: ScalarNode) -> str:
+    return BASE.construct_yaml_str(loader, node)
+
+
+def _construct_undefined(loader: YamlLoader, node: Node) -> NoReturn:
     raise ConstructorError(
         None, None, f"could not determine a constructor for the tag {node.tag!r}: SLS holds plain data", node.start_mark
     )
@@ -125,25 +131,24 @@ def _construct_undefined(loader: Any, node: Node) -> Any:
 YamlLoader.add_constructor("tag:yaml.org,2002:map", _construct_yaml_map)
 YamlLoader.add_constructor("tag:yaml.org,2002:omap", _construct_omap)
 YamlLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
-YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", BASE.construct_yaml_str)
+YamlLoader.add_constructor("tag:yaml.org,2002:timestamp", _construct_text)
 YamlLoader.add_constructor("tag:yaml.org,2002:binary", _construct_binary)
-YamlLoader.add_constructor("tag:yaml.org,2002:python/unicode", BASE.construct_yaml_str)
+YamlLoader.add_constructor("tag:yaml.org,2002:python/unicode", _construct_text)
 YamlLoader.add_constructor(None, _construct_undefined)
 
 
 class _Builder:
     """Builds the value of one document."""
 
-    def __init__(self, loader: Any, aliases: bool) -> None:
+    def __init__(self, loader: YamlLoader, aliases: bool) -> None:
         self._loader = loader
         #: id(node) -> value, if the document has aliases: all places of one node share one value. None without aliases.
-        self._shared: dict[int, Any] | None = {} if aliases else None
+        self._shared: dict[int, object] | None = {} if aliases else None
 
-    def value(self, node: Any) -> Any:
+    def value(self, node: Node) -> object:
         """Return the value of a node."""
         tag = node.tag
-        kind = type(node)
-        if kind is ScalarNode:
+        if type(node) is ScalarNode:
             if tag == _STR:
                 return node.value
             scalar = _SCALARS.get(tag)
@@ -151,15 +156,15 @@ class _Builder:
         if self._shared is not None and id(node) in self._shared:
             return self._shared[id(node)]
         if tag == _SEQ:
-            made: Any = [self.value(item) for item in node.value]
+            made: object = [self.value(item) for item in node.value]
         else:
-            made = self._map(node) if tag == _MAP else self._usual(node)
+            made = self._map(node) if tag == _MAP and isinstance(node, MappingNode) else self._usual(node)
         if self._shared is not None:
             self._shared[id(node)] = made
         return made
 
-    def _map(self, node: Any) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
+    def _map(self, node: MappingNode) -> dict[object, object]:
+        made: dict[object, object] = {}
         for key_node, _ in node.value:
             if key_node.tag == _MERGE or key_node.tag == _VALUE:
                 self._loader.flatten_mapping(node)
@@ -173,11 +178,11 @@ class _Builder:
             made[key] = self.value(value_node)
         return made
 
-    def _usual(self, node: Any) -> Any:
+    def _usual(self, node: Node) -> object:
         return self._loader.construct_document(node)
 
 
-def build(text: str) -> Any:
+def build(text: str) -> object:
     """Return the value of a YAML document. Raises yaml.YAMLError, ValueError or OverflowError."""
     loader = YamlLoader(text)
     try:
@@ -201,7 +206,7 @@ def _unacceptable(node: Node, key_node: Node) -> ConstructorError:
     )
 
 
-def _twice(node: MappingNode, key: Any, key_node: Node, value: Callable[[Node], Any]) -> DuplicateKey:
+def _twice(node: Node, key: object, key_node: Node, value: Callable[[Node], object]) -> DuplicateKey:
     """Return the error for a key that occurs a second time in a map, at ``key_node``."""
     first = next(other for other, _ in node.value if value(other) == key)
     fault = DuplicateKey(
@@ -212,7 +217,7 @@ def _twice(node: MappingNode, key: Any, key_node: Node, value: Callable[[Node], 
 
 
 #: Tag -> function that makes the value of a scalar node with this tag.
-_SCALARS: Mapping[str, Callable[[Any, Any], Any]] = {
+_SCALARS: Mapping[str, Callable[[YamlLoader, ScalarNode], object]] = {
     _INT: _construct_int,
     _TAG + "bool": lambda loader, node: loader.bool_values[node.value.lower()],
     _TAG + "null": lambda loader, node: None,
@@ -221,10 +226,10 @@ _SCALARS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _plain(tag: str, make: Callable[[Any, Any], Any]) -> Callable[[str], Any]:
+def _plain(tag: str, make: Callable[[YamlLoader, ScalarNode], object]) -> Callable[[str], object]:
     loader = YamlLoader("")
     return lambda text: make(loader, ScalarNode(tag, text))
 
 
 #: Tag -> function that makes the value of a scalar from its text.
-_PLAIN: Mapping[str, Callable[[str], Any]] = {tag: _plain(tag, make) for tag, make in _SCALARS.items()}
+_PLAIN: Mapping[str, Callable[[str], object]] = {tag: _plain(tag, make) for tag, make in _SCALARS.items()}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.loader.dunders import ModuleOpts
 from statecore.loader.entered import context_of
 
 
-def minion_config(path: Any = None, *_: Any, **__: Any) -> dict[str, Any]:
+def minion_config(path: object = None, *_: object, **__: object) -> dict[str, object]:
     """Return the options of the running minion; ``path`` is ignored."""
     return ModuleOpts(context_of("salt.config.minion_config"))
 
 
-def get_id(opts: Any = None, *_: Any, **__: Any) -> tuple[str, bool]:
+def get_id(opts: object = None, *_: object, **__: object) -> tuple[str, bool]:
     """Return (minion id, False). Salt's second value says whether the id is an IP address; an id from the configuration is not."""
     return str(context_of("salt.config.get_id").opts["id"]), False

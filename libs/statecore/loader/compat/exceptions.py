@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.errors import CommandError, InvocationError, SlsError, StatecoreError, StateFailure
 
 SaltException = StatecoreError
@@ -68,7 +66,7 @@ class FileserverConfigError(SaltException):
 class FileLockError(SaltException):
     """A lock could not be had."""
 
-    def __init__(self, message: str, time_start: float | None = None, *args: Any) -> None:
+    def __init__(self, message: str, time_start: float | None = None, *args: object) -> None:
         super().__init__(message, *args)
         self.time_start = time_start or 0.0
 
@@ -76,7 +74,7 @@ class FileLockError(SaltException):
 class GitLockError(SaltException):
     """A lock of a git repository could not be had."""
 
-    def __init__(self, errno: int, message: str, *args: Any) -> None:
+    def __init__(self, errno: int, message: str, *args: object) -> None:
         super().__init__(message, *args)
         self.errno = errno
 
@@ -92,7 +90,7 @@ class PkgParseError(CommandExecutionError):
 class SaltClientTimeout(SaltException):
     """Minions did not answer in time."""
 
-    def __init__(self, message: str, jid: str | None = None, *args: Any) -> None:
+    def __init__(self, message: str, jid: str | None = None, *args: object) -> None:
         super().__init__(message, *args)
         self.jid = jid
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.loader.dunders import ModuleOpts
 from statecore.loader.entered import context_of
 from statecore.loader.file_client import FileClient
@@ -11,6 +9,6 @@ from statecore.loader.file_client import FileClient
 Client = LocalClient = RemoteClient = FSClient = FileClient
 
 
-def get_file_client(opts: Any, pillar: bool = False) -> FileClient:
+def get_file_client(opts: object, pillar: bool = False) -> FileClient:
     """Return the file client of the minion in which the module runs."""
     return FileClient(opts.ctx if isinstance(opts, ModuleOpts) else context_of("salt.fileclient.get_file_client"))

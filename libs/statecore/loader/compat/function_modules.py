@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
 
 from statecore.loader.dunders import SaltTable
 from statecore.loader.entered import context_of
@@ -36,7 +35,7 @@ _VIRTUAL: Mapping[str, str] = {
 }
 
 #: Private names that custom modules use all the same: the function, and what is set for it.
-_PRIVATE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_PRIVATE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "cmd._run_quiet": ("cmd.run", {"output_loglevel": "quiet"}),
     "cmd._run_all_quiet": ("cmd.run_all", {"output_loglevel": "quiet"}),
 }
@@ -45,7 +44,7 @@ _PRIVATE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 class _FunctionModule(ModuleType):
     """A module whose attributes are looked up in the running module's context."""
 
-    def __getattr__(self, function: str) -> Any:
+    def __getattr__(self, function: str) -> object:
         if function.startswith("__"):
             raise AttributeError(function)
         kind, _, stem = self.__name__.removeprefix("salt.").partition(".")
@@ -54,7 +53,7 @@ class _FunctionModule(ModuleType):
         if function.startswith("_") and full not in _PRIVATE:
             raise AttributeError(f"'{self.__name__}.{function}' is private to Salt")
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             ctx = context_of(f"{self.__name__}.{function}")
             table = SaltTable(ctx.functions if kind == "modules" else ctx.states)
             return table[wanted](*args, **{**fixed, **kwargs})

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
 
 
-def lend(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+def lend(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
     """Return a module's ``__getattr__`` for ``names``, a map of Salt's name to ``file.function`` of ``statecore.render.filters``.
 
     The returned function raises AttributeError for other names.
     """
 
-    def attribute(name: str) -> Any:
+    def attribute(name: str) -> object:
         if name not in names:
             shown = module.replace("statecore.loader.compat", "salt")
             raise AttributeError(

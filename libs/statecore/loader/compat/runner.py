@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from statecore.loader.dunders import SaltTable
 from statecore.loader.entered import context_of
@@ -13,18 +12,18 @@ from statecore.model.errors import CommandError
 class RunnerClient:
     """Calls runners of the master on which the module runs."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Accept and ignore Salt's arguments: the running master is used."""
 
     def cmd(
         self,
         fun: str,
-        arg: Sequence[Any] | None = None,
-        pub_data: Any = None,
-        kwarg: Mapping[str, Any] | None = None,
+        arg: Sequence[object] | None = None,
+        pub_data: object = None,
+        kwarg: Mapping[str, object] | None = None,
         print_event: bool = True,
         full_return: bool = False,
-    ) -> Any:
+    ) -> object:
         """Call a runner and return its result. Raise KeyError if the runner does not exist; CommandError on a minion."""
         context = context_of("salt.runner.RunnerClient.cmd")
         if context.master is None:

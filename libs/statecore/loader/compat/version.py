@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
+from collections.abc import Iterable
 
 from statecore.loader.compat import __version__
 
@@ -83,10 +83,14 @@ class SaltStackVersion:
         return self.string
 
 
-def _version(other: Any) -> SaltStackVersion:
+def _version(other: object) -> SaltStackVersion:
     if isinstance(other, SaltStackVersion):
         return other
-    return SaltStackVersion.parse(other) if isinstance(other, str) else SaltStackVersion(*other)
+    if isinstance(other, str):
+        return SaltStackVersion.parse(other)
+    if not isinstance(other, Iterable):
+        raise TypeError(f"a version of Salt is a text or a tuple of numbers, not {type(other).__name__}")
+    return SaltStackVersion(*other)
 
 
 __saltstack_version__ = SaltStackVersion.parse(__version__)

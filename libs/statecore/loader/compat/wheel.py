@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from statecore.loader.entered import context_of
 from statecore.model.errors import CommandError, InvocationError
@@ -13,18 +12,18 @@ from statecore.model.ports import MasterCall
 class WheelClient:
     """Calls wheel functions of the master on which the module runs."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Accept and ignore Salt's arguments: the running master is used."""
 
     def cmd(
         self,
         fun: str,
-        arg: Sequence[Any] | None = None,
-        pub_data: Any = None,
-        kwarg: Mapping[str, Any] | None = None,
+        arg: Sequence[object] | None = None,
+        pub_data: object = None,
+        kwarg: Mapping[str, object] | None = None,
         print_event: bool = True,
         full_return: bool = False,
-    ) -> Any:
+    ) -> object:
         """Call a wheel function and return its result. Raise CommandError on a minion or if the master refuses; InvocationError."""
         master = context_of("salt.wheel.WheelClient.cmd").master
         if master is None:

@@ -9,7 +9,6 @@ import re
 import shlex
 import string
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import jinja2
 from jinja2.runtime import Context
@@ -19,7 +18,7 @@ from statecore.render.filters import addresses, combinatorics, lists, machine, t
 _LETTERS = string.ascii_letters + string.digits
 
 
-def random_text(size: Any = 32, *_: Any, **__: object) -> str:
+def random_text(size: int | str = 32, *_: object, **__: object) -> str:
     """Return a random text of ``size`` letters and digits, from a cryptographic source."""
     # Imported here, as below: few templates use random values, and every process would load the module.
     import secrets
@@ -27,14 +26,16 @@ def random_text(size: Any = 32, *_: Any, **__: object) -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(int(size)))
 
 
-def sample(values: Iterable[Any], size: int, seed: Any = None) -> list[object]:
+def sample(
+    values: Iterable[object], size: int, seed: int | float | str | bytes | bytearray | None = None
+) -> list[object]:
     """Return ``size`` randomly chosen items. The same seed chooses the same items."""
     import random
 
     return random.Random(seed).sample(list(values), size)
 
 
-def random_digest(size: Any = 9999999999, hash_type: str | None = None) -> str:
+def random_digest(size: int | str = 9999999999, hash_type: str | None = None) -> str:
     """Return the digest (hexadecimal, MD5 by default) of a random number up to ``size``, from a cryptographic
     source.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TypeAlias
 
 import jinja2
 
@@ -32,13 +32,23 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-def _one(value: Any, version: int | None, options: str | None) -> str | None:
+#: Types of values that ``ipaddress`` accepts as an address.
+_Given: TypeAlias = str | int | bytes | ipaddress.IPv4Address | ipaddress.IPv6Address
+
+#: A network, or an address with the prefix of its network.
+_Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def _one(value: object, version: int | None, options: str | None) -> str | None:
     """Return the normalized address or interface.
 
     None if the value is not an address, has another IP version, or is of none of the kinds in ``options``.
     """
+    if not isinstance(value, _Given):
+        return None
+    found: ipaddress.IPv4Address | ipaddress.IPv6Address
     try:
-        found: Any = ipaddress.ip_address(value)
+        found = ipaddress.ip_address(value)
     except ValueError:
         try:
             found = ipaddress.ip_interface(value)
@@ -52,8 +62,8 @@ def _one(value: Any, version: int | None, options: str | None) -> str | None:
     return str(found) if all(getattr(found, _KINDS[kind], False) for kind in wanted & _KINDS.keys()) else None
 
 
-def _valid(version: int | None) -> Callable[..., Any]:
-    def filtered(value: object, options: str | None = None) -> Any:
+def _valid(version: int | None) -> Callable[[object, str | None], str | list[str] | None]:
+    def filtered(value: object, options: str | None = None) -> str | list[str] | None:
         """Return the normalized address or None; for a list, the list of its valid addresses."""
         if isinstance(value, list | tuple):
             order = (4, 6) if version is None else (version,)
@@ -76,8 +86,8 @@ def is_address(version: int | None) -> Callable[..., bool]:
     return filtered
 
 
-def _of_each(use: Callable[[str], Any]) -> Callable[..., Any]:
-    def filtered(value: Any, options: str | None = None, version: int | None = None) -> Any:
+def _of_each(use: Callable[[str], object]) -> Callable[..., object]:
+    def filtered(value: object, options: str | None = None, version: int | None = None) -> object:
         found = {4: ipv4, 6: ipv6}.get(version or 0, ipaddr)(value, options)
         if not found:
             return None
@@ -98,7 +108,7 @@ network_hosts = _of_each(_hosts)
 network_size = _of_each(lambda text: ipaddress.ip_network(text, strict=False).num_addresses)
 
 
-def ipwrap(value: object) -> Any:
+def ipwrap(value: object) -> object:
     """Return IPv6 addresses in square brackets, and other values unchanged."""
     if isinstance(value, list | tuple):
         return [ipwrap(each) for each in value]
@@ -106,7 +116,7 @@ def ipwrap(value: object) -> Any:
     return f"[{value}]" if found is not None else value
 
 
-def filter_by_networks(given: Any, networks: Iterable[str] | None) -> Any:
+def filter_by_networks(given: Mapping[object, Iterable[str]] | Iterable[str], networks: Iterable[str] | None) -> object:
     """Return the addresses of a list that are in one of the networks. For a map of lists, filter each list."""
     if networks is None:
         return given
@@ -116,7 +126,7 @@ def filter_by_networks(given: Any, networks: Iterable[str] | None) -> Any:
     return _within(given, nets)
 
 
-def _within(listed: Iterable[str], nets: list[Any]) -> list[str]:
+def _within(listed: Iterable[str], nets: Iterable[_Network]) -> list[str]:
     return [each for each in listed if any(ipaddress.ip_address(each) in net for net in nets)]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, MutableMapping
+from typing import TypeAlias
 
 import jinja2
 
@@ -11,12 +11,15 @@ from statecore.model import values
 from statecore.model.errors import InvocationError
 from statecore.render.filters.text import to_num
 
+#: A map that a filter changes in place.
+_Map: TypeAlias = MutableMapping[str, object]
 
-def unique(given: Any) -> Any:
+
+def unique(given: Iterable[object]) -> Collection[object]:
     """Return the values without repetition, in order. A set stays a set."""
     if isinstance(given, set | frozenset):
         return set(given)
-    found: list[Any] = []
+    found: list[object] = []
     for value in given:
         if value not in found:
             found.append(value)
@@ -33,28 +36,28 @@ def _both_hashable(left: object, right: object) -> bool:
     return isinstance(left, Hashable) and isinstance(right, Hashable)
 
 
-def intersect(left: Any, right: Any) -> Any:
+def intersect(left: Collection[object], right: Collection[object]) -> Collection[object]:
     """Return the values that are in both."""
     if _both_hashable(left, right):
         return set(left) & set(right)
     return unique([value for value in left if value in right])
 
 
-def difference(left: Any, right: Any) -> Any:
+def difference(left: Collection[object], right: Collection[object]) -> Collection[object]:
     """Return the values of ``left`` that are not in ``right``."""
     if _both_hashable(left, right):
         return set(left) - set(right)
     return unique([value for value in left if value not in right])
 
 
-def union(left: Any, right: Any) -> Any:
+def union(left: Collection[object], right: Collection[object]) -> Collection[object]:
     """Return the values that are in ``left`` or ``right``."""
     if _both_hashable(left, right):
         return set(left) | set(right)
     return unique([*left, *right])
 
 
-def symmetric_difference(left: Any, right: Any) -> Any:
+def symmetric_difference(left: Collection[object], right: Collection[object]) -> Collection[object]:
     """Return the values that are in exactly one of the two."""
     if _both_hashable(left, right):
         return set(left) ^ set(right)
@@ -69,7 +72,7 @@ def average(given: object) -> float:
     return float(sum(numbers) / len(numbers)) if numbers else 0.0
 
 
-def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False) -> list[object]:
+def flatten(given: Iterable[object], levels: int | None = None, preserve_nulls: bool = False) -> list[object]:
     """Return a list without nested lists, down to ``levels`` levels (None: all). Of a map, the keys are taken.
 
     Nulls are removed unless ``preserve_nulls``. Raises RecursionError for a list that contains itself.
@@ -78,7 +81,7 @@ def flatten(given: Any, levels: int | None = None, preserve_nulls: bool = False)
     for value in given:
         if not preserve_nulls and value in (None, "None", "null"):
             continue
-        if is_iterable(value) and (levels is None or levels > 0):
+        if isinstance(value, Iterable) and not isinstance(value, str) and (levels is None or levels > 0):
             flat += flatten(value, None if levels is None else int(levels) - 1, preserve_nulls)
         else:
             flat.append(value)
@@ -120,7 +123,7 @@ def to_entries(data: object) -> list[dict[str, object]]:
 
 def from_entries(entries: Iterable[Mapping[str, object]]) -> dict[object, object]:
     """Return the map described by a list of ``{key, value}`` or ``{name, value}`` maps."""
-    found: dict[Any, Any] = {}
+    found: dict[object, object] = {}
     for entry in entries:
         lower = {str(key).lower(): value for key, value in entry.items()}
         key = lower.get("key") or lower.get("name")
@@ -134,12 +137,12 @@ def traverse(data: object, key: str, default: object = None, delimiter: str = va
     return values.traverse(data, key, default, delimiter)
 
 
-def set_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
+def set_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
     """Set the value at a path and return the map. Missing maps on the path are created."""
     return _changed(data, path.split(delimiter), lambda old: value)
 
 
-def append_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
+def append_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
     """Append a value to the list at a path and return the map.
 
     Raises InvocationError if the path holds something else.
@@ -147,7 +150,7 @@ def append_value(data: object, path: str, value: object, delimiter: str = values
     return _changed(data, path.split(delimiter), lambda old: [*_list(old, "append"), value])
 
 
-def extend_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
+def extend_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
     """Append several values to the list at a path and return the map.
 
     Raises InvocationError if the path holds something else.
@@ -157,7 +160,7 @@ def extend_value(data: object, path: str, value: object, delimiter: str = values
     return _changed(data, path.split(delimiter), lambda old: [*_list(old, "extend"), *value])
 
 
-def update_value(data: object, path: str, value: object, delimiter: str = values.DELIMITER) -> object:
+def update_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
     """Update the map at a path and return the whole map. Raises InvocationError if the path holds something else."""
     if not isinstance(value, Mapping):
         raise InvocationError(f"Cannot update with a {type(value).__name__}")
@@ -180,12 +183,14 @@ def _map(value: object) -> Mapping[object, object]:
     return value
 
 
-def _changed(data: Any, path: list[str], change: Any) -> Any:
+def _changed(data: _Map, path: list[str], change: Callable[[object], object]) -> _Map:
+    """Replace the value at a path of nested maps by ``change`` of this value, and return the outermost map."""
     at = data
     for key in path[:-1]:
-        if not isinstance(at.get(key), dict):
-            at[key] = {}
-        at = at[key]
+        inner = at.get(key)
+        if not isinstance(inner, dict):
+            inner = at[key] = {}
+        at = inner
     at[path[-1]] = change(at.get(path[-1]))
     return data
 
@@ -201,9 +206,9 @@ def encoded(data: object, encoding: str = "utf-8", errors: str = "strict", **_: 
     return data
 
 
-def mysql_rows(lines: Iterable[str], key: str) -> dict[object, dict[str, object]]:
+def mysql_rows(lines: Iterable[str], key: str) -> dict[str | float, dict[str, str | float]]:
     """Map of the value of column ``key`` to its row, parsed from the table that the program mysql prints."""
-    rows: dict[Any, dict[str, Any]] = {}
+    rows: dict[str | float, dict[str, str | float]] = {}
     headers: list[str] = []
     for line in lines:
         if not line or line.startswith("+"):

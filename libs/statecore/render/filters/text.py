@@ -9,10 +9,10 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jinja2
 import yaml
@@ -45,7 +45,7 @@ _TIMES = (
 )
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return the data with all maps as dict and all sequences as list, which YAML and JSON can write."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
@@ -83,9 +83,10 @@ def json_text(value: object, sort_keys: bool = True, indent: int | None = None) 
     return Markup(json.dumps(_plain(value), sort_keys=sort_keys, indent=indent, ensure_ascii=False))
 
 
-def json_for_html(value: Any, indent: int | None = None, **options: Any) -> str:
+def json_for_html(value: object, indent: int | None = None, **options: object) -> str:
     """Return the value as JSON for use in HTML: ``<``, ``>``, ``&``, ``'`` and non-ASCII characters are escaped."""
-    written = json.dumps(_plain(value), indent=indent, **{"ensure_ascii": True, **options})
+    write: Callable[..., str] = json.dumps
+    written = write(_plain(value), indent=indent, **{"ensure_ascii": True, **options})
     return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
@@ -129,12 +130,14 @@ def regex_replace(text: str, pattern: str, repl: str, ignorecase: bool = False, 
     return re.sub(pattern, repl, text, flags=_flags(ignorecase, multiline))
 
 
-def strftime(value: Any, form: str = "%Y-%m-%d") -> str:
+def strftime(value: object, form: str = "%Y-%m-%d") -> str:
     """Return a time in the given format. The time is seconds since the epoch, a text, a datetime, or empty for now."""
     if isinstance(value, datetime):
         moment = value
-    elif isinstance(value, int | float) or str(value).replace(".", "", 1).isdecimal():
-        moment = datetime.fromtimestamp(float(value), UTC)
+    elif isinstance(value, int | float):
+        moment = datetime.fromtimestamp(value, UTC)
+    elif str(value).replace(".", "", 1).isdecimal():
+        moment = datetime.fromtimestamp(float(str(value)), UTC)
     else:
         moment = _moment(str(value)) if value else datetime.now(UTC)
     return moment.strftime(form)
@@ -153,7 +156,7 @@ def _moment(text: str) -> datetime:
     raise ValueError(f"strftime cannot parse the time '{text}'; write it in ISO 8601 (2024-12-31T23:59:59)")
 
 
-def digest(name: str) -> Callable[[Any], str]:
+def digest(name: str) -> Callable[[object], str]:
     """Return a filter that returns the hexadecimal digest of a text."""
 
     def filtered(text: object) -> str:
@@ -168,7 +171,7 @@ def base64_encode(text: object) -> str:
     return base64.b64encode(text if isinstance(text, bytes) else str(text).encode()).decode()
 
 
-def base64_decode(text: Any) -> str:
+def base64_decode(text: str | bytes) -> str:
     """Return the text that a base64 text encodes."""
     return base64.b64decode(text).decode()
 
@@ -181,7 +184,7 @@ def method_call(value: object, method: str, *args: object, **kwargs: object) -> 
     return found(*args, **kwargs) if found is not None else None
 
 
-def to_num(value: Any) -> Any:
+def to_num(value: str | float) -> str | float:
     """Return the number that a text represents, else the value unchanged."""
     try:
         return int(value)
@@ -218,7 +221,7 @@ def load_json(text: object) -> object:
         raise jinja2.TemplateRuntimeError(f"Unable to load json from {text}: {error}") from error
 
 
-def sls_parameters(value: Any, flow_style: bool = False) -> Markup:
+def sls_parameters(value: Mapping[object, object], flow_style: bool = False) -> Markup:
     """Return a map as a YAML list of arguments, as a state in an SLS has."""
     return yaml_text([{key: item} for key, item in value.items()], flow_style)
 
@@ -274,22 +277,26 @@ def human_to_bytes(size: object, default_unit: str = "B", handle_metric: bool = 
     return int((float(found[1]) if "." in found[1] else int(found[1])) * factor)
 
 
-def is_hex(text: Any) -> bool:
+def is_hex(text: object) -> bool:
     """Return True if the text is a hexadecimal number."""
+    if not isinstance(text, str | bytes | bytearray):
+        return False
     try:
         int(text, 16)
-    except (TypeError, ValueError):
+    except ValueError:
         return False
     return True
 
 
-def allowed(value: Any, whitelist: object = None, blacklist: object = None) -> bool:
+def allowed(
+    value: object, whitelist: str | Iterable[object] | None = None, blacklist: str | Iterable[object] | None = None
+) -> bool:
     """Return True if the value matches the whitelist (if there is one) and does not match the blacklist.
 
     The entries are globs or regular expressions.
     """
 
-    def named(globs: Any) -> bool:
+    def named(globs: str | Iterable[object]) -> bool:
         listed = [globs] if isinstance(globs, str) else globs
         return any(
             value == each or fnmatchcase(str(value), str(each)) or _matched(str(each), str(value)) for each in listed
@@ -341,7 +348,7 @@ def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:
     return [each for item in items for each in undefined_in(item, seen)]
 
 
-def strict(function: Callable[..., object]) -> Callable[..., Any]:
+def strict(function: Callable[..., object]) -> Callable[..., object]:
     """Return the filter wrapped so that it returns undefined for data that contains an undefined value."""
 
     @functools.wraps(function)
@@ -354,7 +361,7 @@ def strict(function: Callable[..., object]) -> Callable[..., Any]:
     return filtered
 
 
-class _Printed(dict[Any, Any]):
+class _Printed(dict[object, object]):
     """A map whose printed form is valid YAML."""
 
     def __repr__(self) -> str:
@@ -368,13 +375,14 @@ def _scalar(value: object) -> str:
     return yaml_dquote(value) if isinstance(value, str) and any(char in value for char in "\n\r\t") else repr(value)
 
 
-def printable(value: Any) -> Any:
+def printable(value: object) -> object:
     """Return the value in the form that ``{{ value }}`` prints: maps print as YAML. Jinja calls it as ``finalize``."""
     if type(value) is str or type(value) is int:
         # Fast path for most printed values: the isinstance check below is slow.
         return value
     if isinstance(value, Mapping):
         return _Printed((key, printable(item)) for key, item in value.items())
-    if type(value) in (list, tuple, set):
-        return type(value)(printable(item) for item in value)
+    kind = type(value)
+    if (kind is list or kind is tuple or kind is set) and isinstance(value, list | tuple | set):
+        return kind(printable(item) for item in value)
     return value

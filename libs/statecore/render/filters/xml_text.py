@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 from xml.dom import minidom
 from xml.etree import ElementTree
 
@@ -20,7 +19,7 @@ def xml(value: object) -> str:
     return minidom.parseString(ElementTree.tostring(root)).toprettyxml(indent=" ")
 
 
-def _elements(value: Any) -> Iterator[ElementTree.Element]:
+def _elements(value: Mapping[object, object] | Iterable[tuple[object, object]]) -> Iterator[ElementTree.Element]:
     for tag, content in value.items() if isinstance(value, Mapping) else value:
         for each in content if isinstance(content, list) else [content]:
             element = ElementTree.Element(str(tag))

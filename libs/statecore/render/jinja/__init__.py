@@ -6,7 +6,7 @@ The library jinja2 is loaded at the first text with Jinja syntax: most SLS of la
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from statecore.model.lazy import deferred, lazy_module
 from statecore.model.ports import Files
@@ -28,7 +28,7 @@ _WHITESPACE = {"jinja_trim_blocks": "trim_blocks", "jinja_lstrip_blocks": "lstri
 _STARTS = ("{%", "{{", "{#", "\r")
 
 
-def whitespace(opts: Mapping[str, object]) -> dict[str, Any]:
+def whitespace(opts: Mapping[str, object]) -> dict[str, object]:
     """Return Jinja's options for Salt's options ``jinja_trim_blocks`` and ``jinja_lstrip_blocks``."""
     return {own: True for option, own in _WHITESPACE.items() if opts.get(option)}
 

@@ -15,7 +15,7 @@ else:
     jinja2 = lazy_module("jinja2")
 
 
-class SaltFunctions(Mapping[str, Callable[..., Any]]):
+class SaltFunctions(Mapping[str, Callable[..., object]]):
     """Map of execution functions for use in templates."""
 
     def __init__(self, functions: Mapping[str, Callable[..., object]]) -> None:

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from itertools import chain, compress, repeat
-from typing import Any
 
 import jinja2
 from jinja2 import nodes
@@ -48,7 +47,7 @@ class TimeLimit(Exception):
 class Rendering:
     """The state of one rendering: variables, deadline and imported templates."""
 
-    names: Mapping[str, Any]
+    names: Mapping[str, object]
     #: Deadline in seconds of this thread's CPU time. Waiting for commands and requests does not count.
     deadline: float
     #: Path -> imported template. Each is evaluated once for each rendering.
@@ -147,14 +146,13 @@ class TreeEnvironment(SandboxedEnvironment):
         """Return the values, where each one counts as a loop iteration."""
         return compress(values, self.turns)
 
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> object:
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """Return the product or power. Raises TemplateRuntimeError if the result would be too large."""
         if operator == "*":
             sizes = [(len(a), b) for a, b in ((left, right), (right, left)) if hasattr(a, "__len__")]
             too_large = any(isinstance(times, int) and size * times > _LARGEST for size, times in sizes)
         else:
-            numbers = isinstance(left, int) and isinstance(right, int)
-            too_large = numbers and left.bit_length() * right > _LARGEST
+            too_large = isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _LARGEST
         if too_large:
             raise jinja2.TemplateRuntimeError(f"the result of '{operator}' would be too large")
         return super().call_binop(context, operator, left, right)
@@ -216,11 +214,10 @@ class TreeEnvironment(SandboxedEnvironment):
 
 @jinja2.pass_context
 def _show_full_context(context: Context) -> dict[object, object]:
-    shown: dict[Any, Any] = _simple(dict(context.get_all()))
-    return shown
+    return {key if _is_plain(key) else repr(key): _simple(item) for key, item in context.get_all().items()}
 
 
-def _simple(value: object) -> Any:
+def _simple(value: object) -> object:
     """Return the value with everything that is not plain data replaced by its repr."""
     if isinstance(value, Mapping) and isinstance(value, dict):
         return {key if _is_plain(key) else repr(key): _simple(item) for key, item in value.items()}

@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from statecore.render.context import RenderContext
 from statecore.render.faults import DataFault
@@ -26,7 +25,7 @@ _BEGIN = "-----BEGIN PGP MESSAGE-----"
 _PATIENCE = 60
 
 
-def render(data: object, context: RenderContext) -> Any:
+def render(data: object, context: RenderContext) -> object:
     """Return the data with every OpenPGP message in it decrypted, in texts, maps and lists.
 
     Options: gpg_keydir, gpg_decrypt_must_succeed (True: a message that cannot be decrypted is a fault; False: it stays
@@ -49,7 +48,7 @@ class _Opened:
         self._must_succeed = must_succeed
         self._known: dict[bytes, bytes] = {}
 
-    def value(self, value: object) -> Any:
+    def value(self, value: object) -> object:
         """Return the value with all messages in it decrypted."""
         if isinstance(value, str):
             return self._text(value) if _BEGIN in value else value

@@ -26,17 +26,17 @@ _DUNDERS: Mapping[str, str] = {
 }
 
 
-def render(data: object, context: RenderContext) -> Any:
+def render(data: object, context: RenderContext) -> object:
     """Return the value of the SLS file's ``run()``."""
     return run(str(data), context.source.file, context.names, time_limit_of(context.opts))
 
 
-def run(text: str, file: str, names: Mapping[str, Any], seconds: float) -> Any:
+def run(text: str, file: str, names: Mapping[str, object], seconds: float) -> object:
     """Return the value of the ``run()`` that the text defines. Raises TemplateFault with its line.
 
     The text may compute for ``seconds`` seconds.
     """
-    scope = {"__name__": "sls", "__file__": file, **names}
+    scope: dict[str, Any] = {"__name__": "sls", "__file__": file, **names}
     scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
     try:
         with computing_limit(seconds):

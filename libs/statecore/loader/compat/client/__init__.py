@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from statecore.loader.dunders import SaltTable
 from statecore.loader.entered import context_of
@@ -14,7 +13,7 @@ from statecore.model.ports import Master, MinionJob
 class LocalClient:
     """Publishes jobs and waits for their returns. Works in runners only: a minion cannot publish through a master."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Accept and ignore Salt's arguments (configuration path, options): the running master is used."""
 
     def __enter__(self) -> LocalClient:
@@ -28,17 +27,17 @@ class LocalClient:
 
     def cmd(
         self,
-        tgt: Any,
+        tgt: object,
         fun: str,
-        arg: Sequence[Any] = (),
+        arg: Sequence[object] = (),
         timeout: float | None = None,
         tgt_type: str = "glob",
         ret: str = "",
         jid: str = "",
         full_return: bool = False,
-        kwarg: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
+        kwarg: Mapping[str, object] | None = None,
+        **kwargs: object,
+    ) -> dict[str, object]:
         """Publish a job and return {minion id: return} of the minions that returned in time; ``full_return`` adds the exit code.
 
         Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
@@ -49,17 +48,17 @@ class LocalClient:
 
     def run_job(
         self,
-        tgt: Any,
+        tgt: object,
         fun: str,
-        arg: Sequence[Any] = (),
+        arg: Sequence[object] = (),
         tgt_type: str = "glob",
         ret: str = "",
         timeout: float | None = None,
         jid: str = "",
-        kwarg: Mapping[str, Any] | None = None,
+        kwarg: Mapping[str, object] | None = None,
         listen: bool = False,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
+        **kwargs: object,
+    ) -> dict[str, object]:
         """Publish a job without waiting; return a map with ``jid`` and ``minions``, or {} if no minion matches. Raises as ``cmd``.
 
         ``timeout`` and ``listen`` are accepted and ignored, because they are about waiting.
@@ -69,30 +68,31 @@ class LocalClient:
 
     def cmd_async(
         self,
-        tgt: Any,
+        tgt: object,
         fun: str,
-        arg: Sequence[Any] = (),
+        arg: Sequence[object] = (),
         tgt_type: str = "glob",
         ret: str = "",
         jid: str = "",
-        kwarg: Mapping[str, Any] | None = None,
-        **kwargs: Any,
+        kwarg: Mapping[str, object] | None = None,
+        **kwargs: object,
     ) -> str | int:
         """Publish a job without waiting and return its JID; 0 if no minion matches. ``jobs.lookup_jid`` shows the returns."""
-        made = self.run_job(tgt, fun, arg, tgt_type, ret, jid=jid, kwarg=kwarg, **kwargs)
+        publish: Callable[..., dict[str, object]] = self.run_job
+        made = publish(tgt, fun, arg, tgt_type, ret, jid=jid, kwarg=kwarg, **kwargs)
         return str(made["jid"]) if made else 0
 
     def cmd_iter(
         self,
-        tgt: Any,
+        tgt: object,
         fun: str,
-        arg: Sequence[Any] = (),
+        arg: Sequence[object] = (),
         timeout: float | None = None,
         tgt_type: str = "glob",
         ret: str = "",
-        kwarg: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> Iterator[dict[str, Any]]:
+        kwarg: Mapping[str, object] | None = None,
+        **kwargs: object,
+    ) -> Iterator[dict[str, object]]:
         """Yield ``{minion: {"ret": ..., "retcode": ...}}`` for each minion that returned in time. Raises as ``cmd``."""
         _refuse("cmd_iter", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout)
@@ -101,15 +101,15 @@ class LocalClient:
 
     def cmd_batch(
         self,
-        tgt: Any,
+        tgt: object,
         fun: str,
-        arg: Sequence[Any] = (),
+        arg: Sequence[object] = (),
         tgt_type: str = "glob",
         ret: str = "",
-        kwarg: Mapping[str, Any] | None = None,
+        kwarg: Mapping[str, object] | None = None,
         batch: str | int = "10%",
-        **kwargs: Any,
-    ) -> Iterator[dict[str, Any]]:
+        **kwargs: object,
+    ) -> Iterator[dict[str, object]]:
         """Yield ``{minion: return}`` of a job run in batches of ``batch`` minions (number or percentage), after all returned.
 
         Raises as ``cmd``.
@@ -121,16 +121,16 @@ class LocalClient:
 
     def cmd_subset(
         self,
-        tgt: Any,
+        tgt: object,
         fun: str,
-        arg: Sequence[Any] = (),
+        arg: Sequence[object] = (),
         tgt_type: str = "glob",
         ret: str = "",
-        kwarg: Mapping[str, Any] | None = None,
+        kwarg: Mapping[str, object] | None = None,
         subset: int = 3,
         full_return: bool = False,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
+        **kwargs: object,
+    ) -> dict[str, object]:
         """Run a job on ``subset`` randomly chosen minions and return the same as ``cmd``."""
         _refuse("cmd_subset", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, subset=int(subset))
@@ -141,27 +141,27 @@ class LocalClient:
 class Caller:
     """Calls functions of the minion on which the module runs."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Accept and ignore Salt's arguments: the running minion is used."""
 
-    def cmd(self, fun: str, *args: Any, **kwargs: Any) -> Any:
+    def cmd(self, fun: str, *args: object, **kwargs: object) -> object:
         """Call an execution function and return its result. Raise KeyError if the function does not exist."""
         return SaltTable(context_of("salt.client.Caller.cmd").functions)[fun](*args, **kwargs)
 
     function = cmd
 
 
-def get_local_client(*args: Any, **kwargs: Any) -> LocalClient:
+def get_local_client(*args: object, **kwargs: object) -> LocalClient:
     """Return a LocalClient."""
     return LocalClient()
 
 
-def _refuse(what: str, given: Mapping[str, Any]) -> None:
+def _refuse(what: str, given: Mapping[str, object]) -> None:
     if given:
         raise InvocationError(f"salt.client.LocalClient.{what}: not supported: {', '.join(sorted(given))}")
 
 
-def _asked(what: str, job: MinionJob) -> dict[str, dict[str, Any]]:
+def _asked(what: str, job: MinionJob) -> dict[str, dict[str, object]]:
     return _master(what).ask(job._replace(expected=False), {})
 
 

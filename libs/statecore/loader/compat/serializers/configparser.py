@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import configparser as _configparser
 import io
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import IO
 
 from statecore.loader.compat.serializers import reading, writing
 
 
-def deserialize(stream_or_string: Any, **options: Any) -> dict[str, dict[str, str]]:
+def _parser(options: Mapping[str, object]) -> _configparser.ConfigParser:
+    """Return an empty parser with ConfigParser's own options."""
+    make: Callable[..., _configparser.ConfigParser] = _configparser.ConfigParser
+    return make(**options)
+
+
+def deserialize(stream_or_string: str | Iterable[str], **options: object) -> dict[str, dict[str, str]]:
     """Section -> option -> value."""
     with reading():
-        parser = _configparser.ConfigParser(**options)
+        parser = _parser(options)
         parser.read_file(io.StringIO(stream_or_string) if isinstance(stream_or_string, str) else stream_or_string)
         return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
-def serialize(obj: Any, **options: Any) -> Any:
+def serialize(obj: object, *, fp: IO[str] | None = None, **options: object) -> str | None:
     """A map of maps as text, or into the file ``fp``."""
     with writing():
         if not isinstance(obj, dict):
             raise TypeError(f"configparser can only serialize dictionaries, not {type(obj)}")
-        file = options.pop("fp", None)
-        parser = _configparser.ConfigParser(**options)
+        parser = _parser(options)
         for section, values in obj.items():
             if str(section) != parser.default_section:
                 parser.add_section(str(section))
             for name, value in values.items():
                 parser.set(str(section), parser.optionxform(str(name)), None if value is None else str(value))
-        out = file if file is not None else io.StringIO()
-        parser.write(out)
-        return None if file is not None else out.getvalue()
+        if fp is not None:
+            parser.write(fp)
+            return None
+        text = io.StringIO()
+        parser.write(text)
+        return text.getvalue()

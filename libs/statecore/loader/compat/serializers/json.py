@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import IO
 
 from statecore.loader.compat.serializers import reading, writing
 from statecore.loader.compat.utils import json as _json
 
 
-def deserialize(stream_or_string: Any, **options: Any) -> Any:
+def deserialize(stream_or_string: str | bytes | IO[str], **options: object) -> object:
     """The data of a text, of bytes or a file."""
     with reading():
         if isinstance(stream_or_string, bytes | str):
@@ -16,7 +17,8 @@ def deserialize(stream_or_string: Any, **options: Any) -> Any:
         return _json.load(stream_or_string, **options)
 
 
-def serialize(obj: Any, **options: Any) -> Any:
+def serialize(obj: object, **options: object) -> object:
     """Data as text, or into the file ``fp``."""
     with writing():
-        return _json.dump(obj, **options) if "fp" in options else _json.dumps(obj, **options)
+        written: Callable[..., object] = _json.dump if "fp" in options else _json.dumps
+        return written(obj, **options)

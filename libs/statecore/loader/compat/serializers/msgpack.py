@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgpack as _msgpack
 
 from statecore.loader.compat.serializers import reading, writing
 
 
-def deserialize(stream_or_string: Any, **options: Any) -> Any:
+def deserialize(stream_or_string: object, **options: object) -> object:
     """The data of bytes, or of a file."""
     with reading():
         settings = {"use_list": True, "raw": False, "strict_map_key": False, **options}
@@ -18,7 +16,7 @@ def deserialize(stream_or_string: Any, **options: Any) -> Any:
         return _msgpack.unpack(stream_or_string, **settings)
 
 
-def serialize(obj: Any, **options: Any) -> bytes:
+def serialize(obj: object, **options: object) -> bytes:
     """Data as bytes."""
     with writing():
         packed: bytes = _msgpack.packb(obj, **options)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import yaml as _yaml
 
 from statecore.loader.compat.serializers import reading, writing
 
-_BaseDumper: Any = getattr(_yaml, "CSafeDumper", _yaml.SafeDumper)
+# libyaml's class if it is installed, else PyYAML's pure Python class.
+if TYPE_CHECKING:
+    from yaml import SafeDumper as _BaseDumper
+else:
+    _BaseDumper = getattr(_yaml, "CSafeDumper", _yaml.SafeDumper)
 
 
-class _SerializerDumper(_BaseDumper):  # type: ignore[misc]
+class _SerializerDumper(_BaseDumper):
     """Writes subclasses of the plain types as those."""
 
 
@@ -21,14 +26,16 @@ _SerializerDumper.add_multi_representer(tuple, _yaml.SafeDumper.represent_list)
 _SerializerDumper.add_multi_representer(str, _yaml.SafeDumper.represent_str)
 
 
-def deserialize(stream_or_string: Any, **options: Any) -> Any:
+def deserialize(stream_or_string: object, **options: object) -> object:
     """The data of a text, of bytes or a file."""
     with reading():
-        return _yaml.load(stream_or_string, **{"Loader": _yaml.SafeLoader, **options})
+        read: Callable[..., object] = _yaml.load
+        return read(stream_or_string, **{"Loader": _yaml.SafeLoader, **options})
 
 
-def serialize(obj: Any, **options: Any) -> str:
+def serialize(obj: object, **options: object) -> str:
     """Data as text, without the end of the last line."""
     with writing():
-        text: str = _yaml.dump(obj, **{"Dumper": _SerializerDumper, "default_flow_style": None, **options})
+        write: Callable[..., str] = _yaml.dump
+        text = write(obj, **{"Dumper": _SerializerDumper, "default_flow_style": None, **options})
         return text.removesuffix("\n...\n").removesuffix("\n")

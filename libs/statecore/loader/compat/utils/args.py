@@ -7,7 +7,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from statecore.loader.compat.utils.data import is_true
 from statecore.loader.compat.utils.yaml import YAMLError, safe_load
@@ -23,15 +23,15 @@ class ArgSpec(NamedTuple):
     args: list[str]
     varargs: str | None
     keywords: str | None
-    defaults: tuple[Any, ...] | None
+    defaults: tuple[object, ...] | None
 
 
-def clean_kwargs(**kwargs: Any) -> dict[str, Any]:
+def clean_kwargs(**kwargs: object) -> dict[str, object]:
     """Return the keyword arguments without those whose name starts with ``__`` (such as ``__pub_jid``)."""
     return {key: value for key, value in kwargs.items() if not key.startswith("__")}
 
 
-def invalid_kwargs(invalid_kwargs: Mapping[str, Any], raise_exc: bool = True) -> str | None:
+def invalid_kwargs(invalid_kwargs: Mapping[str, object], raise_exc: bool = True) -> str | None:
     """Report invalid keyword arguments: raise InvocationError, or return its message if ``raise_exc`` is false."""
     if not invalid_kwargs:
         return None
@@ -42,7 +42,7 @@ def invalid_kwargs(invalid_kwargs: Mapping[str, Any], raise_exc: bool = True) ->
     return text
 
 
-def split_input(val: Any, mapper: Callable[[Any], Any] | None = None) -> list[Any]:
+def split_input(val: object, mapper: Callable[[object], object] | None = None) -> list[object]:
     """Return a list unchanged, or text split at commas. ``mapper`` is applied to each value."""
     values = val if isinstance(val, list) else [part.strip() for part in str(val).split(",")]
     return [mapper(value) if mapper else value for value in values]
@@ -54,7 +54,7 @@ def parse_kwarg(string_: str) -> tuple[str | None, str | None]:
     return (match[1], match[2]) if match else (None, None)
 
 
-def yamlify_arg(arg: Any) -> Any:
+def yamlify_arg(arg: object) -> object:
     """Return the value of a command-line word: a scalar, or a map or list if the word is in brackets."""
     if not isinstance(arg, str) or arg.strip() in ("", "---", "...") or any(char in arg for char in "\t\r\n"):
         return arg
@@ -77,13 +77,13 @@ def yamlify_arg(arg: Any) -> Any:
     return value if value is None or isinstance(value, float | int | str) else arg
 
 
-def parse_input(args: Iterable[Any], condition: bool = True, no_parse: Sequence[str] | None = None) -> Any:
+def parse_input(args: Iterable[object], condition: bool = True, no_parse: Sequence[str] | None = None) -> object:
     """Return command-line words as a list of values. If there are keyword arguments, the last item is a map of them.
 
     If ``condition`` is false, return (positional arguments, keyword arguments). Values of names in ``no_parse`` stay text.
     """
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
     for arg in args:
         name, value = parse_kwarg(arg) if isinstance(arg, str) else (None, None)
         if name is not None:
@@ -95,13 +95,13 @@ def parse_input(args: Iterable[Any], condition: bool = True, no_parse: Sequence[
     return condition_input(positional, keywords) if condition else (positional, keywords)
 
 
-def condition_input(args: Iterable[Any], kwargs: Mapping[str, Any] | None) -> list[Any]:
+def condition_input(args: Iterable[object], kwargs: Mapping[str, object] | None) -> list[object]:
     """Return arguments in the form of a publication: large numbers as text, keyword arguments in one map at the end."""
     given = [str(arg) if isinstance(arg, int) and arg.bit_length() > 64 else arg for arg in args]
     return [*given, {"__kwarg__": True, **kwargs}] if kwargs else given
 
 
-def get_function_argspec(func: Callable[..., Any], is_class_method: bool | None = None) -> ArgSpec:
+def get_function_argspec(func: Callable[..., object], is_class_method: bool | None = None) -> ArgSpec:
     """Return a function's signature; for a decorated function that of the inner function. Raise TypeError if it is not callable."""
     if not callable(func):
         raise TypeError(f"{func} is not a callable")
@@ -115,21 +115,30 @@ def get_function_argspec(func: Callable[..., Any], is_class_method: bool | None 
     )
 
 
-def arg_lookup(fun: Callable[..., Any], aspec: ArgSpec | None = None) -> dict[str, Any]:
+def arg_lookup(fun: Callable[..., object], aspec: ArgSpec | None = None) -> dict[str, object]:
     """Return ``{"args": required names, "kwargs": {name: default}}`` of a function."""
     spec = aspec or get_function_argspec(fun)
     defaults = dict(zip(spec.args[::-1], (spec.defaults or ())[::-1], strict=False))
     return {"kwargs": defaults, "args": [name for name in spec.args if name not in defaults]}
 
 
-def argspec_report(functions: Mapping[str, Callable[..., Any]], module: str = "") -> dict[str, dict[str, Any]]:
+class _Report(TypedDict):
+    """A function's signature, as ``sys.argspec`` shows it."""
+
+    args: list[str] | None
+    defaults: tuple[object, ...] | None
+    varargs: bool | None
+    kwargs: bool | None
+
+
+def argspec_report(functions: Mapping[str, Callable[..., object]], module: str = "") -> dict[str, _Report]:
     """Map of function name to signature, for the functions of a module or those that match a glob."""
     names = (
         fnmatch.filter(functions, module)
         if "*" in module or "." in module
         else [name for name in functions if name.startswith(f"{module}.")]
     )
-    found = {}
+    found: dict[str, _Report] = {}
     for name in names:
         spec = get_function_argspec(functions[name])
         found[name] = {
@@ -141,12 +150,12 @@ def argspec_report(functions: Mapping[str, Callable[..., Any]], module: str = ""
     return found
 
 
-def shlex_split(s: Any, **kwargs: Any) -> Any:
+def shlex_split(s: object, **kwargs: bool) -> object:
     """Split text into words as a shell does; return other values unchanged."""
     return shlex.split(s, **kwargs) if isinstance(s, str) else s
 
 
-def test_mode(**kwargs: Any) -> bool:
+def test_mode(**kwargs: object) -> bool:
     """Return whether a keyword argument called ``test``, in any case, is true."""
     return any(name.lower() == "test" and is_true(value) for name, value in kwargs.items())
 

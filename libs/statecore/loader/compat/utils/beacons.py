@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 
-def list_to_dict(config: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def list_to_dict(config: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Merge a list of maps into one map; later maps override earlier ones."""
     return {key: value for entry in config for key, value in entry.items()}
 
 
-def remove_hidden_options(config: list[dict[str, Any]], whitelist: Sequence[str]) -> list[dict[str, Any]]:
+def remove_hidden_options(config: list[dict[str, object]], whitelist: Sequence[str]) -> list[dict[str, object]]:
     """Remove the entries whose name starts with ``_`` and is not in ``whitelist`` from the list, and return it."""
     config[:] = [entry for entry in config if not any(k.startswith("_") and k not in whitelist for k in entry)]
     return config

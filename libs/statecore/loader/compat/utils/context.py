@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from types import FunctionType
 
 
 @contextlib.contextmanager
-def func_globals_inject(func: Any, **overrides: Any) -> Iterator[None]:
+def func_globals_inject(func: FunctionType, **overrides: object) -> Iterator[None]:
     """Set names in the function's globals while the block runs, and restore them afterwards."""
-    namespace = getattr(func, "__func__", func).__globals__
+    # A bound method has no globals of its own.
+    function: FunctionType = getattr(func, "__func__", func)
+    namespace = function.__globals__
     before = {name: namespace[name] for name in overrides if name in namespace}
     namespace.update(overrides)
     try:

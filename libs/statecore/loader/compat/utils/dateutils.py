@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
 
 
-def date_cast(date: Any) -> datetime.datetime:
+def date_cast(date: datetime.datetime | float | str | None) -> datetime.datetime:
     """A local time of a datetime, seconds (number or text), or None for now. Raises RuntimeError."""
     if date is None:
         return datetime.datetime.now()
@@ -18,7 +17,7 @@ def date_cast(date: Any) -> datetime.datetime:
         raise RuntimeError(f"Unable to parse {date}. Consider installing timelib") from None
 
 
-def strftime(date: Any = None, format: str = "%Y-%m-%d") -> str:
+def strftime(date: datetime.datetime | float | str | None = None, format: str = "%Y-%m-%d") -> str:
     """A time in a format."""
     return date_cast(date).strftime(format)
 

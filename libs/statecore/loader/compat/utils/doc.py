@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 #: What reStructuredText says -> what a terminal shows.
 _PLAIN = (
@@ -15,10 +14,10 @@ _PLAIN = (
 )
 
 
-def strip_rst(docs: dict[str, Any]) -> dict[str, Any]:
+def strip_rst(docs: dict[str, str | None]) -> dict[str, str | None]:
     """Remove reStructuredText markup from {name: docstring}. Change and return the map."""
     for name, text in docs.items():
-        for pattern, plain in _PLAIN if text else ():
-            text = re.sub(pattern, plain, text)
+        for pattern, plain in _PLAIN:
+            text = re.sub(pattern, plain, text) if text else text
         docs[name] = text
     return docs

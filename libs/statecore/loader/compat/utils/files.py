@@ -10,9 +10,9 @@ import re
 import shutil
 import tempfile
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, SupportsIndex, overload
 
 from statecore.host.content import atomic_file
 from statecore.loader.compat.utils import stringutils
@@ -61,7 +61,7 @@ def fopen(*args: Any, **kwargs: Any) -> IO[Any]:
 
 
 @contextlib.contextmanager
-def flopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
+def flopen(*args: object, **kwargs: object) -> Iterator[IO[Any]]:
     """Open a file with ``fopen`` and lock it: shared for reading, otherwise exclusive."""
     mode = str(kwargs.get("mode") or (args[1] if len(args) > 1 else "r"))
     with fopen(*args, **kwargs) as opened:
@@ -73,15 +73,18 @@ def flopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
 
 
 @contextlib.contextmanager
-def fpopen(*args: Any, **kwargs: Any) -> Iterator[IO[Any]]:
+def fpopen(
+    *args: object, uid: int | None = -1, gid: int | None = -1, mode: int | None = -1, **kwargs: object
+) -> Iterator[IO[Any]]:
     """Open a file with ``fopen`` and set its ``uid``, ``gid`` and ``mode``."""
-    uid, gid, mode = (kwargs.pop(name, -1) for name in ("uid", "gid", "mode"))
     with fopen(*args, **kwargs) as opened:
         before = os.fstat(opened.fileno())
         os.chown(
-            opened.fileno(), before.st_uid if uid in (-1, None) else uid, before.st_gid if gid in (-1, None) else gid
+            opened.fileno(),
+            before.st_uid if uid is None or uid == -1 else uid,
+            before.st_gid if gid is None or gid == -1 else gid,
         )
-        if mode not in (-1, None):
+        if mode is not None and mode != -1:
             os.chmod(opened.fileno(), mode)
         yield opened
 
@@ -106,12 +109,16 @@ def get_umask() -> int:
     return mask
 
 
-def mkstemp(*args: Any, **kwargs: Any) -> Any:
+@overload
+def mkstemp(*args: object, close_fd: Literal[True] = True, **kwargs: object) -> str: ...
+@overload
+def mkstemp(*args: object, close_fd: bool, **kwargs: object) -> str | tuple[int, str]: ...
+def mkstemp(*args: object, close_fd: bool = True, **kwargs: object) -> str | tuple[int, str]:
     """Create a temporary file and return its path; with ``close_fd=False`` return (file descriptor, path)."""
-    close = kwargs.pop("close_fd", True)
     kwargs.setdefault("prefix", TEMPFILE_PREFIX)
-    descriptor, path = tempfile.mkstemp(*args, **kwargs)
-    if not close:
+    make: Callable[..., tuple[int, str]] = tempfile.mkstemp
+    descriptor, path = make(*args, **kwargs)
+    if not close_fd:
         return descriptor, path
     os.close(descriptor)
     return path
@@ -147,7 +154,7 @@ def rename(src: str, dst: str) -> None:
     os.replace(src, dst)
 
 
-def process_read_exception(exc: OSError, path: str, ignore: Any = None) -> None:
+def process_read_exception(exc: OSError, path: str, ignore: int | Iterable[int] | None = None) -> None:
     """Raise CommandError for an error while reading a file, unless its errno is in ``ignore``."""
     ignored = (ignore,) if isinstance(ignore, int) else tuple(ignore or ())
     if exc.errno in ignored:
@@ -182,7 +189,7 @@ def rm_rf(path: str) -> None:
 def safe_walk(
     top: str,
     topdown: bool = True,
-    onerror: Callable[[OSError], Any] | None = None,
+    onerror: Callable[[OSError], object] | None = None,
     followlinks: bool = True,
     _seen: set[tuple[int, int]] | None = None,
 ) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -227,9 +234,9 @@ def is_empty(filename: str) -> bool:
         return False
 
 
-def is_text(fp_: Any, blocksize: int = 512) -> bool:
+def is_text(fp_: str | os.PathLike[str] | IO[str] | IO[bytes], blocksize: int = 512) -> bool:
     """Return whether a file (path or open file) starts with text."""
-    if hasattr(fp_, "read"):
+    if not isinstance(fp_, str | os.PathLike):
         return not stringutils.is_binary(fp_.read(blocksize))
     try:
         with Path(fp_).open("rb") as file:
@@ -254,7 +261,7 @@ def guess_archive_type(name: str) -> str | None:
     return next((kind for kind, ends in _ARCHIVES.items() if lower.endswith(tuple(f".{end}" for end in ends))), None)
 
 
-def safe_filename_leaf(file_basename: Any) -> str:
+def safe_filename_leaf(file_basename: str | bytes) -> str:
     """Return a file name with characters that some file systems forbid escaped as in URLs."""
     text = file_basename if isinstance(file_basename, str) else str(file_basename, "utf8")
     return re.sub(r'[\\:/*?"<>|]', lambda found: urllib.parse.quote(found[0], safe=""), text)
@@ -266,22 +273,19 @@ def safe_filepath(file_path_name: str, dir_sep: str | None = None) -> str:
     return separator.join(safe_filename_leaf(part) for part in file_path_name.split(separator))
 
 
-def st_mode_to_octal(mode: Any) -> str:
+def st_mode_to_octal(mode: object) -> str:
     """Return the last four octal digits of a mode as text; "" for an invalid mode."""
-    try:
-        return oct(mode)[-4:]
-    except TypeError:
-        return ""
+    return oct(mode)[-4:] if isinstance(mode, SupportsIndex) else ""
 
 
-def normalize_mode(mode: Any) -> str | None:
+def normalize_mode(mode: object) -> str | None:
     """Return a mode as four digits of text."""
     if mode is None:
         return None
     return str(mode).replace("0o", "0").strip('"').strip("'").lstrip("0").zfill(4)
 
 
-def human_size_to_bytes(human_size: Any) -> int:
+def human_size_to_bytes(human_size: object) -> int:
     """Return the number of bytes of ``10``, ``10K`` or ``10G``. Raise ValueError."""
     match = re.match(r"^(\d+)([KMGTP])?$", str(human_size))
     if match is None:

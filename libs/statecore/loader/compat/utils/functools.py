@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypedDict
 
 from statecore.model.errors import InvocationError
 
 
-def namespaced_function(function: Any, global_dict: dict[str, Any], *_: Any, **__: Any) -> Any:
+def namespaced_function(
+    function: types.FunctionType, global_dict: dict[str, object], *_: object, **__: object
+) -> types.FunctionType:
     """Return the function with another module's globals; names missing there are copied from the function's own globals."""
     for key, value in function.__globals__.items():
         global_dict.setdefault(key, value)
@@ -22,7 +24,7 @@ def namespaced_function(function: Any, global_dict: dict[str, Any], *_: Any, **_
     return made
 
 
-def alias_function(fun: Any, name: str, doc: str | None = None) -> Any:
+def alias_function(fun: types.FunctionType, name: str, doc: str | None = None) -> types.FunctionType:
     """Return a copy of the function with another name and docstring."""
     made = types.FunctionType(fun.__code__, fun.__globals__, str(name), fun.__defaults__, fun.__closure__)
     made.__dict__.update(fun.__dict__)
@@ -31,17 +33,24 @@ def alias_function(fun: Any, name: str, doc: str | None = None) -> Any:
     return made
 
 
-def parse_function(function_arguments: Iterable[Any]) -> dict[str, Any]:
+class _Parsed(TypedDict):
+    """Arguments of a call in the form of ``parse_function``."""
+
+    args: list[object]
+    kwargs: dict[str, object]
+
+
+def parse_function(function_arguments: Iterable[object]) -> _Parsed:
     """Return ``{"args": ..., "kwargs": ...}`` for a list whose maps are keyword arguments."""
     given = list(function_arguments)
-    keywords: dict[str, Any] = {}
+    keywords: dict[str, object] = {}
     for each in given:
         if isinstance(each, dict):
             keywords |= each
     return {"args": [each for each in given if not isinstance(each, dict)], "kwargs": keywords}
 
 
-def call_function(salt_function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def call_function(salt_function: Callable[..., object], *args: object, **kwargs: object) -> object:
     """Call a function with arguments whose maps are keyword arguments. Raise InvocationError if a required one is missing."""
     parsed = parse_function(args)
     keywords = {**parsed["kwargs"], **kwargs}

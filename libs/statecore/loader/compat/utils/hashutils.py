@@ -8,7 +8,6 @@ import hmac
 import os
 import secrets
 from pathlib import Path
-from typing import Any
 
 from statecore.loader.compat.utils.stringutils import to_bytes
 
@@ -101,7 +100,7 @@ class DigestCollector:
             while block := file.read(self._size):
                 self._digest.update(block)
 
-    def add_data(self, data: Any) -> None:
+    def add_data(self, data: object) -> None:
         """Add text."""
         self._digest.update(to_bytes(data))
 

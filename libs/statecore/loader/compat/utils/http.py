@@ -9,7 +9,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from statecore.loader.compat.utils import yaml as _yaml
 from statecore.model.errors import InvocationError
@@ -21,8 +20,8 @@ _TIMEOUT = 30.0
 def query(
     url: str,
     method: str = "GET",
-    params: Mapping[str, Any] | None = None,
-    data: Any = None,
+    params: Mapping[str, object] | None = None,
+    data: bytes | str | Mapping[str, object] | None = None,
     header_dict: Mapping[str, str] | None = None,
     header_list: Iterable[str] | None = None,
     username: str | None = None,
@@ -36,11 +35,11 @@ def query(
     ca_bundle: str | None = None,
     raise_error: bool = True,
     decode_body: bool = True,
-    opts: Mapping[str, Any] | None = None,
+    opts: Mapping[str, object] | None = None,
     backend: str | None = None,
     timeout: float | None = None,
-    **kwargs: Any,
-) -> dict[str, Any]:
+    **kwargs: object,
+) -> dict[str, object]:
     """Send one HTTP request and return ``{"body": text}``, or ``{"dict": data}`` with ``decode``.
 
     ``status``, ``headers`` and ``text`` add these keys. A failed request returns ``{"error": reason}``, with ``status`` if
@@ -67,12 +66,12 @@ def query(
     except urllib.error.HTTPError as error:
         content, code, given = error.read(), error.code, dict(error.headers)
         if raise_error:
-            told: dict[str, Any] = {"error": f"HTTP {code}: {error.reason}", "status": code}
-            return told | ({"body": content.decode("utf-8", "replace")} if content else {})
+            failed: dict[str, object] = {"error": f"HTTP {code}: {error.reason}", "status": code}
+            return failed | ({"body": content.decode("utf-8", "replace")} if content else {})
     except (OSError, ValueError) as error:
         return {"error": str(getattr(error, "reason", None) or error)}
     shown = content.decode("utf-8", "replace") if decode_body else content
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if status:
         found["status"] = code
     if headers:
@@ -86,7 +85,7 @@ def query(
     return found
 
 
-def _body(data: Any) -> bytes:
+def _body(data: str | Mapping[str, object]) -> bytes:
     return data.encode() if isinstance(data, str) else urllib.parse.urlencode(data).encode()
 
 
@@ -107,7 +106,7 @@ def _trust(url: str, verify: bool | None, ca_bundle: str | None) -> ssl.SSLConte
     return context
 
 
-def _decoded(content: bytes, kind: str, headers: Mapping[str, str]) -> Any:
+def _decoded(content: bytes, kind: str, headers: Mapping[str, str]) -> object:
     if kind == "auto":
         declared = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
         kind = next((each for each in ("json", "yaml") if each in declared), "plain")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
 
 
-def freeze(obj: Any) -> Any:
+def freeze(obj: object) -> object:
     """A map, list or set that cannot be changed; anything else as it is."""
     if isinstance(obj, dict):
         return MappingProxyType({key: freeze(value) for key, value in obj.items()})

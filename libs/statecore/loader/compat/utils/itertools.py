@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import IO
 
 
 def split(orig: str, sep: str | None = None) -> Iterator[str]:
@@ -14,16 +15,18 @@ def split(orig: str, sep: str | None = None) -> Iterator[str]:
     yield from parts if not parts or parts[-1] else parts[:-1]
 
 
-def read_file(fh_: Any, chunk_size: int = 1048576) -> Iterator[Any]:
+def read_file(
+    fh_: str | bytes | os.PathLike[str] | IO[str] | IO[bytes], chunk_size: int = 1048576
+) -> Iterator[str | bytes]:
     """Yield the content of a file (open file or path) in chunks. Raise ValueError."""
     if int(chunk_size) != chunk_size:
         raise ValueError("chunk_size must be an integer")
-    with fh_ if hasattr(fh_, "read") else open(fh_, "rb") as file:
+    with open(fh_, "rb") if isinstance(fh_, str | bytes | os.PathLike) else fh_ as file:
         while chunk := file.read(chunk_size):
             yield chunk
 
 
-def fnmatch_multiple(candidates: Any, pattern: str) -> str | None:
+def fnmatch_multiple(candidates: object, pattern: str) -> str | None:
     """Return the first candidate that the glob matches; None if it matches none."""
     if not isinstance(candidates, Iterable):
         return None

@@ -4,37 +4,53 @@ from __future__ import annotations
 
 import contextlib
 import json as _json
+from collections.abc import Callable
 from json import JSONDecodeError as JSONDecodeError
-from typing import Any
+from typing import Protocol
 
 __all__ = ["JSONDecodeError", "dump", "dumps", "find_json", "load", "loads"]
 
 
-def load(fp: Any, **kwargs: Any) -> Any:
+class _Readable(Protocol):
+    def read(self) -> str | bytes: ...
+
+
+class _Writable(Protocol):
+    def write(self, text: str, /) -> object: ...
+
+
+#: The functions of Python's module. Modules may pass them any keyword argument.
+_load: Callable[..., object] = _json.load
+_loads: Callable[..., object] = _json.loads
+_dump: Callable[..., None] = _json.dump
+_dumps: Callable[..., str] = _json.dumps
+
+
+def load(fp: _Readable, **kwargs: object) -> object:
     """The value of a JSON file."""
     kwargs.pop("_json_module", None)
-    return _json.load(fp, **kwargs)
+    return _load(fp, **kwargs)
 
 
-def loads(s: Any, **kwargs: Any) -> Any:
+def loads(s: str | bytes | bytearray, **kwargs: object) -> object:
     """The value of a JSON text."""
     kwargs.pop("_json_module", None)
-    return _json.loads(s, **kwargs)
+    return _loads(s, **kwargs)
 
 
-def dump(obj: Any, fp: Any, **kwargs: Any) -> None:
+def dump(obj: object, fp: _Writable, **kwargs: object) -> None:
     """A value as JSON into a file."""
     kwargs.pop("_json_module", None)
-    _json.dump(obj, fp, **{"ensure_ascii": False, **kwargs})
+    _dump(obj, fp, **{"ensure_ascii": False, **kwargs})
 
 
-def dumps(obj: Any, **kwargs: Any) -> str:
+def dumps(obj: object, **kwargs: object) -> str:
     """A value as JSON."""
     kwargs.pop("_json_module", None)
-    return _json.dumps(obj, **{"ensure_ascii": False, **kwargs})
+    return _dumps(obj, **{"ensure_ascii": False, **kwargs})
 
 
-def find_json(s: str) -> Any:
+def find_json(s: str) -> object:
     """Return the first JSON map or list in a text. Raise ValueError if there is none."""
     decoder = _json.JSONDecoder()
     for at, char in enumerate(s):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from typing import Any
+from typing import Literal, TypeAlias, TypedDict
 
 from statecore.loader.compat.lent import lend
 from statecore.loader.entered import context_of
@@ -29,55 +29,59 @@ __getattr__ = lend(
 
 _HOST_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
 
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-def _address(text: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+
+def _address(text: object) -> Address | None:
+    if not isinstance(text, str | bytes | int | Address):
+        return None
     try:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
 
 
-def is_ip(ip_addr: Any) -> bool:
+def is_ip(ip_addr: object) -> bool:
     """Whether this is an address."""
     return _address(ip_addr) is not None
 
 
-def is_ipv4(ip_addr: Any) -> bool:
+def is_ipv4(ip_addr: object) -> bool:
     """Whether this is an IPv4 address."""
     found = _address(ip_addr)
     return found is not None and found.version == 4
 
 
-def is_ipv6(ip_addr: Any) -> bool:
+def is_ipv6(ip_addr: object) -> bool:
     """Whether this is an IPv6 address."""
     found = _address(ip_addr)
     return found is not None and found.version == 6
 
 
-def is_loopback(ip_addr: Any) -> bool:
+def is_loopback(ip_addr: object) -> bool:
     """Whether this is an address of the machine itself."""
     found = _address(ip_addr)
     return found is not None and found.is_loopback
 
 
-def _is_network(cidr: Any, version: int) -> bool:
+def _is_network(cidr: object, version: int) -> bool:
     try:
-        return "/" in cidr and ipaddress.ip_network(cidr).version == version
-    except (TypeError, ValueError):
+        return isinstance(cidr, str) and "/" in cidr and ipaddress.ip_network(cidr).version == version
+    except ValueError:
         return False
 
 
-def is_ipv4_subnet(cidr: Any) -> bool:
+def is_ipv4_subnet(cidr: object) -> bool:
     """Whether this is an IPv4 network."""
     return _is_network(cidr, 4)
 
 
-def is_ipv6_subnet(cidr: Any) -> bool:
+def is_ipv6_subnet(cidr: object) -> bool:
     """Whether this is an IPv6 network."""
     return _is_network(cidr, 6)
 
 
-def is_subnet(cidr: Any) -> bool:
+def is_subnet(cidr: object) -> bool:
     """Whether this is a network."""
     return is_ipv4_subnet(cidr) or is_ipv6_subnet(cidr)
 
@@ -87,7 +91,7 @@ def sanitize_host(host: str) -> str:
     return host if is_ip(host) else _HOST_CHARACTERS.sub("", host[:255])
 
 
-def cidr_to_ipv4_netmask(cidr_bits: Any) -> str:
+def cidr_to_ipv4_netmask(cidr_bits: str | int) -> str:
     """``24`` as ``255.255.255.0``; "" for what is no length of a prefix."""
     try:
         bits = int(cidr_bits)
@@ -108,7 +112,7 @@ def rpad_ipv4_network(ip_addr: str) -> str:
     return ".".join((ip_addr.split(".") + ["0"] * 4)[:4])
 
 
-def get_net_start(ipaddr: str, netmask: Any) -> str:
+def get_net_start(ipaddr: str, netmask: object) -> str:
     """The first address of a network."""
     return str(ipaddress.ip_network(f"{ipaddr}/{netmask}", strict=False).network_address)
 
@@ -118,12 +122,12 @@ def get_net_size(mask: str) -> int:
     return len("".join(f"{int(part):08b}" for part in mask.split(".")).rstrip("0"))
 
 
-def calc_net(ipaddr: str, netmask: Any = None) -> str:
+def calc_net(ipaddr: str, netmask: object = None) -> str:
     """The network of an address, as ``10.0.0.0/8``."""
     return str(ipaddress.ip_network(ipaddr if netmask is None else f"{ipaddr}/{netmask}", strict=False))
 
 
-def in_subnet(cidr: str, addr: Any = None) -> bool:
+def in_subnet(cidr: str, addr: str | Address | list[str] | tuple[str, ...] | None = None) -> bool:
     """Return whether one of the addresses (default: the managed host's) is in the network."""
     try:
         network = ipaddress.ip_network(cidr)
@@ -134,7 +138,7 @@ def in_subnet(cidr: str, addr: Any = None) -> bool:
     return any(ipaddress.ip_address(each) in network for each in (addr if isinstance(addr, list | tuple) else [addr]))
 
 
-def ip_bracket(addr: Any, strip: bool = False) -> str:
+def ip_bracket(addr: object, strip: bool = False) -> str:
     """An IPv6 address in brackets, or without; IPv4 as it is."""
     found = ipaddress.ip_address(str(addr).lstrip("[").rstrip("]"))
     return f"[{found}]" if found.version == 6 and not strip else str(found)
@@ -193,7 +197,7 @@ def mac2eui64(mac: str, prefix: str | None = None) -> str | None:
         return None
 
 
-def isportopen(host: str, port: Any) -> Any:
+def isportopen(host: str, port: int | str) -> int | bool:
     """Return 0 if a TCP port accepts connections, otherwise the errno; False for an invalid port."""
     if not 1 <= int(port) <= 65535:
         return False
@@ -228,41 +232,69 @@ def get_fqhostname() -> str:
     return str(context_of("salt.utils.network.get_fqhostname").grains.get("fqdn") or socket.getfqdn())
 
 
-def interfaces() -> Any:
+class _AddressFacts(TypedDict, total=False):
+    """One address of a network interface, as ``network.interfaces`` shows it."""
+
+    address: str
+    netmask: str
+    broadcast: str
+    label: str
+    #: Of a secondary address: "inet" or "inet6".
+    type: str
+
+
+class _Interface(TypedDict, total=False):
+    """One network interface, as ``network.interfaces`` shows it."""
+
+    up: bool
+    hwaddr: str
+    inet: list[_AddressFacts]
+    inet6: list[_AddressFacts]
+    secondary: list[_AddressFacts]
+
+
+def interfaces() -> dict[str, _Interface]:
     """The managed host's interfaces, as ``network.interfaces``."""
-    return context_of("salt.utils.network.interfaces").call("network.interfaces")
+    found: dict[str, _Interface] = context_of("salt.utils.network.interfaces").call("network.interfaces")
+    return found
 
 
 linux_interfaces = interfaces
 
 
-def interface(iface: str) -> Any:
+def interface(iface: str) -> list[_AddressFacts] | str:
     """As ``network.interface``."""
-    return interfaces().get(iface, {}).get("inet", "")
+    return interfaces().get(iface, _Interface()).get("inet", "")
 
 
 def interface_ip(iface: str) -> str:
     """The first address of an interface, "" where it has none."""
-    found = interfaces().get(iface, {}).get("inet")
+    found = interfaces().get(iface, _Interface()).get("inet")
     return str(found[0].get("address", "")) if found else ""
 
 
 def hw_addr(iface: str) -> str:
     """The hardware address of an interface, "" where it has none."""
-    return str(interfaces().get(iface, {}).get("hwaddr", ""))
+    return str(interfaces().get(iface, _Interface()).get("hwaddr", ""))
 
 
-def ip_addrs(interface: Any = None, include_loopback: bool = False, interface_data: Any = None) -> list[str]:
+def ip_addrs(
+    interface: object = None, include_loopback: bool = False, interface_data: dict[str, _Interface] | None = None
+) -> list[str]:
     """IPv4 addresses of the interfaces, those of the loopback left out unless asked for."""
     return _addresses("inet", interface, include_loopback, interface_data)
 
 
-def ip_addrs6(interface: Any = None, include_loopback: bool = False, interface_data: Any = None) -> list[str]:
+def ip_addrs6(
+    interface: object = None, include_loopback: bool = False, interface_data: dict[str, _Interface] | None = None
+) -> list[str]:
     """IPv6 addresses, as ``ip_addrs``."""
     return _addresses("inet6", interface, include_loopback, interface_data)
 
 
-def _addresses(kind: str, interface: Any, loopback: bool, known: Any) -> list[str]:
+def _addresses(
+    kind: Literal["inet", "inet6"], interface: object, loopback: bool, known: dict[str, _Interface] | None
+) -> list[str]:
     names = interface if isinstance(interface, list) else str(interface).split(",") if interface else None
     found = {
         ipaddress.ip_address(each["address"].partition("%")[0])
@@ -273,6 +305,6 @@ def _addresses(kind: str, interface: Any, loopback: bool, known: Any) -> list[st
     return [str(each) for each in sorted(found, key=int) if loopback or not each.is_loopback]
 
 
-def subnets(interfaces: Any = None) -> Any:
+def subnets(interfaces: object = None) -> object:
     """Networks of the managed host, as ``network.subnets``."""
     return context_of("salt.utils.network.subnets").call("network.subnets", interfaces)

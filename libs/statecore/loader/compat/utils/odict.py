@@ -5,21 +5,20 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict as OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 __all__ = ["DefaultOrderedDict", "HashableOrderedDict", "OrderedDict"]
 
 
-class DefaultOrderedDict(OrderedDict[Any, Any]):
+class DefaultOrderedDict(OrderedDict[object, object]):
     """An ordered dict that creates missing values by a factory."""
 
-    def __init__(self, default_factory: Callable[[], Any] | None = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, default_factory: Callable[[], object] | None = None, *args: object, **kwargs: object) -> None:
         if default_factory is not None and not callable(default_factory):
             raise TypeError("first argument must be callable")
         super().__init__(*args, **kwargs)
         self.default_factory = default_factory
 
-    def __missing__(self, key: Any) -> Any:
+    def __missing__(self, key: object) -> object:
         if self.default_factory is None:
             raise KeyError(key)
         self[key] = value = self.default_factory()
@@ -29,11 +28,11 @@ class DefaultOrderedDict(OrderedDict[Any, Any]):
         """Another with the same entries."""
         return type(self)(self.default_factory, self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> DefaultOrderedDict:
+    def __deepcopy__(self, memo: dict[int, object]) -> DefaultOrderedDict:
         return type(self)(self.default_factory, copy.deepcopy(list(self.items()), memo))
 
 
-class HashableOrderedDict(OrderedDict[Any, Any]):
+class HashableOrderedDict(OrderedDict[object, object]):
     """An ordered dict that can be a map key; its hash is that of its identity."""
 
     def __hash__(self) -> int:  # type: ignore[override]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 from statecore.loader.compat.exceptions import CommandNotFoundError
-from statecore.loader.compat.utils import args, data
+from statecore.loader.compat.utils import args, stringutils
 
 #: Where programs are looked for besides PATH.
 _MORE = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin")
@@ -26,7 +25,7 @@ def which(exe: str | None = None) -> str | None:
     return None
 
 
-def which_bin(exes: Any) -> str | None:
+def which_bin(exes: object) -> str | None:
     """Return the path of the first of these programs that is installed; None if none is."""
     if not isinstance(exes, Iterable):
         return None
@@ -41,12 +40,12 @@ def check_or_die(command: str | None) -> None:
         raise CommandNotFoundError(f"'{command}' is not in the path")
 
 
-def join(*parts: Any, **kwargs: Any) -> str:
+def join(*parts: str | bytes, **kwargs: object) -> str:
     """Parts as one path, where a later absolute part does not drop the earlier ones."""
     args.invalid_kwargs({name: value for name, value in kwargs.items() if name != "use_posixpath"})
     if not parts:
         return ""
-    root, *rest = (os.path.normpath(data.decode(part)) for part in parts)
+    root, *rest = (os.path.normpath(stringutils.to_unicode(part)) for part in parts)
     return str(os.path.normpath(posixpath.join(root, *(part.lstrip(os.sep) for part in rest))))
 
 
@@ -60,9 +59,14 @@ def readlink(path: str) -> str:
     return os.readlink(path)
 
 
-def os_walk(top: str, *args: Any, **kwargs: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+def os_walk(
+    top: str | bytes,
+    topdown: bool = True,
+    onerror: Callable[[OSError], object] | None = None,
+    followlinks: bool = False,
+) -> Iterator[tuple[str, list[str], list[str]]]:
     """``os.walk``, in text."""
-    yield from os.walk(data.decode(top), *args, **kwargs)
+    yield from os.walk(stringutils.to_unicode(top), topdown, onerror, followlinks)
 
 
 def expand(path: str) -> str:
@@ -70,7 +74,7 @@ def expand(path: str) -> str:
     return os.path.realpath(os.path.expandvars(os.path.expanduser(path)))
 
 
-def safe_path(path: str, allow_path: Any = None) -> bool:
+def safe_path(path: str, allow_path: object = None) -> bool:
     """Return True: Salt's check concerns Windows paths only."""
     return True
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 
-def os_is_running(pid: Any) -> bool:
+def os_is_running(pid: int | str) -> bool:
     """Whether a process of this machine runs."""
     try:
         os.kill(int(pid), 0)

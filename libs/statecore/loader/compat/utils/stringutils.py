@@ -9,8 +9,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from statecore.loader.compat.lent import lend
 
@@ -29,7 +28,7 @@ __getattr__ = lend(
 _TEXT = bytes(range(32, 127)) + b"\n\r\t\f\b"
 
 
-def _encodings(encoding: Any) -> Sequence[str]:
+def _encodings(encoding: object) -> Sequence[str]:
     if encoding is None:
         return ("utf-8",)
     found = tuple(encoding) if isinstance(encoding, list | tuple) else (encoding,)
@@ -38,7 +37,7 @@ def _encodings(encoding: Any) -> Sequence[str]:
     return found
 
 
-def to_unicode(s: Any, encoding: Any = None, errors: str = "strict", normalize: bool = False) -> str:
+def to_unicode(s: object, encoding: object = None, errors: str = "strict", normalize: bool = False) -> str:
     """Decode bytes to text; text is returned unchanged. Of several encodings the first that fits is used. Raise TypeError."""
     encodings = _encodings(encoding)
     if isinstance(s, str):
@@ -59,7 +58,7 @@ def to_unicode(s: Any, encoding: Any = None, errors: str = "strict", normalize: 
 to_str = to_unicode
 
 
-def to_bytes(s: Any, encoding: Any = None, errors: str = "strict") -> bytes:
+def to_bytes(s: object, encoding: object = None, errors: str = "strict") -> bytes:
     """Encode text to bytes; bytes are returned unchanged. Of several encodings the first that fits is used. Raise TypeError."""
     encodings = _encodings(encoding)
     if isinstance(s, bytes | bytearray):
@@ -75,9 +74,10 @@ def to_bytes(s: Any, encoding: Any = None, errors: str = "strict") -> bytes:
     raise ValueError("encoding cannot be empty")
 
 
-def to_num(text: Any) -> Any:
+def to_num(text: str | float) -> str | float:
     """Return the number that a text represents; other values unchanged."""
-    for number in (int, float):
+    numbers: tuple[type[int], type[float]] = (int, float)
+    for number in numbers:
         try:
             return number(text)
         except ValueError:
@@ -85,23 +85,24 @@ def to_num(text: Any) -> Any:
     return text
 
 
-def to_none(text: Any) -> Any:
+def to_none(text: object) -> object:
     """Return None for blank text; other values unchanged."""
     return text if str(text).strip() else None
 
 
-def is_quoted(value: Any) -> str:
+def is_quoted(value: object) -> str:
     """Return the quote character around the text; "" if it is not quoted."""
-    quoted = isinstance(value, str) and value[:1] == value[-1:] and value.startswith(("'", '"'))
-    return value[0] if quoted else ""
+    if not isinstance(value, str) or value[:1] != value[-1:] or not value.startswith(("'", '"')):
+        return ""
+    return value[0]
 
 
-def dequote(value: Any) -> Any:
+def dequote(value: object) -> object:
     """A text without the quotes around it."""
-    return value[1:-1] if is_quoted(value) else value
+    return value[1:-1] if isinstance(value, str) and is_quoted(value) else value
 
 
-def is_binary(data: Any) -> bool:
+def is_binary(data: object) -> bool:
     """Return whether bytes look binary: they contain NUL, or more than 30 % of them are not text characters."""
     if not data or not isinstance(data, str | bytes):
         return False
@@ -129,7 +130,7 @@ def contains_whitespace(text: str) -> bool:
     return any(char.isspace() for char in text)
 
 
-def expr_match(line: Any, expr: Any) -> bool:
+def expr_match(line: str, expr: str) -> bool:
     """Return whether a glob or a regular expression matches the whole text."""
     try:
         return fnmatch.fnmatch(line, expr) or re.fullmatch(expr, line) is not None
@@ -137,16 +138,18 @@ def expr_match(line: Any, expr: Any) -> bool:
         return False
 
 
-def check_include_exclude(path_str: str, include_pat: Any = None, exclude_pat: Any = None) -> bool:
+def check_include_exclude(
+    path_str: str, include_pat: str | list[str] | None = None, exclude_pat: str | list[str] | None = None
+) -> bool:
     """Return whether the include pattern matches the path and the exclude pattern does not. ``E@`` marks a regular expression."""
 
-    def meant(patterns: Any) -> bool:
+    def matched(patterns: str | list[str]) -> bool:
         return any(
             re.search(each[2:], path_str) is not None if each.startswith("E@") else fnmatch.fnmatch(path_str, each)
             for each in (patterns if isinstance(patterns, list) else [patterns])
         )
 
-    return (not include_pat or meant(include_pat)) and not (exclude_pat and meant(exclude_pat))
+    return (not include_pat or matched(include_pat)) and not (exclude_pat and matched(exclude_pat))
 
 
 def print_cli(msg: object, retries: int = 10, step: float = 0.01) -> None:
@@ -165,12 +168,13 @@ def get_context(template: str, line: int, num_lines: int = 5, marker: str | None
     return "---\n" + "\n".join(around) + "\n---"
 
 
-def get_diff_list(a: Iterable[Any], b: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[str]:
+def get_diff_list(a: Iterable[object], b: Iterable[object], *args: object, **kwargs: object) -> Iterator[str]:
     """The lines of a unified diff."""
     left, right = ([to_unicode(line, ("utf-8", "latin-1")) for line in lines] for lines in (a, b))
-    return difflib.unified_diff(left, right, *args, **kwargs)
+    lines_of: Callable[..., Iterator[str]] = difflib.unified_diff
+    return lines_of(left, right, *args, **kwargs)
 
 
-def get_diff(a: Iterable[Any], b: Iterable[Any], *args: Any, **kwargs: Any) -> str:
+def get_diff(a: Iterable[object], b: Iterable[object], *args: object, **kwargs: object) -> str:
     """A unified diff of two lists of lines."""
     return "".join(get_diff_list(a, b, *args, **kwargs))

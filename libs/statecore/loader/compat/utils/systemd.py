@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from statecore.loader.entered import context_of
 from statecore.model.errors import InvocationError
 
+_T = TypeVar("_T")
 
-def _remembered(context: Any, name: str, ask: Callable[[], Any]) -> Any:
+
+def _remembered(context: object, name: str, ask: Callable[[], _T]) -> _T:
     if context is None:
         return ask()
     if not isinstance(context, dict):
@@ -18,22 +20,23 @@ def _remembered(context: Any, name: str, ask: Callable[[], Any]) -> Any:
     key = f"salt.utils.systemd.{name}"
     if key not in context:
         context[key] = ask()
-    return context[key]
+    known: _T = context[key]
+    return known
 
 
-def booted(context: Any = None) -> bool:
+def booted(context: object = None) -> bool:
     """Whether systemd runs and can be reached."""
     grains = context_of("salt.utils.systemd.booted").grains
     return bool(_remembered(context, "booted", lambda: grains.get("init") == "systemd"))
 
 
-def offline(context: Any = None) -> bool:
+def offline(context: object = None) -> bool:
     """Return whether the host has systemd, but systemd is not running."""
     host = context_of("salt.utils.systemd.offline").host
     return bool(_remembered(context, "offline", lambda: not booted(context) and host.which("systemctl") is not None))
 
 
-def version(context: Any = None) -> int | None:
+def version(context: object = None) -> int | None:
     """Return systemd's version; None if it is not known."""
     ctx = context_of("salt.utils.systemd.version")
 
@@ -43,10 +46,9 @@ def version(context: Any = None) -> int | None:
         found = re.search(r"\w+ ([0-9]+)", ctx.host.run(["systemctl", "--version"]).stdout.partition("\n")[0])
         return int(found[1]) if found else None
 
-    found = _remembered(context, "version", ask)
-    return found if found is None else int(found)
+    return _remembered(context, "version", ask)
 
 
-def has_scope(context: Any = None) -> bool:
+def has_scope(context: object = None) -> bool:
     """Return whether systemd supports running a command in its own scope."""
     return booted(context) and (version(context) or 0) >= 205

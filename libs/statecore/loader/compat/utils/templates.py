@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.loader.compat.utils.files import mkstemp
 from statecore.loader.entered import context_of
 from statecore.model.errors import StatecoreError
 
 
-def _engine(name: str) -> Callable[..., dict[str, Any]]:
+def _engine(name: str) -> Callable[..., dict[str, object]]:
     def render(
-        tmplsrc: Any,
+        tmplsrc: str,
         from_str: bool = False,
         to_str: bool = False,
-        context: Any = None,
-        tmplpath: Any = None,
-        **kws: Any,
-    ) -> dict[str, Any]:
+        context: Mapping[str, object] | None = None,
+        tmplpath: object = None,
+        **kws: object,
+    ) -> dict[str, object]:
         """The rendered text (``to_str``) or a file that holds it; ``tmplsrc`` is a file, or text (``from_str``)."""
         ctx = context_of(f"salt.utils.templates.{name.upper()}")
         text = tmplsrc if from_str else Path(tmplsrc).read_text("utf-8")
-        names = {
-            **kws.get("context", {}),
-            **(context or {}),
-            **{key: kws[key] for key in ("sls", "saltenv") if key in kws},
-        }
+        names: dict[str, object] = {**(context or {}), **{key: kws[key] for key in ("sls", "saltenv") if key in kws}}
         try:
             made = ctx.templates.render(
                 text,
@@ -50,4 +45,4 @@ def _engine(name: str) -> Callable[..., dict[str, Any]]:
 JINJA = _engine("jinja")
 MAKO = _engine("mako")
 
-TEMPLATE_REGISTRY: Mapping[str, Callable[..., dict[str, Any]]] = {"jinja": JINJA, "mako": MAKO}
+TEMPLATE_REGISTRY: Mapping[str, Callable[..., dict[str, object]]] = {"jinja": JINJA, "mako": MAKO}

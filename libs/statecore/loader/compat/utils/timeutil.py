@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _CLOCKS = ("%H%M", "%Hh%M", "%I%p", "%I:%M%p", "%I:%M %p")
@@ -21,7 +20,7 @@ def utcfromtimestamp(timestamp: float) -> datetime:
     return datetime.fromtimestamp(timestamp, UTC).replace(tzinfo=None)
 
 
-def timestring_map(val: Any) -> float | None:
+def timestring_map(val: str | float | None) -> float | None:
     """Return the seconds of ``90``, ``1.5h`` or ``2d``; None for None. Raise ValueError."""
     if val is None:
         return None
@@ -36,7 +35,7 @@ def timestring_map(val: Any) -> float | None:
     return float(val[:-1]) * _SECONDS[val[-1]]
 
 
-def get_timestamp_at(time_in: Any = None, time_at: Any = None) -> Any:
+def get_timestamp_at(time_in: object = None, time_at: str | float | None = None) -> float | None:
     """Return the timestamp after a duration (minutes, ``2h30``, ``1:15``) or at a time (``22h30``). Raise ValueError."""
     if time_in:
         hours, _, minutes = str(time_in).replace("h", ":").replace("m", "").rpartition(":")
@@ -54,6 +53,6 @@ def get_timestamp_at(time_in: Any = None, time_at: Any = None) -> Any:
     raise ValueError(f"{time_at} does not match any of the accepted formats: {', '.join(_CLOCKS)}")
 
 
-def get_time_at(time_in: Any = None, time_at: Any = None, out_fmt: str = "%Y-%m-%dT%H:%M:%S") -> str:
+def get_time_at(time_in: object = None, time_at: str | float | None = None, out_fmt: str = "%Y-%m-%dT%H:%M:%S") -> str:
     """``get_timestamp_at`` in a format, in local time."""
     return time.strftime(out_fmt, time.localtime(get_timestamp_at(time_in, time_at)))

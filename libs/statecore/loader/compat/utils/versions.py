@@ -7,11 +7,12 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from statecore.loader.compat.version import SaltStackVersion, __saltstack_version__
 
-_PART = re.compile(r"\d+|[a-z]+|\.", re.IGNORECASE)
+#: A date, or its text ``20270131``. A name of its own, because a parameter is called ``date``.
+_Day: TypeAlias = str | date
 
 
 @functools.total_ordering
@@ -63,7 +64,7 @@ Version = StrictVersion = LooseVersion
 parse = LooseVersion
 
 
-def version_cmp(pkg1: Any, pkg2: Any, ignore_epoch: bool = False) -> int | None:
+def version_cmp(pkg1: object, pkg2: object, ignore_epoch: bool = False) -> int | None:
     """Compare two versions: return -1, 0 or 1; None if they cannot be compared."""
     first, second = (LooseVersion(str(each).split(":", 1)[-1] if ignore_epoch else str(each)) for each in (pkg1, pkg2))
     try:
@@ -83,10 +84,10 @@ _FITS: Mapping[str, Callable[[int], bool]] = {
 
 
 def compare(
-    ver1: Any = "",
+    ver1: object = "",
     oper: str = "==",
-    ver2: Any = "",
-    cmp_func: Callable[..., Any] | None = None,
+    ver2: object = "",
+    cmp_func: Callable[..., object] | None = None,
     ignore_epoch: bool = False,
 ) -> bool:
     """Whether ``ver1 oper ver2`` holds; False for an unknown operator."""
@@ -97,7 +98,11 @@ def compare(
 
 
 def warn_until(
-    version: Any, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: Any
+    version: object,
+    message: str,
+    category: type[Warning] = DeprecationWarning,
+    stacklevel: int | None = None,
+    **_: object,
 ) -> None:
     """Warn that a feature will be removed in a version (number, code name or tuple)."""
     until = _salt_version(version)
@@ -105,20 +110,20 @@ def warn_until(
 
 
 def warn_until_date(
-    date: Any, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: Any
+    date: _Day, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: object
 ) -> None:
     """Warn that a feature will be removed on a date (``20270131``, or a date)."""
     day = _day(date)
-    told = message.format(date=day.isoformat(), today=datetime.now(UTC).date().isoformat())
-    warnings.warn(told, category, stacklevel=stacklevel or 2)
+    text = message.format(date=day.isoformat(), today=datetime.now(UTC).date().isoformat())
+    warnings.warn(text, category, stacklevel=stacklevel or 2)
 
 
 def kwargs_warn_until(
-    kwargs: Mapping[str, Any],
-    version: Any,
+    kwargs: Mapping[str, object],
+    version: object,
     category: type[Warning] = DeprecationWarning,
     stacklevel: int | None = None,
-    **_: Any,
+    **_: object,
 ) -> None:
     """Warn about keyword arguments that will be removed in a version."""
     until = _salt_version(version)
@@ -128,7 +133,7 @@ def kwargs_warn_until(
         warn_until(until, text, category, stacklevel or 3)
 
 
-def _salt_version(version: Any) -> SaltStackVersion:
+def _salt_version(version: object) -> SaltStackVersion:
     if isinstance(version, SaltStackVersion):
         return version
     if isinstance(version, int):
@@ -142,7 +147,7 @@ def _salt_version(version: Any) -> SaltStackVersion:
     )
 
 
-def _day(given: Any) -> date:
+def _day(given: str | date) -> date:
     if isinstance(given, str):
         return datetime.strptime(given, "%Y%m%d").replace(tzinfo=UTC).date()
     return given.date() if isinstance(given, datetime) else given

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
 
-def to_dict(xmltree: Element, attr: bool = False) -> Any:
+def to_dict(xmltree: Element, attr: bool = False) -> object:
     """Return an XML element as nested maps by tag; repeated tags become a list. ``attr`` adds the attributes."""
     return _with_attributes(xmltree) if attr else _plain(xmltree)
 
@@ -21,23 +20,30 @@ def _name(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
-def _plain(node: Element) -> dict[str, Any]:
+def _append(found: dict[str, object], name: str, value: object) -> None:
+    """Turn the entry ``name`` into a list, if it is none yet, and append the value of a repeated tag."""
+    before = found[name]
+    if isinstance(before, list):
+        before.append(value)
+    else:
+        found[name] = [before, value]
+
+
+def _plain(node: Element) -> dict[str, object]:
     if not len(node):
         return {_name(node.tag): node.text}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for child in node:
         name = _name(child.tag)
         if name not in found:
             found[name] = _plain(child) if len(child) else child.text
         else:
-            if not isinstance(found[name], list):
-                found[name] = [found[name]]
-            found[name].append(_plain(child))
+            _append(found, name, _plain(child))
     return found
 
 
-def _with_attributes(node: Element) -> Any:
-    found: dict[str, Any] = dict(node.attrib)
+def _with_attributes(node: Element) -> object:
+    found: dict[str, object] = dict(node.attrib)
     if not len(node):
         if not found:
             return node.text
@@ -48,7 +54,5 @@ def _with_attributes(node: Element) -> Any:
         if name not in found:
             found[name] = _with_attributes(child)
         else:
-            if not isinstance(found[name], list):
-                found[name] = [found[name]]
-            found[name].append(_with_attributes(child))
+            _append(found, name, _with_attributes(child))
     return found

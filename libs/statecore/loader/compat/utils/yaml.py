@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import IO, TYPE_CHECKING
 
 import yaml as _yaml
 from yaml import YAMLError as YAMLError
 from yaml import parser as parser
 from yaml import scanner as scanner
 from yaml.constructor import ConstructorError
+from yaml.nodes import MappingNode, ScalarNode
 
 __all__ = ["SaltYamlSafeLoader", "YAMLError", "dump", "load", "parser", "safe_dump", "safe_load", "scanner"]
 
-_BaseLoader: Any = getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)
-_BaseDumper: Any = getattr(_yaml, "CSafeDumper", _yaml.SafeDumper)
+# libyaml's classes if it is installed, else PyYAML's pure Python classes.
+if TYPE_CHECKING:
+    from yaml import SafeDumper as _BaseDumper
+    from yaml import SafeLoader as _BaseLoader
+else:
+    _BaseLoader = getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)
+    _BaseDumper = getattr(_yaml, "CSafeDumper", _yaml.SafeDumper)
 
 
-class SaltYamlSafeLoader(_BaseLoader):  # type: ignore[misc]
+class SaltYamlSafeLoader(_BaseLoader):
     """Reads YAML as Salt does."""
 
-    def construct_scalar(self, node: Any) -> Any:
+    def construct_scalar(self, node: ScalarNode | MappingNode) -> str:
         """The text of a scalar; zeros before a decimal number say nothing."""
         if node.tag == "tag:yaml.org,2002:int" and not node.value.startswith(("0b", "0x")):
             node.value = node.value.lstrip("0") or "0"
         return super().construct_scalar(node)
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, object]:
         """A map. Raises ConstructorError for a key that comes twice."""
         self.flatten_mapping(node)
-        found: dict[Any, Any] = {}
+        found: dict[Hashable, object] = {}
         for key_node, value_node in node.value:
             key = self.construct_object(key_node, deep=deep)
             if not isinstance(key, Hashable):
@@ -45,27 +51,29 @@ class SaltYamlSafeLoader(_BaseLoader):  # type: ignore[misc]
 SaltYamlSafeLoader.add_constructor("tag:yaml.org,2002:timestamp", SaltYamlSafeLoader.construct_scalar)
 
 
-class _Dumper(_BaseDumper):  # type: ignore[misc]
+class _Dumper(_BaseDumper):
     """Writes subclasses of dict and of list as those, and what YAML cannot say as null."""
 
 
 _Dumper.add_multi_representer(dict, _yaml.SafeDumper.represent_dict)
 _Dumper.add_multi_representer(list, _yaml.SafeDumper.represent_list)
 _Dumper.add_multi_representer(str, _yaml.SafeDumper.represent_str)
-_Dumper.add_representer(
-    None,
-    lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "NULL"),
-)
+# The key None stands for every other type. PyYAML's stubs do not know that.
+_add_representer: Callable[..., None] = _Dumper.add_representer
+_add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "NULL"))
 
 
-def safe_load(stream: Any, Loader: Any = SaltYamlSafeLoader) -> Any:
+def safe_load(
+    stream: str | bytes | IO[str] | IO[bytes], Loader: type[_BaseLoader] | None = SaltYamlSafeLoader
+) -> object:
     """The value of a YAML text or file. Raises YAMLError."""
     return _yaml.load(stream, Loader=Loader or SaltYamlSafeLoader)
 
 
-def safe_dump(data: Any, stream: Any = None, **kwargs: Any) -> Any:
+def safe_dump(data: object, stream: IO[str] | IO[bytes] | None = None, **kwargs: object) -> object:
     """A value as YAML, into a file or returned."""
-    return _yaml.dump(data, stream, Dumper=_Dumper, **{"allow_unicode": True, "default_flow_style": None, **kwargs})
+    write: Callable[..., object] = _yaml.dump
+    return write(data, stream, Dumper=_Dumper, **{"allow_unicode": True, "default_flow_style": None, **kwargs})
 
 
 load = safe_load

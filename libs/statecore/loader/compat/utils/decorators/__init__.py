@@ -15,7 +15,7 @@ from statecore.model.errors import InvocationError
 
 log = logging.getLogger(__name__)
 
-Function: TypeAlias = Callable[..., Any]
+Function: TypeAlias = Callable[..., object]
 
 
 class Depends:
@@ -25,7 +25,7 @@ class Depends:
     exit code. ``fallback_function`` replaces the function otherwise. ``loader/user_module.py`` evaluates this.
     """
 
-    def __init__(self, *dependencies: Any, **kwargs: Any) -> None:
+    def __init__(self, *dependencies: object, **kwargs: object) -> None:
         self.dependencies = dependencies
         self.params = kwargs
 
@@ -40,10 +40,10 @@ depends = Depends
 
 def memoize(func: Function) -> Function:
     """Cache the function's results by the text of its arguments."""
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
 
     @functools.wraps(func)
-    def remembered(*args: Any, **kwargs: Any) -> Any:
+    def remembered(*args: object, **kwargs: object) -> object:
         key = ",".join([*map(str, args), *(f"{name}={kwargs[name]}" for name in sorted(kwargs))])
         if key not in known:
             known[key] = func(*args, **kwargs)
@@ -56,7 +56,7 @@ def timing(function: Function) -> Function:
     """Log how long each call of the function takes."""
 
     @functools.wraps(function)
-    def timed(*args: Any, **kwargs: Any) -> Any:
+    def timed(*args: object, **kwargs: object) -> object:
         started = time.monotonic()
         value = function(*args, **{name: given for name, given in kwargs.items() if not name.startswith("__")})
         log.info("Function %s took %f seconds to execute", function.__name__, time.monotonic() - started)
@@ -70,7 +70,7 @@ def ignores_kwargs(*kwarg_names: str) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             return function(*args, **{name: value for name, value in kwargs.items() if name not in kwarg_names})
 
         return call
@@ -82,13 +82,15 @@ def ensure_unicode_args(function: Function) -> Function:
     """Return the function: in Python 3 all text is Unicode."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> object:
         return function(*args, **kwargs)
 
     return call
 
 
-def _given(function: Function, names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+def _given(
+    function: Function, names: tuple[str, ...], args: tuple[object, ...], kwargs: dict[str, object]
+) -> list[str]:
     """Return the names for which a call passes a true value."""
     positional = zip(function.__code__.co_varnames, args, strict=False)
     return [name for name, value in (*kwargs.items(), *positional) if value and name in names]
@@ -99,7 +101,7 @@ def require_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             given = _given(function, kwarg_names, args, kwargs)
             if len(given) > 1:
                 raise InvocationError(f"Only one of the following is allowed: {', '.join(kwarg_names)}")
@@ -117,7 +119,7 @@ def allow_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             if len(_given(function, kwarg_names, args, kwargs)) > 1:
                 raise InvocationError(f"Only of the following is allowed: {', '.join(kwarg_names)}")
             return function(*args, **kwargs)
@@ -128,13 +130,13 @@ def allow_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
 
 
 def is_deprecated(
-    globals: dict[str, Any], version: str, with_successor: str | None = None
+    globals: dict[str, object], version: str, with_successor: str | None = None
 ) -> Callable[[Function], Function]:
     """Return a decorator that logs, at each call, the version that removes the function and its successor."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             _warn(
                 function.__name__, version, f"Use its successor '{with_successor}' instead." if with_successor else ""
             )
@@ -155,7 +157,7 @@ def with_deprecated(
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             name = function.__name__
             full = f"{globals.get('__virtualname__') or globals['__name__'].rpartition('.')[2]}.{name}"
             opts = globals.get("__opts__") or {}

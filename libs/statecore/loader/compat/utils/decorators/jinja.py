@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 
 class _Named:
@@ -12,7 +11,7 @@ class _Named:
     def __init__(self, name: str | None = None) -> None:
         self.name = name
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[..., object]) -> Callable[..., object]:
         return function
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.compat.utils import path
 
 
-def which(exe: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def which(exe: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Return a decorator that raises CommandNotFoundError if the program is not installed on this machine."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             if path.which(exe) is None:
                 raise CommandNotFoundError(f"The '{exe}' binary was not found in $PATH.")
             return function(*args, **kwargs)
@@ -25,12 +24,12 @@ def which(exe: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return decorate
 
 
-def which_bin(exes: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def which_bin(exes: Sequence[str]) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Return a decorator that raises CommandNotFoundError if none of the programs is installed on this machine."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             if path.which_bin(exes) is None:
                 quoted = [f"'{exe}'" for exe in exes]
                 raise CommandNotFoundError(f"None of provided binaries({quoted}) were found in $PATH.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 from statecore.model.errors import CommandError
 
@@ -19,9 +18,9 @@ class OutputUnifier:
     def __init__(self, *policies: str) -> None:
         self.policies = policies
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             found = function(*args, **kwargs)
             if "content_check" in self.policies:
                 _check(found)
@@ -36,7 +35,7 @@ class OutputUnifier:
         return call
 
 
-def _check(found: Any) -> None:
+def _check(found: object) -> None:
     if not isinstance(found, dict):
         raise CommandError("Malformed state return. Data must be a dictionary type.")
     if not isinstance(found.get("changes"), dict):

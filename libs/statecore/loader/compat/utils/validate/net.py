@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from typing import Any
 
 _MAC = re.compile(r"(?:[0-9A-F]{1,2}([-:.]))(?:[0-9A-F]{1,2}\1){4}[0-9A-F]{1,2}", re.IGNORECASE)
 
@@ -15,7 +14,7 @@ def mac(addr: str) -> bool:
     return _MAC.fullmatch(addr) is not None
 
 
-def _address(addr: Any, family: socket.AddressFamily, longest: int) -> bool:
+def _address(addr: object, family: socket.AddressFamily, longest: int) -> bool:
     if not isinstance(addr, str):
         return False
     ip, slash, bits = addr.rpartition("/")
@@ -28,22 +27,22 @@ def _address(addr: Any, family: socket.AddressFamily, longest: int) -> bool:
     return bits.isdecimal() and 1 <= int(bits) <= longest
 
 
-def ipv4_addr(addr: Any) -> bool:
+def ipv4_addr(addr: object) -> bool:
     """Whether this is an IPv4 address, with a prefix's length or without."""
     return _address(addr, socket.AF_INET, 32)
 
 
-def ipv6_addr(addr: Any) -> bool:
+def ipv6_addr(addr: object) -> bool:
     """Whether this is an IPv6 address, with a prefix's length or without."""
     return _address(addr, socket.AF_INET6, 128)
 
 
-def ip_addr(addr: Any) -> bool:
+def ip_addr(addr: object) -> bool:
     """Whether this is an address, with a prefix's length or without."""
     return ipv4_addr(addr) or ipv6_addr(addr)
 
 
-def netmask(mask: Any) -> bool:
+def netmask(mask: object) -> bool:
     """Whether this is an IPv4 netmask."""
     try:
         return isinstance(mask, str) and bool(ipaddress.IPv4Network(f"0.0.0.0/{mask}"))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 
-def valid_username(user: Any) -> bool:
+def valid_username(user: object) -> bool:
     """Whether this can be the name of a user."""
     return (
         isinstance(user, str)
