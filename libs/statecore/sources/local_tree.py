@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from statecore.host.rooted_path import leads_into
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import FileHash
 
@@ -158,7 +159,7 @@ class LocalFiles:
         for root in self._roots_of(saltenv):
             found = root / path
             try:
-                served = found.is_file() and (self._follow or found.resolve().is_relative_to(root.resolve()))
+                served = found.is_file() and (self._follow or leads_into(found, root))
             except (OSError, RuntimeError):
                 continue
             if served and not self._ignored(path, str(found)):
@@ -246,7 +247,7 @@ class _Walk:
                 dirs.add(relative)
                 if _holds_nothing(entry.path):
                     empty.add(relative)
-            elif _is(entry.is_file) and (link is None or self._follow or self._inside(entry.path)):
+            elif _is(entry.is_file) and (link is None or self._follow or leads_into(entry.path, self._root)):
                 files.add(relative)
         return Listing(frozenset(files), frozenset(dirs), frozenset(empty), links)
 

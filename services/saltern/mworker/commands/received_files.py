@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.ids import is_minion_id
 from saltwire.pack import octets
+from statecore.host.rooted_path import leads_into
 
 _MEGABYTE = 1024 * 1024
 
@@ -56,7 +57,7 @@ def place_of(directory: Path, path: object) -> Path:
         raise FileRefused("the path leaves the minion's directory")
     place = directory.joinpath(*parts)
     # Minions cannot send links, but an operator may have created one in the directory.
-    if not place.resolve().is_relative_to(directory.resolve()):
+    if not leads_into(place, directory):
         raise FileRefused("a link leads out of the minion's directory")
     return place
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from saltern.kit.links.control import ControlError
 from statecore.host.content import atomic_file
+from statecore.host.rooted_path import leads_into
 
 #: Environment -> directories.
 Roots: TypeAlias = Mapping[str, Sequence[str]]
@@ -81,8 +82,7 @@ def _inside(root: str, path: str) -> Path | None:
     """Return the absolute path within a root; None if it leads out of the root."""
     base = Path(root)
     full = Path(os.path.normpath(base / path))
-    real = full.resolve()
-    return full if real == base.resolve() or base.resolve() in real.parents else None
+    return full if leads_into(full, base) else None
 
 
 def _is_text(path: Path) -> bool:
