@@ -1,1 +1,1 @@
-"""A command as a process: how it is started, its arguments, its output, its exit code."""
+"""What every Saltern command (salt, salt-key, salt-run, ...) shares as a process: start, arguments, output, exit codes."""

@@ -29,7 +29,10 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _ValueLoader(_Loader):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
-    """A YAML loader with Salt's changes: 0644 is 644, times stay texts, and a key may occur only once in a mapping."""
+    """A YAML loader with Salt's changes:
+
+    0644 is the number 644, times stay texts, and a key that occurs twice in a mapping is an error.
+    """
 
 
 def _whole_number(loader: Any, node: Any) -> int:
@@ -55,7 +58,7 @@ _ValueLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node:
 
 
 def value_of(word: str) -> object:
-    """Return the value of a word: a number, a boolean, None, a ``[list]``, a ``{mapping}``, else the word itself."""
+    """Return the value of a command-line word: a number, a boolean, None, a ``[list]``, a ``{mapping}``, else the word itself."""
     if _PLAIN.match(word) and word.lower() not in _RESERVED:
         return word
     stripped = word.strip()
@@ -72,7 +75,10 @@ def value_of(word: str) -> object:
 
 
 def _is_meant(word: str, value: object) -> bool:
-    """Return whether YAML's reading is what the user typed: containers need brackets, and no text may be lost to a comment."""
+    """Return whether YAML's value of a command-line word is the one the user typed.
+
+    A list or mapping counts only if the word has brackets. A text counts only if YAML removed nothing as a comment.
+    """
     if "#" in word:
         return not (value is None or isinstance(value, str))
     if isinstance(value, dict):
@@ -85,7 +91,10 @@ def _is_meant(word: str, value: object) -> bool:
 
 
 def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple[list[object], dict[str, object]]:
-    """Return (positional, keyword) arguments of a function call. Values of the keywords in ``no_parse`` stay texts."""
+    """Return (positional, keyword) arguments of an execution function from the words of a command line.
+
+    Values of the keywords in ``no_parse`` stay texts.
+    """
     as_text = frozenset(no_parse)
     positional: list[object] = []
     keyword: dict[str, object] = {}
@@ -100,7 +109,10 @@ def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple
 
 
 def on_the_wire(positional: Iterable[object], keyword: Mapping[str, object]) -> list[object]:
-    """Return the arguments as a publication carries them: keyword arguments are a last mapping with ``__kwarg__``."""
+    """Return the list of arguments as a publication carries it: all keyword arguments are one last mapping with ``__kwarg__:
+
+    True``.
+    """
     arguments = list(positional)
     if keyword:
         arguments.append({"__kwarg__": True, **keyword})
@@ -113,7 +125,7 @@ def sendable(keyword: Mapping[str, object]) -> dict[str, object]:
 
 
 def off_the_wire(given: Iterable[object]) -> tuple[list[object], dict[str, object]]:
-    """Return the (positional, keyword) arguments of a publication."""
+    """Return the (positional, keyword) arguments of an execution function from the list ``arg`` of a publication."""
     positional: list[object] = []
     keyword: dict[str, object] = {}
     for one in given:
@@ -130,5 +142,5 @@ def _not_a_jid(value: object) -> object:
 
 
 def documentation(fun: str, text: str) -> str:
-    """Return a function's documentation in Salt's layout, with the indentation of the source removed."""
+    """Return the documentation ``text`` of the function ``fun`` as ``sys.doc`` prints it, without the indentation of the source."""
     return f"{fun}:\n\n{textwrap.indent(inspect.cleandoc(text), '    ')}\n"

@@ -43,7 +43,7 @@ class Exit(IntEnum):
 
 
 class CommandError(Exception):
-    """The command cannot continue. The text goes to stderr, ``code`` is the exit code."""
+    """Raised when a salt command cannot continue. The message is printed on stderr; ``code`` becomes the exit code."""
 
     def __init__(self, message: str, code: int = Exit.GENERIC) -> None:
         super().__init__(message)
@@ -118,11 +118,11 @@ class CommandParser(argparse.ArgumentParser):
             self.add_argument(*row.names, action=_Refuses, nargs=nargs, const=row.instead, help=argparse.SUPPRESS)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """Return the options; ``words`` holds the remaining words."""
+        """Return the parsed options. The attribute ``words`` of the result holds the words that are no options."""
         return self.parse_intermixed_args(words_of_stdin(argv) if self._reads_stdin else argv)
 
     def read_stdin(self) -> None:
-        """Add ``--args-stdin``."""
+        """Add the option ``--args-stdin``, which reads further arguments from standard input."""
         self._reads_stdin = True
         meaning = "read more options and arguments from standard input, one a line"
         self.add_argument("--args-stdin", action="store_true", help=meaning)
@@ -168,7 +168,10 @@ _STANDS_ON = ("cryptography", "Jinja2", "msgpack", "PyYAML", "pyzmq", "redis")
 
 
 def words_of_stdin(words: Sequence[str]) -> list[str]:
-    """Return the command line; where it holds ``--args-stdin``, each line of standard input is one more option or argument."""
+    """Return the words of the command line.
+
+    Where they hold ``--args-stdin``, each line of standard input replaces it as one more option or argument.
+    """
     if "--args-stdin" not in words:
         return list(words)
     kept = [word for word in words if word != "--args-stdin"]
@@ -176,10 +179,10 @@ def words_of_stdin(words: Sequence[str]) -> list[str]:
 
 
 def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
-    """Run ``body`` and return its exit code. CommandError and ConfigError become a line on stderr and their exit code; Ctrl-C
-    becomes a line and the exit code ``interrupted``.
+    """Run the ``body`` of a salt command and return its exit code.
 
-    Any other exception is a defect and shows its traceback.
+    CommandError and ConfigError are printed as one line on stderr and give their exit code. Ctrl-C is printed as one line and gives
+    the exit code ``interrupted``. Any other exception is a defect and shows its traceback.
     """
     # A command is short and makes much that it keeps to the end: looking for garbage as often as a server takes a tenth of it.
     gc.set_threshold(500_000, 20, 50)
@@ -223,7 +226,10 @@ def _failed(message: str, code: int) -> int:
 
 
 def user_name(env: Mapping[str, str], uid: int) -> str:
-    """Return the user's name for the job's record; root by sudo is ``sudo_<name>``."""
+    """Return the name of the operating system's user who runs a command, for the job's record.
+
+    For root by way of sudo it is ``sudo_<name>``.
+    """
     try:
         name = pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -235,7 +241,7 @@ def user_name(env: Mapping[str, str], uid: int) -> str:
 
 
 def add_executor_flags(parser: CommandParser) -> None:
-    """Add ``--module-executors`` and ``--executor-opts``."""
+    """Add the options ``--module-executors`` and ``--executor-opts`` to the parser of ``salt`` or ``salt-call``."""
     parser.add_argument(
         "--module-executors", metavar="LIST", help="executors in place of the minion's, as in '[splay, direct_call]'"
     )
@@ -243,6 +249,6 @@ def add_executor_flags(parser: CommandParser) -> None:
 
 
 def executors(flags: argparse.Namespace) -> dict[str, object]:
-    """Return ``module_executors`` and ``executor_opts`` for the job, where the flags were given."""
+    """Return the map with ``module_executors`` and ``executor_opts`` for the job; a flag that was not given has no key."""
     given = {name: getattr(flags, name) for name in ("module_executors", "executor_opts")}
     return {name: value_of(text) for name, text in given.items() if text}

@@ -28,9 +28,8 @@ INTERRUPTED = 130
 def run(module: str, interrupted: int = 0) -> NoReturn:
     """Run ``main()`` of ``module`` and end the process with its exit code.
 
-    Ctrl-C that ``main`` does not handle ends the process with the exit code ``interrupted`` and a line on stderr. A
-    process that was
-    started with SIGINT ignored (nohup, a background job of a script) goes on ignoring SIGINT.
+    A Ctrl-C that ``main`` does not handle ends the process with a line on stderr and the exit code ``interrupted``. A process that
+    was started with SIGINT ignored (by nohup, or in the background by a script) goes on ignoring SIGINT.
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
@@ -67,7 +66,7 @@ def _main(module: str) -> Callable[[], int]:
 
 
 def _code_of(main: Callable[[], int]) -> int:
-    """Return the exit code of ``main``, after all its output is written."""
+    """Run ``main`` and return its exit code after all its output is written."""
     try:
         code = main()
     except SystemExit as end:
@@ -80,7 +79,7 @@ def _code_of(main: Callable[[], int]) -> int:
 
 
 def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]:
-    """Return a signal handler that ends the process at once."""
+    """Return a signal handler that ends the process at once with the exit code and the text on stderr."""
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
         _say(text)
@@ -90,7 +89,7 @@ def _ending(code: int, text: str) -> Callable[[int, FrameType | None], NoReturn]
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process as ``sys.exit`` does, without freeing memory that the kernel frees anyway."""
+    """End the process with the exit code: wait for threads, run the exit functions and flush the output, but free no memory."""
     import atexit
     import threading
 

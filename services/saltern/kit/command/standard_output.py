@@ -7,7 +7,7 @@ import sys
 
 
 def fault() -> str:
-    """Return the reason why standard output cannot be written, "" where it can; the test writes to it.
+    """Write a line end to standard output and return the reason why that fails, "" if it succeeds.
 
     After an error, sys.stdout is replaced and further writes are discarded.
     """
@@ -23,5 +23,8 @@ def fault() -> str:
 
 
 def silence() -> None:
-    """Discard all further output, so that Python does not report the error again when it closes the stream."""
+    """Discard all further writes to standard output.
+
+    Python then does not report an error of the stream again when it closes the stream.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

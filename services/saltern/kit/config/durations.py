@@ -16,9 +16,9 @@ _LONGEST = 100 * 365 * 86400
 
 
 def seconds_of(text: object) -> float:
-    """Return the seconds of a duration; a number without a unit is seconds.
+    """Return the seconds of a duration such as ``90s`` or ``1h30m``; a number without a unit is seconds.
 
-    Raises ValueError; the text names the given value and the accepted forms.
+    Raises ValueError whose message names the given value and the accepted forms.
     """
     word = str(text).strip().lower()
     if re.fullmatch(r"\d+(?:\.\d+)?", word, re.ASCII):

@@ -16,7 +16,10 @@ _TAKEN = "accepted as in Salt, without effect"
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class FileserverOptions(Values):
-    """The options of the file server; MasterOptions and MinionOptions inherit them."""
+    """The configuration options of the file server, of Git repositories and of the pillar cache.
+
+    MasterOptions and MinionOptions inherit them.
+    """
 
     cachedir: str = option(
         "/var/cache/salt/master",

@@ -39,7 +39,10 @@ __all__ = [
 
 
 def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
-    """Read the options of a master role or command, and fill in ``gpg_keydir`` and ``conf_file``. Raises ConfigError."""
+    """Return the options of a master role, read from the file ``master`` and the environment.
+
+    ``gpg_keydir`` and ``conf_file`` are filled in. Raises ConfigError.
+    """
     options = read_options(MasterOptions, "master", config_dir, os.environ if env is None else env)
     places: dict[str, Any] = {
         "gpg_keydir": gpg_keys(options, config_dir, env),
@@ -57,10 +60,10 @@ def check_master_option(name: str, value: Any) -> None:
 
 
 def load_client(config_dir: str | None = None) -> ClientOptions:
-    """Read the options of the operators' commands, which are in the master's file. Raises ConfigError."""
+    """Return the options of the operators' commands (salt, salt-key, salt-run), read from the master's file. Raises ConfigError."""
     return load_master(config_dir)
 
 
 def key_directory(options: MasterOptions, role: str, config_dir: str | None = None) -> Path:
-    """Return the directory that holds the keys of ``role``, as ``saltern keygen`` writes it."""
+    """Return the directory that holds the key files of a master role, as ``saltern keygen`` writes it."""
     return Path(options.key_dir) if options.key_dir else config_directory(config_dir) / "keys" / role

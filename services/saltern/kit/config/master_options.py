@@ -12,7 +12,7 @@ from saltern.kit.config.state_options import StateOptions
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class WorkerOptions(Values):
-    """The options of workers and their pools; MasterOptions inherits them."""
+    """The configuration options of mworker processes and their pools. MasterOptions inherits them."""
 
     worker_threads: int = option(
         5, "accepted as in Salt, without effect: each worker is a process, so start more mworker processes"

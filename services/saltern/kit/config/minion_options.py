@@ -208,7 +208,10 @@ def _own_name() -> str:
 
 
 def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
-    """Read the options of the minion and of salt-call; fill in ``id``, file paths and ``gpg_keydir``. Raises ConfigError."""
+    """Return the options of the minion and of salt-call; ``id``, file paths and ``gpg_keydir`` are filled in.
+
+    Raises ConfigError.
+    """
     options = read_options(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     if options.startup_states not in _STARTUPS:
         raise ConfigError(f"startup_states: {options.startup_states!r} is none of {', '.join(filter(None, _STARTUPS))}")
@@ -226,5 +229,5 @@ def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = N
 
 
 def extension_directory(options: MinionOptions) -> Path:
-    """Return the directory in which a minion keeps users' modules."""
+    """Return the directory in which a minion keeps the users' modules that it got from the master (``extmods``)."""
     return Path(options.extension_modules) if options.extension_modules else Path(options.cachedir) / "extmods"

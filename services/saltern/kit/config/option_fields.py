@@ -9,17 +9,20 @@ from typing import Any
 
 
 def option(default: Any, doc: str) -> Any:
-    """Return a dataclass field with a default and its documentation. A mutable default is copied for each instance."""
+    """Return a dataclass field for a configuration option, with its default and documentation.
+
+    A mutable default is copied for each instance.
+    """
     if isinstance(default, list | dict):
         return field(default_factory=lambda: copy.deepcopy(default), metadata={"doc": doc})
     return field(default=default, metadata={"doc": doc})
 
 
 class Values:
-    """Base class of option tables: keyword arguments set fields, all other fields get their defaults.
+    """Base class of the tables of configuration options: keyword arguments set fields, all other fields get their defaults.
 
-    Options are dataclasses only to list their fields. The methods that ``dataclass`` generates for a hundred fields take
-    longer to compile than all other modules of ours that `salt` imports, so this class replaces them.
+    Option tables are dataclasses only to list their fields. Compiling the methods that ``dataclass`` generates for a hundred fields
+    takes longer than importing all other modules that `salt` needs, so this class replaces those methods.
     """
 
     def __init__(self, **values: Any) -> None:

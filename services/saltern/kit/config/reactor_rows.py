@@ -1,4 +1,7 @@
-"""The option ``reactor``: tag globs and reaction files. The reactor runs the reactions; workers keep the events that it reads."""
+"""Reads the option ``reactor`` (tag globs and reaction files), and finds which events must be kept in Redis.
+
+The reactor runs the reactions; workers keep the events that the reactor reads.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 def rows_of(option: Any) -> Rows:
-    """Return the rows (tag glob, files) of the option ``reactor``, which is a list or the path of a YAML file with a list.
+    """Return the rows (tag glob, reaction files) of the option ``reactor``: a list, or the path of a YAML file with a list.
 
     Raises ConfigError.
     """
@@ -54,17 +57,23 @@ def is_files(value: Any) -> bool:
 
 
 def has_own_cache(options: MasterOptions) -> bool:
-    """Return whether ``master_job_cache`` or ``ext_job_cache`` names a returner that also stores jobs."""
+    """Return whether ``master_job_cache`` names a returner that stores jobs besides Redis."""
     return options.master_job_cache not in REDIS
 
 
 def has_ext_cache(options: MasterOptions) -> bool:
-    """Return whether ``ext_job_cache`` names a returner: minions send their returns to it, and it stores the jobs."""
+    """Return whether ``ext_job_cache`` names a returner.
+
+    Minions then send their returns to that returner, and the returner stores the jobs.
+    """
     return options.ext_job_cache not in REDIS
 
 
 def wanted_tags(options: MasterOptions) -> list[str]:
-    """Return the tag globs of all events that this configuration keeps in Redis. Raises ConfigError."""
+    """Return the tag globs of all events that the master must keep in Redis for its reactor and its job caches.
+
+    Raises ConfigError.
+    """
     reactor = [glob for row in rows_of(options.reactor) for glob in row]
     returned = (options.event_return_whitelist or ["*"]) if options.event_return else []
     cached = JOB_TAGS if has_own_cache(options) else LOAD_TAGS if has_ext_cache(options) else ()

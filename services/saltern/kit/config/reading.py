@@ -1,10 +1,15 @@
-"""Reads options from files and environment variables into typed, frozen objects.
+"""Reads configuration options from files and environment variables into typed, frozen objects.
 
-Each option is a dataclass field; its ``metadata["doc"]`` feeds docs/config.md and error messages. Options that Salt has
-keep Salt's name. A value comes from, the last one counts: the default; ``<config dir>/master`` (or ``minion``);
-``<file>.d/*.conf`` in the order of names; the environment: ``SALTERN_<OPTION>`` holds a YAML value,
-``SALTERN_<OPTION>_FILE`` names a file that holds it, as secrets are mounted. The configuration directory is
-``--config-dir``, else ``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error that names the nearest option.
+Each option is a dataclass field; its ``metadata["doc"]`` feeds docs/config.md and error messages. Options that Salt has keep
+Salt's name. Values come from these places; a later one replaces an earlier one:
+
+1. the default
+2. the file ``<config dir>/master`` (or ``minion``)
+3. the files ``<file>.d/*.conf``, in the order of their names
+4. the environment: ``SALTERN_<OPTION>`` holds a YAML value; ``SALTERN_<OPTION>_FILE`` names a file that holds it (for secrets)
+
+The configuration directory is ``--config-dir``, else ``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error whose
+message names the nearest option.
 """
 
 from __future__ import annotations
@@ -51,21 +56,27 @@ Options = TypeVar("Options", bound=StateOptions)
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. The text names file and line (or variable), option, reason and the nearest valid name."""
+    """Raised when the configuration cannot be used.
+
+    The message names file and line (or the environment variable), the option, the reason and the nearest valid name.
+    """
 
 
 def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:
-    """Return the directory from which options are read."""
+    """Return the directory from which options are read: ``config_dir``, else the environment's SALT_CONFIG_DIR, else /etc/salt."""
     return Path(config_dir or (os.environ if env is None else env).get("SALT_CONFIG_DIR") or DEFAULT_CONFIG_DIR)
 
 
 def gpg_keys(options: StateOptions, config_dir: str | None, env: Mapping[str, str] | None) -> str:
-    """Return the directory with the keys of the renderer ``gpg``."""
+    """Return the directory with the keys of the renderer ``gpg``.
+
+    It is the option ``gpg_keydir``, else ``gpgkeys`` in the configuration directory.
+    """
     return options.gpg_keydir or str(config_directory(config_dir, env) / "gpgkeys")
 
 
 def conf_file(options: StateOptions, file_name: str, config_dir: str | None, env: Mapping[str, str] | None) -> str:
-    """Return the path of the main configuration file, which need not exist."""
+    """Return the path of the main configuration file (``master`` or ``minion``); the file may be missing."""
     return options.conf_file or str(config_directory(config_dir, env) / file_name)
 
 
@@ -93,7 +104,7 @@ def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
 
 
 def shown(options: StateOptions) -> dict[str, Any]:
-    """Return the map of option name to value for people and job caches, without the credentials for Redis."""
+    """Return the map of option name to value that people and job caches may see: without the credentials for Redis."""
     opts = as_opts(options)
     if "redis_url" not in opts:
         return opts
@@ -101,7 +112,7 @@ def shown(options: StateOptions) -> dict[str, Any]:
 
 
 def read_options(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:
-    """Read options of a kind from the configuration files and environment variables. Raises ConfigError."""
+    """Return the options of the class ``kind``, read from the configuration files and the environment. Raises ConfigError."""
     hints = typing.get_type_hints(kind)
     names = {item.name for item in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
@@ -172,7 +183,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _with_table(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with Salt's options ``out.table.NAME`` joined into the one option ``out_table``."""
+    """Return the option values with Salt's options ``out.table.NAME`` joined into the one option ``out_table``."""
     dotted = {name: value for name, value in values.items() if str(name).startswith(_TABLE)}
     if not dotted:
         return values
@@ -183,9 +194,9 @@ def _with_table(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with all names that contain a dot joined as module settings; only the modules can check them.
+    """Return the option values with all names that contain a dot moved into ``module_settings``; only modules can check these.
 
-    ``return`` becomes another name, because Python allows no field of that name.
+    The option ``return`` gets another name, because Python allows no field of that name.
     """
     dotted = {name: value for name, value in values.items() if "." in str(name).strip(".")}
     rest = {("return_" if name == "return" else name): value for name, value in values.items() if name not in dotted}
@@ -196,7 +207,7 @@ def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(path: Path, name: str) -> str:
-    """Return ``file, line 3`` for an option. Called only for an error message."""
+    """Return where a file sets an option, as ``file, line 3``, for an error message."""
     root = yaml.compose(path.read_bytes(), Loader=_LOADER)
     lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)] if root else []
     return f"{path}, line {lines[-1]}" if lines else str(path)
@@ -216,7 +227,7 @@ def _from_env(variable: str, text: str, hint: Any) -> Any:
 def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
     if name not in names:
         # A minion's alone: what a master's mean is told by `saltern import`.
-        if "host_root" in names and (advice := stock_minion_options.said_of(str(name))):
+        if "host_root" in names and (advice := stock_minion_options.advice_for(str(name))):
             raise ConfigError(f"{where()}: option '{name}' is stock Salt's: {advice}")
         near = close_matches(str(name), names, n=1)
         raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))

@@ -1,4 +1,4 @@
-"""The options that master and minion have in common."""
+"""The configuration options that master and minion have in common."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from saltern.kit.config.option_fields import Values, option
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class StateOptions(Values):
-    """The options of the state system, on the master (pillar, reactor) and on the minion."""
+    """The configuration options of the state system, on the master (pillar, reactor) and on the minion."""
 
     file_roots: dict[str, list[str]] = option({"base": ["/srv/salt"]}, "saltenv -> directories of the state tree")
     pillar_roots: dict[str, list[str]] = option({"base": ["/srv/pillar"]}, "environment -> directories of pillar files")

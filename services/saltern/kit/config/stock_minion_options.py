@@ -76,6 +76,6 @@ _TABLE: Mapping[str, str] = {
 }
 
 
-def said_of(name: str) -> str:
+def advice_for(name: str) -> str:
     """Return the advice for an option of stock minions, "" where the name is not in the table."""
     return next((advice for glob, advice in _TABLE.items() if fnmatch.fnmatchcase(name, glob)), "")

@@ -24,7 +24,7 @@ _SETTINGS = ("worker_count", "commands")
 
 @dataclass(frozen=True)
 class Pools:
-    """The pools of a master."""
+    """The worker pools of a master: the share of the workers of each pool, and the commands that each pool takes."""
 
     #: Pool -> its part of the workers; in the order of the configuration.
     workers: Mapping[str, int]
@@ -35,16 +35,16 @@ class Pools:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all pools, in the order of the configuration."""
+        """Names of all worker pools, in the order of the configuration."""
         return tuple(self.workers)
 
     @property
     def several(self) -> bool:
-        """Return whether there is more than one pool, so that a request's command must be known before it is queued."""
+        """Return whether there is more than one worker pool, so that a request's command must be known before it is queued."""
         return len(self.workers) > 1
 
     def of(self, cmd: str) -> str:
-        """Return the name of the pool that takes the command."""
+        """Return the name of the worker pool that takes a master command such as ``_return``."""
         return self.named.get(cmd, self.rest)
 
 
@@ -52,7 +52,7 @@ ONE_POOL = Pools({ONLY: 1}, {}, ONLY)
 
 
 def read_pools(options: MasterOptions) -> Pools:
-    """Return the pools that the options define. Raises ConfigError that lists every violation."""
+    """Return the worker pools that the master's options define. Raises ConfigError whose message lists every error."""
     given = options.worker_pools
     if not options.worker_pools_enabled or not given:
         return ONE_POOL
@@ -64,7 +64,10 @@ def read_pools(options: MasterOptions) -> Pools:
 
 
 def own_pool(options: MasterOptions, pools: Pools) -> str:
-    """Return the pool of this worker, "" where the option is not set. Raises ConfigError where no such pool exists."""
+    """Return the pool of this worker process (option ``worker_pool``), "" if the option is not set.
+
+    Raises ConfigError if no such pool exists.
+    """
     name = options.worker_pool
     if name and name not in pools.workers:
         near = close_matches(name, pools.names, n=1)
@@ -74,7 +77,7 @@ def own_pool(options: MasterOptions, pools: Pools) -> str:
 
 
 def unknown_commands(pools: Pools, known: frozenset[str]) -> list[str]:
-    """Return a sentence for each command that a pool names and that does not exist."""
+    """Return one sentence for each command name in the worker pools that is no command of the master (``known``)."""
     told = []
     for cmd, pool in pools.named.items():
         if cmd != REST and cmd not in known:

@@ -1,1 +1,1 @@
-"""Jobs as their publisher sees them: wait for returns, publish in batches, collect the results of runners."""
+"""Jobs from the side of the operator's commands: wait for returns, publish in batches, collect the results of runners."""

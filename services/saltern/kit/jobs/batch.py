@@ -1,7 +1,7 @@
-"""``salt --batch``: at most N minions work at a time. Each step is a job of its own; a minion that returned makes
-room for the next.
+"""``salt --batch``: at most N minions of the target work at a time.
 
-A minion that does not answer a ping first gets no job. The class Window is pure; ``run_batch`` drives it.
+Each step of the batch is a job of its own. When a minion returns, the next minion starts. A minion that does not answer the ping at
+the start gets no job. The class Window is pure; ``run_batch`` drives it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Follow = Callable[[Mapping[str, Any], Returns], None]
 
 
 def batch_size(text: str, minions: int) -> int:
-    """Return the number of minions for ``"3"`` or ``"25%"`` of ``minions``, at least 1. Raises ValueError for any other text."""
+    """Return the number of minions that work at a time, at least 1.
+
+    ``text`` is a number ("3") or a percentage of ``minions`` ("25%"). Raises ValueError for any other text.
+    """
     if text.endswith("%"):
         share = float(text[:-1]) * minions / 100
         size = math.ceil(share) if share < 1 else int(share)
@@ -35,7 +38,7 @@ def batch_size(text: str, minions: int) -> int:
 
 
 class Window:
-    """The queue of minions, of which at most ``size`` work at a time."""
+    """The queue of the minions of a batch, of which at most ``size`` work at a time."""
 
     def __init__(self, minions: Iterable[str], size: int) -> None:
         self._waiting = deque(minions)
@@ -43,18 +46,18 @@ class Window:
         self._working: set[str] = set()
 
     def admit(self) -> list[str]:
-        """Return the minions that may start now, and count them as working."""
+        """Return the ids of the minions that may start now, and count these minions as working."""
         room = self._size - len(self._working)
         admitted = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
         self._working.update(admitted)
         return admitted
 
     def leave(self, minion: str) -> None:
-        """Record that the minion has returned."""
+        """Record that a minion of the batch has returned."""
         self._working.discard(minion)
 
     def close(self) -> None:
-        """Start no further minion of the batch; minions that work now continue."""
+        """Drop the minions of the batch that have not started; minions that work now continue."""
         self._waiting.clear()
 
 
@@ -71,7 +74,7 @@ class _Pings:
 
 
 class _Steps:
-    """Receives returns, and publishes to the next minions when there is room."""
+    """Receives the returns of a batch, and publishes the job to the next minions when others have returned."""
 
     def __init__(
         self,
@@ -129,12 +132,11 @@ def run_batch(
     expect: Callable[[int], None] | None = None,
     tell_steps: bool = True,
 ) -> bool:
-    """Run ``call`` (target, target type, function, arguments) in steps of ``size``; return False when no minion matched.
+    """Run ``call`` (target, target type, function, arguments) in steps of ``size`` minions; return False if no minion matched.
 
-
-    ``wait`` is in seconds: the pause after a return before the next minion starts. ``expect`` gets the number of
-    minions that get the
-    job. With ``tell_steps`` ``say`` gets a line for each step, else only lines about minions that do not answer.
+    ``wait`` is the pause in seconds after a minion's return before the next minion starts. ``expect`` is called with the number of
+    minions that get the job. ``say`` gets a line for each step with ``tell_steps``, else only lines about minions that do not
+    answer.
     """
     tgt, tgt_type, fun, arg = call
     ping = publish(tgt, tgt_type, "test.ping", [])

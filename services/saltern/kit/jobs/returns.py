@@ -1,4 +1,4 @@
-"""Returns of minions, in the form of the job cache."""
+"""Return codes of minions' returns, in the form of the job cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NO_MATCH = "No minions matched the target. No command was sent, no jid was assig
 
 
 def retcode_of(load: Mapping[str, object]) -> int:
-    """Return the return code of a minion's return; the largest one where the job has several functions."""
+    """Return the return code of a minion's return ``load``; the largest one if the job has several functions."""
     code = load.get("retcode") or 0
     codes = code.values() if isinstance(code, Mapping) else code if isinstance(code, list) else [code]
     return max((int(one) for one in codes if isinstance(one, int)), default=0)

@@ -15,7 +15,7 @@ _LOOK_EVERY = {False: 0.5, True: 5.0}
 
 
 class NotYet(Exception):
-    """The timeout has passed and the runner with this JID has not ended."""
+    """Raised when the timeout has passed and a runner has not ended. The text is the runner's JID."""
 
     def __init__(self, jid: str) -> None:
         super().__init__(jid)
@@ -70,7 +70,7 @@ _OF_THE_JOB = ("new", "ret", "args")
 
 
 def _suffix(tag: str, jobs: Iterable[Mapping[str, object]]) -> str:
-    """Return the end of the tag of an event that one of these runners fired itself, "" for every other event."""
+    """Return the last part of the tag of an event that one of the runners ``jobs`` fired itself, "" for every other event."""
     for job in jobs:
         stem, suffix = f"{job['tag']}/", tag.removeprefix(f"{job['tag']}/")
         if tag.startswith(stem) and suffix not in _OF_THE_JOB:

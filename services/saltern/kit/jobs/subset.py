@@ -10,7 +10,7 @@ from saltern.kit.jobs.watch import JobWatch
 
 
 class _Capable:
-    """Collects the minions that have the function."""
+    """Collects the minions that answered that they have a function, for ``salt --subset``."""
 
     def __init__(self, fun: str) -> None:
         self._fun = fun
@@ -28,7 +28,10 @@ class _Capable:
 def draw(
     tgt: object, tgt_type: str, fun: str, count: int, publish: Publish, watch: JobWatch, follow: Follow
 ) -> list[str]:
-    """Return at most ``count`` random minions of the target that have the function, sorted by id; [] where no minion has it."""
+    """Return the ids of at most ``count`` random minions of the target that answer and have the function ``fun``, sorted.
+
+    The list is empty if no minion has the function.
+    """
     asked = publish(tgt, tgt_type, "sys.list_functions", [fun.partition(".")[0]])
     if not asked["jid"]:
         return []

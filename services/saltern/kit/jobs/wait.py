@@ -1,13 +1,13 @@
-"""Decides what to do next while a job's returns are awaited. Pure: no socket and no clock.
+"""Decides the next action while a command waits for a job's returns. Pure: no socket and no clock.
 
 It gets events of the bus, answers of the master and the time, and returns instructions. The states of a wait:
 
-    listening --timeout--> probing: ask the job cache, then ask the silent minions about the job (find_job)
+    listening --timeout--> probing: read the job cache, then ask the silent minions about the job (find_job)
     probing --gather time over, a minion still runs it--> probing again
-    probing --gather time over, no minion runs it or has time left--> ask the job cache again, report the silent, done
+    probing --gather time over, no minion runs it or has time left--> read the job cache again, report the silent, done
 
-A return that the bus lost is in the job cache and is found at the next deadline. A minion that runs the job gets another
-``timeout`` each time that it answers so. Source: docs/protocol.md#cli-wait.
+A return that the bus lost is found in the job cache at the next deadline. A minion that answers that it runs the job gets another
+``timeout``. Source: docs/protocol.md#cli-wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRIMMED = "VALUE_TRIMMED"
 
 @dataclass(frozen=True)
 class Show:
-    """Instruction: print a minion's return. ``load`` holds ``return``, ``retcode``, ``out`` and more."""
+    """Instruction: print a minion's return. ``load`` is the return's map with ``return``, ``retcode``, ``out`` and more."""
 
     minion: str
     load: Mapping[str, Any]
@@ -30,42 +30,45 @@ class Show:
 
 @dataclass(frozen=True)
 class Silent:
-    """Instruction: report that a minion did not return."""
+    """Instruction: report that a minion did not return in time."""
 
     minion: str
 
 
 @dataclass(frozen=True)
 class AskReturns:
-    """Instruction: ask the master for ``job_returns`` of these minions (or of all), and pass the answer to ``returns``."""
+    """Instruction: ask the master for the ``job_returns`` of these minions (None:
+
+    of all), and pass the answer to ``JobWait.returns``.
+    """
 
     minions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class AskProbe:
-    """Instruction: ask the master for the returns of FindJob's job, and pass the answer to ``probe_returns``."""
+    """Instruction: ask the master for the returns of the find_job probe, and pass the answer to ``JobWait.probe_returns``."""
 
     jid: str
 
 
 @dataclass(frozen=True)
 class FindJob:
-    """Instruction: publish ``saltutil.find_job`` to these minions, and pass the new JID to ``probed``."""
+    """Instruction: publish ``saltutil.find_job`` to these minions, and pass the JID of that job to ``JobWait.probed``."""
 
     minions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Finish:
-    """Instruction: end the wait."""
+    """Instruction: end the wait for the job."""
 
 
 Instruction: TypeAlias = Show | Silent | AskReturns | AskProbe | FindJob | Finish
 
 
 class JobWait:
-    """The wait for one job. All times are seconds of one monotonic clock."""
+    """The wait for the returns of one job. All times are seconds of one monotonic clock."""
 
     def __init__(
         self,
@@ -77,7 +80,10 @@ class JobWait:
         gather_timeout: float,
         now: float,
     ) -> None:
-        """``minions`` are expected to return. ``missing`` were named in the target and have no accepted key."""
+        """Start to wait for the returns of ``minions``.
+
+        ``missing`` are minions that the target names and that have no accepted key. ``timeout`` and ``gather_timeout`` are seconds.
+        """
         self.jid = jid
         self._timeout = timeout
         self._gather_timeout = gather_timeout
@@ -92,11 +98,11 @@ class JobWait:
 
     @property
     def pending(self) -> set[str]:
-        """Return the minions that are still expected to return."""
+        """Return the ids of the minions that have not returned yet."""
         return self._patience.keys() - self._returned
 
     def event(self, tag: str, data: Mapping[str, object], now: float) -> list[Instruction]:
-        """Take an event of the bus, which may concern another job, and return instructions."""
+        """Return the instructions that follow from an event of the bus; an event of another job gives none."""
         job, _, minion = tag.removeprefix("salt/job/").partition("/ret/")
         if self._finished or not (job and minion) or "return" not in data:
             return []
@@ -108,9 +114,9 @@ class JobWait:
         return []
 
     def returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
-        """Take the returns in the job cache (minion: return) and return instructions.
+        """Return the instructions that follow from the job cache's answer ``found``, a map of minion id to return.
 
-        At a deadline this answer decides how to go on.
+        At a deadline this answer decides the next state of the wait.
         """
         if self._finished:
             return []
@@ -123,7 +129,7 @@ class JobWait:
         return [*shown, *self._go_on(now)]
 
     def probe_returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
-        """Take the returns of FindJob's job (minion: return) and return instructions."""
+        """Return the instructions that follow from the returns of the find_job probe (minion id: return)."""
         for minion, answer in found.items():
             self._answered(minion, answer, now)
         return self._go_on(now)
@@ -144,11 +150,11 @@ class JobWait:
         return self._finish()
 
     def probed(self, jid: str | None) -> None:
-        """Take the JID of FindJob's publish, None where no minion could be asked."""
+        """Record the JID of the find_job probe that was published; None if no minion could be asked."""
         self._probe = jid or ""
 
     def tick(self, now: float) -> list[Instruction]:
-        """Return instructions for the current time. Call at ``deadline``; an early call does nothing."""
+        """Return the instructions for the time ``now``. Call at ``deadline``; an earlier call returns none."""
         if self._finished or now < self.deadline:
             return []
         if not self.pending:
@@ -169,5 +175,5 @@ class JobWait:
 
 
 def _is_running(answer: Mapping[str, object]) -> bool:
-    """Return whether find_job found the job; {} and error texts mean that it did not."""
+    """Return whether a minion's answer to find_job shows that the minion runs the job; {} and error texts show that it does not."""
     return not answer.get("retcode") and isinstance(answer["return"], Mapping) and bool(answer["return"])

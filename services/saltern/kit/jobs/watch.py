@@ -1,4 +1,7 @@
-"""Drives the waits for jobs: passes events and answers to them and performs their instructions, until every wait is over."""
+"""Follows published jobs until their returns are complete:
+
+passes events and answers to each JobWait and performs its instructions.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ from saltern.kit.links.event_bus import EventSubscriber
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """The first and the longest pause, in seconds, between two reads of the job cache."""
+    """The shortest and the longest pause, in seconds, between two reads of the job cache."""
 
     first: float
     longest: float
 
 
 class Pace:
-    """Decides when to read the job cache next. All times are seconds of one monotonic clock."""
+    """Decides when a command that waits for a job reads the job cache next. All times are seconds of one monotonic clock."""
 
     def __init__(self, pauses: Pauses, now: float) -> None:
         self._pauses = pauses
@@ -32,13 +35,13 @@ class Pace:
         self.at = now + self._pause
 
     def heard(self, now: float) -> None:
-        """Postpone the next read: the bus delivered an event. The length of the pause stays the same."""
+        """Postpone the next read of the job cache, because the bus delivered an event. The length of the pause stays the same."""
         self.at = now + self._pause
 
     def looked(self, now: float, *, found: bool) -> None:
-        """Record a read of the job cache. ``found`` says that it held something that the bus did not deliver;
+        """Record a read of the job cache at the time ``now``.
 
-        the pause is then short.
+        ``found`` says that the read found a return that the bus had not delivered; the next pause is then short.
         """
         self._pause = self._pauses.first if found else min(self._pause * _GROWTH, self._pauses.longest)
         self.at = now + self._pause
@@ -53,18 +56,18 @@ _LOOK_PATIENCE = 2.0
 
 
 class Returns(Protocol):
-    """The receiver of a wait's results."""
+    """The receiver of a job's returns, which JobWatch calls."""
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
-        """Take a minion's return."""
+        """Take the return ``load`` of a minion."""
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """Take a minion that did not return."""
+        """Take the id of a minion that did not return in time, and the JID of the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A job that is being followed."""
+    """A job that a JobWatch follows."""
 
     wait: JobWait
     returns: Returns
@@ -72,12 +75,15 @@ class _Followed:
 
 
 class JobWatch:
-    """Follows any number of jobs at once until each is over; a batch follows one job for each step."""
+    """Follows any number of published jobs until each has ended; a batch follows one job for each step."""
 
     def __init__(
         self, control: ControlClient, bus: EventSubscriber, clock: Callable[[], float], user: str, *, heard: bool
     ) -> None:
-        """``heard`` says that the bus has confirmed the subscription; without it the job cache is read more often."""
+        """Create a watch without jobs.
+
+        ``heard`` says that the bus has confirmed the subscription; without it the job cache is read more often.
+        """
         self._control = control
         self._bus = bus
         self._clock = clock
@@ -97,7 +103,7 @@ class JobWatch:
         }
 
     def follow(self, job: Mapping[str, Any], returns: Returns, *, timeout: float, gather_timeout: float) -> None:
-        """Start to follow a job; ``job`` is the master's answer to ``publish``. Both timeouts are in seconds."""
+        """Start to follow a job. ``job`` is the master's answer to ``publish``; both timeouts are in seconds."""
         wait = JobWait(
             job["jid"],
             job["minions"],
@@ -110,11 +116,11 @@ class JobWatch:
         self.jid = wait.jid
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call ``call`` from within ``run`` after ``seconds``."""
+        """Call the function ``call`` from within ``run`` after ``seconds``."""
         self._later.append((self._clock() + seconds, call))
 
     def run(self) -> None:
-        """Return when no job is followed any more and no call is pending."""
+        """Handle events and deadlines of the followed jobs; return when all have ended and no call of ``call_later`` is pending."""
         while self._followed or self._later:
             self._turn()
 
@@ -139,7 +145,7 @@ class JobWatch:
             self._carry_out(one.wait, one.returns, instructions)
 
     def _look(self, one: _Followed) -> list[Instruction]:
-        """Read from the job cache the returns that the bus may have lost."""
+        """Return the instructions that follow from reading the job cache, which holds the returns that the bus lost."""
         found: Mapping[str, Mapping[str, Any]] = {}
         patience = _LOOK_PATIENCE if self._heard else CONTROL_PATIENCE
         try:

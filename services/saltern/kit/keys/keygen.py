@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _printed(directory: Path, namespace: str, redis_host: str) -> str:
-    """Return the Secrets as a JSON list, which is also YAML."""
+    """Return the Kubernetes Secrets of all key directories as a JSON list, which is also valid YAML."""
     content = secrets.of_directory(directory)
     if redis_host:
         content[secrets.REDIS] = secrets.of_redis(redis_host)
@@ -100,7 +100,7 @@ def _printed(directory: Path, namespace: str, redis_host: str) -> str:
 
 
 class _Files:
-    """Writes key files: readable by their owner alone from the first byte, and complete or absent, never partial."""
+    """Writes key files. A file is readable by its owner alone from the first byte, and either complete or absent."""
 
     def __init__(self) -> None:
         self.made: list[Path] = []
@@ -111,7 +111,7 @@ class _Files:
         self.made.append(path)
 
     def create(self, path: Path, content: bytes) -> None:
-        """Write the file unless another process created it in the meantime."""
+        """Write a key file, unless another process has created it in the meantime."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if atomic_file.create(path, content, 0o600):
             self.made.append(path)
@@ -120,9 +120,10 @@ class _Files:
 def make_keys(
     directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None, operators: Sequence[str] = ()
 ) -> list[Path]:
-    """Make the missing keys below ``directory`` and return the paths of the new files.
+    """Make the missing key files of all roles below ``directory`` and return the paths of the new files.
 
-    ``operators`` are names of people who get a key of their own. Raises OSError, and ConfigError for a malformed key.
+    ``operators`` are names of people who get a key of their own. ``keysize`` is the bits of the master's RSA key. Raises
+    OSError, and ConfigError for a malformed key file.
     """
     files = _Files()
     publics = _curve_keys(directory, files)
@@ -152,7 +153,7 @@ def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], fil
 
 
 def _own_key(directory: Path, name: str, files: _Files) -> bytes:
-    """Return the public key of a name's secret key; make the secret key where it is missing."""
+    """Return the public key of a role or operator; first make the secret key if it is missing."""
     secret = directory / name / "curve.secret"
     if not secret.exists():
         files.create(secret, zmq.curve_keypair()[1] + b"\n")
@@ -194,7 +195,10 @@ def _operator(text: str) -> str:
 
 
 def _held(directory: Path, name: str) -> Path | None:
-    """Return the path of a file that another role's directory already has, so that a lost directory is filled again; else None."""
+    """Return the path of a key file that another role's directory already has; None if no directory has it.
+
+    A role's lost directory is filled again with the same keys.
+    """
     held = [path for role in _SPEAK_TO_MINIONS if (path := directory / role / name).exists()]
     if len({path.read_bytes() for path in held}) > 1:
         raise ConfigError(f"{' and '.join(map(str, held))} differ; remove the one that the master does not use")

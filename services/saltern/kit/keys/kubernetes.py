@@ -1,7 +1,7 @@
 """A client for the part of the Kubernetes API that Saltern needs: read, create or replace one object with the pod's token.
 
-It replaces the usual client package, which takes 40 MB for three requests. A pod finds the API by its environment variables and
-three mounted files.
+It replaces the usual client package, which takes 40 MB for three requests. A pod learns the address, token and certificate of the
+API from environment variables and three mounted files.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ _TIMEOUT = 15.0
 
 
 class ClusterError(Exception):
-    """The API does not answer, or refuses. The text says the request, the reason and what to do."""
+    """Raised when the Kubernetes API does not answer or refuses a request.
+
+    The message names the request, the reason and the next thing to do.
+    """
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The API of the cluster that this pod runs in."""
+    """A client of the Kubernetes API of the cluster that this pod runs in."""
 
     host: str
     port: int
@@ -38,7 +41,7 @@ class Cluster:
 
     @classmethod
     def of_this_pod(cls, env: Mapping[str, str] | None = None, account: Path = ACCOUNT) -> Cluster:
-        """Return the API of this pod's cluster. Raises ClusterError outside a pod, or in a pod without a token."""
+        """Return a client of the Kubernetes API of this pod's cluster. Raises ClusterError outside a pod or without a token."""
         env = os.environ if env is None else env
         host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT_HTTPS", "443")
         if not host:
@@ -54,12 +57,15 @@ class Cluster:
         return cls(host, int(port), token, namespace, authorities)
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """Return an object, None where it does not exist. Raises ClusterError."""
+        """Return the Kubernetes object at ``path`` as a map, None if it does not exist. Raises ClusterError."""
         status, body = self._ask("GET", path)
         return None if status == http.HTTPStatus.NOT_FOUND else _kept("GET", path, status, body)
 
     def create(self, path: str, value: Mapping[str, object]) -> bool:
-        """Create an object in the collection ``path``; return False where it already exists. Raises ClusterError."""
+        """Create the Kubernetes object ``value`` in the collection ``path``; return False if it already exists.
+
+        Raises ClusterError.
+        """
         status, body = self._ask("POST", path, value)
         if status == http.HTTPStatus.CONFLICT:
             return False
@@ -67,7 +73,7 @@ class Cluster:
         return True
 
     def replace(self, path: str, value: Mapping[str, object]) -> None:
-        """Replace the object at ``path``. Raises ClusterError."""
+        """Replace the Kubernetes object at ``path`` by ``value``. Raises ClusterError."""
         status, body = self._ask("PUT", path, value)
         _kept("PUT", path, status, body)
 
@@ -92,7 +98,7 @@ class Cluster:
 
 
 def _kept(verb: str, path: str, status: int, body: bytes) -> dict[str, Any]:
-    """Return the object of a successful answer. Raises ClusterError."""
+    """Return the object in the body of a successful answer of the Kubernetes API. Raises ClusterError for another answer."""
     try:
         value = json.loads(body)
     except ValueError:

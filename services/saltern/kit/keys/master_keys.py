@@ -17,7 +17,7 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class MasterKeys:
-    """The keys that prove the master to minions, and the secret from which session and publication keys are derived."""
+    """The RSA keys that prove the master to minions, and the secret from which session and publication keys are derived."""
 
     private: PrivateKey
     secret: bytes
@@ -27,7 +27,10 @@ class MasterKeys:
 
     @classmethod
     def load_for(cls, directory: Path, options: MasterOptions) -> MasterKeys:
-        """Load the keys, and the signatures of the public key where ``master_sign_pubkey`` is set. Raises ConfigError."""
+        """Return the master's keys from the key directory of a role.
+
+        They include the signatures of the master's public key if the option ``master_sign_pubkey`` is set. Raises ConfigError.
+        """
         keys = cls.load(directory)
         if not options.master_sign_pubkey:
             return keys
@@ -50,9 +53,9 @@ class MasterKeys:
 
     @classmethod
     def load(cls, directory: Path) -> MasterKeys:
-        """Read ``master.pem`` and ``master.secret``.
+        """Return the master's keys from the files ``master.pem`` and ``master.secret`` in ``directory``.
 
-        Raises ConfigError that names the missing file and the command that makes it.
+        Raises ConfigError whose message names the missing file and the command that makes it.
         """
         try:
             private = PrivateKey.from_pem((directory / "master.pem").read_bytes())

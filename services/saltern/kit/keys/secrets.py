@@ -32,19 +32,19 @@ Data = Mapping[str, bytes]
 
 
 def secret_name(role: str) -> str:
-    """Return the name of the Secret with a role's keys."""
+    """Return the name of the Kubernetes Secret that holds a role's keys."""
     return f"saltern-keys-{role}"
 
 
 def of_directory(directory: Path) -> dict[str, Data]:
-    """Map each Secret's name to its content, read from a directory that ``saltern keygen --out`` wrote. Raises OSError."""
+    """Return the map of Secret name to content, read from a directory that ``saltern keygen --out`` wrote. Raises OSError."""
     return {secret_name(role): dict(_files(directory / role)) for role in NAMES}
 
 
 def of_redis(host: str, port: int = 6379) -> Data:
-    """Return the content of a Secret with a new password for Redis: the URL for the roles and Redis's file of users.
+    """Return the content of a Secret with a new password for Redis: the URL for the roles, and Redis's file of users.
 
-    The user ``probe`` may only ping: a health check needs no password.
+    Redis's user ``probe`` may only ping, so a health check needs no password.
     """
     password = secrets.token_hex(_PASSWORD_BYTES)
     digest = hashlib.sha256(password.encode()).hexdigest()
@@ -53,7 +53,7 @@ def of_redis(host: str, port: int = 6379) -> Data:
 
 
 def manifest(name: str, data: Data, namespace: str) -> dict[str, object]:
-    """Return a Secret in the form of the Kubernetes API."""
+    """Return the Kubernetes API's object for a Secret of this name and content."""
     encoded = {key: base64.b64encode(value).decode("ascii") for key, value in sorted(data.items())}
     return {
         "apiVersion": "v1",
@@ -65,7 +65,7 @@ def manifest(name: str, data: Data, namespace: str) -> dict[str, object]:
 
 
 def lay_out(directory: Path, role: str, data: Data) -> None:
-    """Write a Secret's content as the files of ``directory/role``. Raises OSError."""
+    """Write the content of a role's Secret as the key files of ``directory/role``. Raises OSError."""
     for key, value in data.items():
         nested = f"known/{key.removeprefix(FLAT_KNOWN)}" if key.startswith(FLAT_KNOWN) else key
         path = directory / role / nested
@@ -74,9 +74,10 @@ def lay_out(directory: Path, role: str, data: Data) -> None:
 
 
 def into_cluster(cluster: Cluster, make: Callable[[Path], object], redis_host: str = "") -> list[str]:
-    """Create the missing Secrets and return a line for each change. ``make`` fills a directory (``keygen.make_keys``).
+    """Create the missing Secrets in the cluster and return one line of text for each change.
 
-    A lost Secret is made anew, and the other Secrets get its public key. Raises ClusterError, OSError, ConfigError.
+    ``make`` fills a directory with keys (``keygen.make_keys``). A lost Secret is made anew, and the other Secrets get its
+    public key. Raises ClusterError, OSError, ConfigError.
     """
     collection = f"/api/v1/namespaces/{cluster.namespace}/secrets"
     done: list[str] = []

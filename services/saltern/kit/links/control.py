@@ -27,7 +27,10 @@ RESEND_AFTER = 5.0
 
 
 class ControlError(Exception):
-    """The master refused the request. ``name`` is a fixed word for programs ("AuthorizationError", "TargetError", ...)."""
+    """Raised when the master refuses a request of an operator's command.
+
+    ``name`` is a fixed word for programs ("AuthorizationError", "TargetError", ...).
+    """
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -36,7 +39,7 @@ class ControlError(Exception):
 
 
 class ControlTimeout(Exception):
-    """The master did not answer in time."""
+    """Raised when the master does not answer an operator's request in time."""
 
     def __init__(self, endpoint: str, seconds: float) -> None:
         super().__init__(
@@ -48,7 +51,7 @@ class ControlTimeout(Exception):
 
 
 class ControlClient:
-    """A client for port 4507 with one request at a time. It must not be used from two threads."""
+    """A client for the master's port 4507, which sends one request at a time. It must not be used from two threads."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: ClientOptions, keys: LinkKeys) -> None:
         self._socket = context.socket(zmq.DEALER)
@@ -58,9 +61,9 @@ class ControlClient:
         self._ids = itertools.count(1)
 
     def call(self, cmd: str, *, timeout: float | None = None, **fields: object) -> Any:
-        """Send command ``cmd`` with its fields and return the value of the answer.
+        """Send the master command ``cmd`` with its fields and return the value of the master's answer.
 
-        ``timeout`` is in seconds, 30 by default. Raises ControlError where the master refuses, ControlTimeout.
+        ``timeout`` is in seconds, 30 by default. Raises ControlError if the master refuses, and ControlTimeout.
         """
         seconds = 30.0 if timeout is None else timeout
         request = b"%d-%d" % (os.getpid(), next(self._ids))
@@ -74,7 +77,10 @@ class ControlClient:
         raise ControlTimeout(self.endpoint, seconds)
 
     def _send(self, frames: list[bytes]) -> None:
-        """Send the frames, over a new connection where libzmq gave up the old one because the master refused this client's key."""
+        """Send the frames of a request to the master.
+
+        libzmq closes a connection for good if the master refuses the client's key. In that case a new connection is made first.
+        """
         try:
             self._socket.send_multipart(frames, zmq.NOBLOCK)
         except zmq.Again:
@@ -94,26 +100,26 @@ class ControlClient:
         return None
 
     def close(self) -> None:
-        """Close the connection without waiting for outstanding answers."""
+        """Close the connection to port 4507 without waiting for outstanding answers."""
         self._socket.close()
 
 
 def connect_control(
     options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
 ) -> ControlClient:
-    """Return a control client with the keys of the operators' commands. Raises ConfigError where keys are missing."""
+    """Return a client for port 4507 with the keys of the operators' commands. Raises ConfigError if keys are missing."""
     keys = LinkKeys.load(key_directory(options, "cli", config_dir))
     return ControlClient(context or zmq.Context.instance(), options, keys)
 
 
 def ok(value: object) -> bytes:
-    """Return the bytes of an answer that carries a value."""
+    """Return the bytes of port 4507's answer that carries a value."""
     answer: bytes = msgpack.packb({"ok": value}, default=str)
     return answer
 
 
 def refused(name: str, message: str) -> bytes:
-    """Return the bytes of an answer that refuses the request."""
+    """Return the bytes of port 4507's answer that refuses the request, with the error's name and message."""
     answer: bytes = msgpack.packb({"error": {"name": name, "message": message}})
     return answer
 
@@ -131,7 +137,7 @@ def _packed(fields: Mapping[str, object]) -> bytes:
 
 
 def _wide_as_text(value: object) -> object:
-    """Return the value with each integer beyond msgpack's range as its decimal text, the form that minions get."""
+    """Return the value with each integer beyond msgpack's range as decimal text, the form in which minions get it."""
     if isinstance(value, Mapping):
         return {name: _wide_as_text(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -35,9 +35,9 @@ LOOK_SECONDS = 1.0
 
 
 class CurveAuth:
-    """Admits clients to the links that this process serves. Create one for each ZeroMQ context.
+    """Decides which clients may connect to the links that this process serves. Create one for each ZeroMQ context.
 
-    Raises ConfigError for a bad key.
+    Raises ConfigError for a malformed key file.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
@@ -52,16 +52,14 @@ class CurveAuth:
         self._admittance = ZapHandler(context, self._admitted)
 
     def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
-        """Make ``socket`` the server of a link. Call before the socket is bound."""
+        """Make ``socket`` the encrypted server of a link. Call before the socket is bound."""
         socket.setsockopt(zmq.ZAP_DOMAIN, link.encode())
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
         socket.setsockopt(zmq.BACKLOG, _BACKLOG)
 
     def name_of(self, frame: zmq.Frame) -> str:
-        """Return the name of the client's key by which this frame came. Raises PermissionError where that key is
-        no longer known.
-        """
+        """Return the name of the client's key with which this frame was sent. Raises PermissionError if that key was removed."""
         user = str(frame.get("User-Id"))
         self._look()
         name, _, public = user.partition(" ")
@@ -70,18 +68,18 @@ class CurveAuth:
         return name
 
     def lost(self) -> frozenset[str]:
-        """Return the names whose keys were removed since the last call. Their open connections must be closed."""
+        """Return the names of the keys that were removed since the last call. The caller must close their open connections."""
         self._look()
         with self._lock:
             gone, self._lost = frozenset(self._lost), set()
         return gone
 
     def stop(self) -> None:
-        """Stop the thread that answers libzmq."""
+        """Stop the thread that answers libzmq's questions about clients."""
         self._admittance.stop()
 
     def _admitted(self, link: str, key: bytes) -> str:
-        """Return the name of a key where the link allows that name, else ""."""
+        """Return the name of a client's key if clients of that name may use the link, else ""."""
         # libzmq does not knock a second time where it was turned away: a key that came this moment is looked for at once.
         self._look(at_once=key not in self._users)
         user = self._users.get(key, "")
@@ -133,7 +131,7 @@ class CurveAuth:
 
 
 def _users(known: Mapping[str, bytes]) -> Mapping[bytes, str]:
-    """Map each raw public key to ``NAME KEY`` (libzmq attaches it to messages). Raises ConfigError."""
+    """Return the map of raw public key to ``NAME KEY``, the text that libzmq attaches to messages. Raises ConfigError."""
     return {_raw(name, public): f"{name} {public.decode('ascii')}" for name, public in known.items()}
 
 
@@ -147,7 +145,10 @@ def _raw(name: str, public: bytes) -> bytes:
 
 
 def _signature(directory: Path | None) -> tuple[tuple[str, int, int, int], ...]:
-    """Return a value that changes when a public key is added, replaced or removed, as a file or as a link of a mounted Secret."""
+    """Return a value that differs after a public key in ``directory`` is added, replaced or removed.
+
+    It recognises a replaced file and a replaced link of a mounted Secret.
+    """
     found: list[tuple[str, int, int, int]] = []
     for path in sorted((*directory.glob("known/*.pub"), *directory.glob("known.*.pub"))) if directory else ():
         with contextlib.suppress(OSError):
@@ -187,7 +188,10 @@ def verdict(frames: Sequence[bytes], admit: Admit) -> list[bytes]:
 
 
 class ZapHandler:
-    """A thread that answers libzmq's ZAP requests until it is stopped. Create it before the first server is bound."""
+    """A thread that answers libzmq's authentication requests (ZAP) until it is stopped.
+
+    Create it before the first server is bound.
+    """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], admit: Admit) -> None:
         self._admit = admit
@@ -206,7 +210,7 @@ class ZapHandler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread and close its sockets. Clients that connect later are refused."""
+        """Stop the thread and close its sockets. Clients that connect afterwards are refused."""
         self._end.send(b"")
         self._thread.join()
         self._end.close()

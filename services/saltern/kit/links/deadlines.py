@@ -1,7 +1,8 @@
-"""The time that a worker may spend on each command. A worker that takes longer is ended and another worker gets its request.
+"""The seconds that a worker may spend on each master command.
 
-After these times nobody waits for the answer: a stock minion repeats a request after ``auth_timeout`` (5 s) or
-``request_channel_timeout`` (60 s), three times, and a return after ten seconds.
+A worker that takes longer is ended, and another worker gets its request. After these times nobody waits for the answer: a stock
+minion repeats a request after ``auth_timeout`` (5 s) or ``request_channel_timeout`` (60 s), three times, and a return after ten
+seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DEADLINES: Mapping[str, int] = {
 
 
 def read_deadlines(options: MasterOptions) -> Mapping[str, int]:
-    """Return the map of command to seconds, with the values of the options. Raises ConfigError for a value that is no time."""
+    """Return the map of master command to seconds, with the values of the options. Raises ConfigError if a value is no time."""
     for cmd, seconds in {**options.request_deadlines, "request_deadline": options.request_deadline}.items():
         if seconds < 1:
             raise ConfigError(f"request_deadlines: {cmd} must be a whole number of seconds from 1 up, not {seconds}")

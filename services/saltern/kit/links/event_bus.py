@@ -1,10 +1,10 @@
-"""Clients of the event bus: senders (4512) and subscribers (4513).
+"""Clients of the event bus: senders (port 4512) and subscribers (port 4513).
 
-An event is one frame: tag, two line feeds, msgpack of the data, so ZeroMQ's prefix subscriptions select tags. Nothing waits
-for a subscriber; Redis holds the truth.
+An event is one frame: tag, two line feeds, msgpack of the data. ZeroMQ's prefix subscriptions can therefore select tags. A
+sender never waits for a subscriber; an event that a subscriber misses can be found in Redis.
 
-A subscriber knows that its subscriptions are active when its probe comes back: the event publisher echoes each
-subscription that starts with PROBE, and processes the subscriptions of one connection in order.
+A subscriber knows that its subscriptions are active when its probe comes back: the event publisher echoes each subscription that
+starts with PROBE, and processes the subscriptions of one connection in order.
 Source: docs/protocol.md#event-framing.
 """
 
@@ -35,7 +35,10 @@ QUEUED_EVENTS = 10_000
 
 
 def pack(tag: str, data: Mapping[str, object], *, max_bytes: int = 0) -> bytes:
-    """Return the frame of an event, with ``_stamp``. The largest values are replaced by ``VALUE_TRIMMED`` above ``max_bytes``."""
+    """Return the frame of an event; ``_stamp`` (the time) is added to the data.
+
+    If the frame is larger than ``max_bytes`` (0: no limit), the largest values are replaced by ``VALUE_TRIMMED``.
+    """
     stamped = {**data, "_stamp": data.get("_stamp") or datetime.now(UTC).isoformat()}
     body: bytes = msgpack.packb(stamped, default=str)
     while max_bytes and len(body) > max_bytes:
@@ -49,7 +52,7 @@ def pack(tag: str, data: Mapping[str, object], *, max_bytes: int = 0) -> bytes:
 
 
 def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Return (tag, data) of a frame, None for a frame that is not an event."""
+    """Return the (tag, data) of an event's frame, None if the frame is no event."""
     tag, separator, body = frame.partition(_SEPARATOR)
     if not separator:
         return None
@@ -62,21 +65,21 @@ def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
 
 
 class Keeper(Protocol):
-    """Stores events in Redis for readers that come later (``masterstore.events``)."""
+    """The interface that stores events in Redis for later readers (``masterstore.events``)."""
 
     def wants(self, tag: str) -> bool:
-        """Return whether a reader wants events with this tag. Raises where Redis does not answer."""
+        """Return whether a reader needs events with this tag in Redis. Raises the store's error if Redis does not answer."""
 
     def keep(self, tag: str, frame: bytes) -> None:
-        """Store the event where a reader wants it. Raises where that fails."""
+        """Store the event's frame in Redis if a reader needs it. Raises the store's error if that fails."""
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
-        """Store the event where a reader wants it; return False where that fails."""
+        """Store the event's frame in Redis if a reader needs it; return False if that fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An event that is sent after the action that it reports."""
+    """An event that is ready, to be sent after the change that it reports has been stored."""
 
     #: The event where somebody wants to read it later: for whoever keeps it in one step with what it tells of. Else empty.
     #: Raises what the keeper raises.
@@ -86,7 +89,10 @@ class Prepared:
 
 
 class EventSender:
-    """Sends events and never waits: an event that the bus cannot take now is lost to subscribers, not to the job cache."""
+    """Sends events to the event publisher and never waits.
+
+    Subscribers lose an event that the bus cannot take now; the job cache does not.
+    """
 
     def __init__(
         self,
@@ -95,7 +101,7 @@ class EventSender:
         keys: LinkKeys,
         keeper: Keeper | None = None,
     ) -> None:
-        """``keeper`` stores each event for readers that come later; None stores nothing."""
+        """Connect to the event publisher. ``keeper`` stores each event in Redis for later readers; None stores nothing."""
         self._socket = context.socket(zmq.PUSH)
         self._socket.setsockopt(zmq.SNDHWM, QUEUED_EVENTS)
         self._socket.setsockopt(zmq.LINGER, 500)
@@ -104,14 +110,14 @@ class EventSender:
         self._keeper = keeper
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
-        """Send an event. Return True when it was handed over, False when the bus is away and its queue is full."""
+        """Send an event. Return True if it was queued for sending, False if the bus is unreachable and the queue is full."""
         frame = pack(tag, data, max_bytes=self._max_bytes)
         if self._keeper is not None:
             self._keeper.try_keep(tag, frame)
         return self._send(frame)
 
     def prepare(self, tag: str, data: Mapping[str, object]) -> Prepared:
-        """Return an event that the caller stores itself where a reader wants it."""
+        """Return an event that is not sent yet. The caller stores it in Redis itself, and sends it afterwards."""
         frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
 
         def kept() -> bytes:
@@ -127,12 +133,12 @@ class EventSender:
         return True
 
     def close(self) -> None:
-        """Close the sender after at most half a second for queued events."""
+        """Close the connection to the event publisher; wait at most half a second until queued events are sent."""
         self._socket.close()
 
 
 class EventSubscriber:
-    """Receives events whose tags start with a subscribed prefix."""
+    """Receives the events of the bus whose tags start with a subscribed prefix."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: MasterOptions, keys: LinkKeys) -> None:
         self.socket = context.socket(zmq.SUB)
@@ -143,11 +149,14 @@ class EventSubscriber:
         self._early: deque[bytes] = deque(maxlen=QUEUED_EVENTS)
 
     def subscribe(self, prefix: str) -> None:
-        """Subscribe to a prefix of tags; "" subscribes to all events."""
+        """Subscribe to events whose tag starts with ``prefix``; "" subscribes to all events."""
         self.socket.setsockopt(zmq.SUBSCRIBE, prefix.encode())
 
     def ready(self, timeout: float) -> bool:
-        """Wait until all subscriptions are active; return False when the event publisher does not answer in ``timeout`` seconds."""
+        """Wait until all subscriptions are active;
+
+        return False if the event publisher does not answer within ``timeout`` seconds.
+        """
         probe = PROBE + os.urandom(8).hex().encode()
         self.socket.setsockopt(zmq.SUBSCRIBE, probe)
         deadline = time.monotonic() + timeout
@@ -174,13 +183,13 @@ class EventSubscriber:
         return None
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the event publisher."""
         self.socket.close()
 
 
 def connect_bus(
     options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
 ) -> EventSubscriber:
-    """Return a subscriber with the keys of the operators' commands. Raises ConfigError where keys are missing."""
+    """Return a subscriber of the event bus with the keys of the operators' commands. Raises ConfigError if keys are missing."""
     keys = LinkKeys.load(key_directory(options, "cli", config_dir))
     return EventSubscriber(context or zmq.Context.instance(), options, keys)

@@ -15,14 +15,14 @@ _EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)
 
 
 def send(socket: zmq.Socket[bytes], frames: Sequence[bytes]) -> None:
-    """Send one message; wait while the socket cannot take it. Raises zmq.ZMQError as pyzmq does."""
+    """Send one message of several frames; wait while the socket's queue is full. Raises zmq.ZMQError as pyzmq does."""
     last = len(frames) - 1
     for place, frame in enumerate(frames):
         socket.send(frame, _MORE if place < last else 0)
 
 
 def receive(socket: zmq.Socket[bytes]) -> list[bytes]:
-    """Return the next message; wait for it. Raises zmq.Again after the socket's RCVTIMEO."""
+    """Return the frames of the next message; wait for it. Raises zmq.Again after the socket's RCVTIMEO."""
     frame = socket.recv(0, copy=False)
     found = [frame.bytes]
     while frame.more:
@@ -32,7 +32,10 @@ def receive(socket: zmq.Socket[bytes]) -> list[bytes]:
 
 
 def arrived(socket: zmq.Socket[bytes], most: int) -> Iterator[list[zmq.Frame]]:
-    """Yield at most ``most`` messages that have arrived at a socket that a poller reported as readable."""
+    """Yield the frames of each message that has arrived at a socket, at most ``most`` messages.
+
+    Call only for a socket that a poller reported as readable.
+    """
     for count in range(most):
         # A look costs a third of the exception that says that there is nothing; the first is there.
         if count and not socket.getsockopt(_EVENTS) & _READABLE:  # type: ignore[operator]

@@ -30,7 +30,7 @@ FLAT_KNOWN = "known."
 
 @dataclass(frozen=True)
 class Link:
-    """One internal port: its server, its clients and its option."""
+    """One internal link between roles: the server's name, the clients' names and the option of the port."""
 
     server: str
     clients: frozenset[str]
@@ -76,7 +76,7 @@ LINKS: Mapping[str, Link] = {
 
 
 def read_known(directory: Path) -> dict[str, bytes]:
-    """Map each name to its public key (Z85), for all public keys in a key directory. Raises OSError."""
+    """Return the map of name to public key (Z85) for all public keys in a key directory. Raises OSError."""
     known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
     # A mounted Kubernetes Secret is flat: its names hold no slash.
     flat = {path.stem: path.read_bytes().strip() for path in directory.glob(f"{FLAT_KNOWN}*.pub")}
@@ -85,7 +85,7 @@ def read_known(directory: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class LinkKeys:
-    """The CurveZMQ key pair of one name, and the public keys of all names."""
+    """The CurveZMQ key pair of one role or operator, and the public keys of all names."""
 
     secret: bytes
     public: bytes
@@ -95,7 +95,10 @@ class LinkKeys:
 
     @classmethod
     def load(cls, directory: Path) -> LinkKeys:
-        """Read a key directory. Raises ConfigError that names the missing file and the command that makes it."""
+        """Return the CurveZMQ keys from a key directory.
+
+        Raises ConfigError whose message names the missing file and the command that makes it.
+        """
         try:
             secret = (directory / "curve.secret").read_bytes().strip()
             return cls(secret, zmq.curve_public(secret), read_known(directory), directory)
@@ -113,7 +116,10 @@ class LinkKeys:
             raise ConfigError(f"{directory / 'curve.secret'}: not a CurveZMQ key: {error}") from error
 
     def server_key(self, name: str) -> bytes:
-        """Return the public key that the server ``name`` must have. Raises ConfigError when it is unknown."""
+        """Return the public key (Z85) that the server ``name`` must have.
+
+        Raises ConfigError if that key is not in the directory.
+        """
         if name not in self.known:
             raise ConfigError(f"no public key of {name} among {sorted(self.known)}; run `saltern keygen` again")
         return self.known[name]
@@ -124,7 +130,7 @@ CONNECT_MS = 3000
 
 
 def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
-    """Connect ``socket`` to the server of a link, encrypted, and return the endpoint."""
+    """Connect ``socket`` to the server of a link, encrypted by CurveZMQ, and return the endpoint (``tcp://host:port``)."""
     row = LINKS[link]
     socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
     socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
@@ -144,7 +150,7 @@ def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: 
 
 
 def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
-    """Bind ``socket``. Raises ConfigError that names the option of the port."""
+    """Bind ``socket`` to ``host:port``. Raises ConfigError whose message names the option of the port."""
     try:
         socket.bind(f"tcp://{'*' if host == '0.0.0.0' else host}:{port}")
     except zmq.ZMQError as error:

@@ -24,22 +24,22 @@ Rows = tuple[str, str, str, Sequence[Sample]]
 
 
 class Registry:
-    """All metrics of one process."""
+    """All metrics of one process, which ``/metrics`` serves."""
 
     def __init__(self) -> None:
         self._sources: list[Callable[[], Iterable[Rows]]] = []
 
     def add(self, source: Callable[[], Iterable[Rows]]) -> None:
-        """Add a callable that returns rows; it is called for each scrape."""
+        """Add a callable that returns metric rows; it is called each time that ``/metrics`` is read."""
         self._sources.append(source)
 
     def rows(self) -> Iterator[Rows]:
-        """Yield the rows of all sources."""
+        """Yield the metric rows (kind, name, documentation, samples) of all sources."""
         for source in self._sources:
             yield from source()
 
     def value(self, name: str, labels: Mapping[str, str] | None = None) -> float | None:
-        """Return the current value of a sample, None where it does not exist."""
+        """Return the current value of a metric's sample with these labels, None if it does not exist."""
         wanted = dict(labels or {})
         for _, _, _, samples in self.rows():
             for found, has, value in samples:
@@ -48,7 +48,7 @@ class Registry:
         return None
 
     def text(self) -> str:
-        """Return the body of ``/metrics``."""
+        """Return the body of ``/metrics`` in Prometheus's text format."""
         lines = []
         for kind, name, doc, samples in self.rows():
             lines += [f"# HELP {name} {_escaped(doc, quotes=False)}", f"# TYPE {name} {kind}"]
@@ -57,12 +57,12 @@ class Registry:
 
 
 class Metric:
-    """A metric with children by label values. A metric without labels is its own only child."""
+    """A Prometheus metric with one child for each combination of label values. A metric without labels is its own only child."""
 
     kind = ""
 
     def __init__(self, name: str, doc: str, labels: Sequence[str] = (), registry: Registry | None = None) -> None:
-        """Without ``registry`` the metric counts but is not served."""
+        """Create the metric. Without ``registry`` the metric counts, but ``/metrics`` does not show it."""
         self.name, self.doc, self.label_names = name, doc, tuple(labels)
         self._lock = threading.Lock()
         self._values: dict[tuple[str, ...], float] = {} if labels else {(): 0.0}
@@ -70,7 +70,7 @@ class Metric:
             registry.add(self.rows)
 
     def rows(self) -> Iterator[Rows]:
-        """Yield the rows of this metric."""
+        """Yield this metric's row (kind, name, documentation, samples)."""
         with self._lock:
             values = sorted(self._values.items())
         samples = [(self.name, dict(zip(self.label_names, labels, strict=True)), value) for labels, value in values]
@@ -87,25 +87,25 @@ class Metric:
 
 
 class Counter(Metric):
-    """A number that only grows. Its served name ends in ``_total``."""
+    """A metric that only grows. ``/metrics`` shows it under a name that ends in ``_total``."""
 
     kind = "counter"
 
     def __init__(self, name: str, doc: str, labels: Sequence[str] = (), registry: Registry | None = None) -> None:
-        """``name`` is the served name without ``_total``."""
+        """Create the counter. ``name`` is its name in ``/metrics`` without ``_total``."""
         super().__init__(f"{name}_total", doc, labels, registry)
 
     def labels(self, *values: str) -> Child:
-        """Return the child with these label values."""
+        """Return the counter for these label values; it is created at the first call."""
         return Child(self, self._key(values))
 
     def inc(self, amount: float = 1) -> None:
-        """Add ``amount``."""
+        """Increase the counter by ``amount``."""
         self._add(self._key(()), amount)
 
 
 class Gauge(Counter):
-    """A number that grows and shrinks."""
+    """A metric whose value grows and shrinks."""
 
     kind = "gauge"
 
@@ -114,15 +114,15 @@ class Gauge(Counter):
         Metric.__init__(self, name, doc, labels, registry)
 
     def set(self, value: float) -> None:
-        """Set the value."""
+        """Set the gauge to ``value``."""
         self._set(self._key(()), value)
 
     def set_function(self, asked: Callable[[], float]) -> None:
-        """Call ``asked`` for the value at each scrape."""
+        """Call ``asked`` for the gauge's value each time that ``/metrics`` is read."""
         self._asked = asked
 
     def rows(self) -> Iterator[Rows]:
-        """Yield the rows of this metric."""
+        """Yield this gauge's row (kind, name, documentation, samples)."""
         if self._asked is not None:
             self.set(self._asked())
         yield from super().rows()
@@ -139,18 +139,18 @@ class Child:
         self._metric, self._labels = metric, labels
 
     def inc(self, amount: float = 1) -> None:
-        """Add ``amount``."""
+        """Increase the counter's or gauge's value by ``amount``."""
         self._metric._add(self._labels, amount)
 
     def set(self, value: float) -> None:
-        """Set the value of a gauge."""
+        """Set the gauge's value."""
         if not isinstance(self._metric, Gauge):
             raise TypeError(f"{self._metric.name} only counts")
         self._metric._set(self._labels, value)
 
 
 class Histogram(Metric):
-    """Counts observations in buckets: for each bound, the number of observations that are not larger."""
+    """A metric that counts observations in buckets. A bucket counts all observations that are not larger than its bound."""
 
     kind = "histogram"
 
@@ -163,15 +163,15 @@ class Histogram(Metric):
         self._seen: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
 
     def labels(self, *values: str) -> Observed:
-        """Return the child with these label values."""
+        """Return the histogram for these label values; it is created at the first call."""
         return Observed(self, self._key(values))
 
     def observe(self, value: float) -> None:
-        """Count ``value`` in its bucket, for a histogram without labels."""
+        """Count an observation, for a histogram without labels."""
         self._observe(self._key(()), value)
 
     def rows(self) -> Iterator[Rows]:
-        """Yield the rows of this metric."""
+        """Yield this histogram's row (kind, name, documentation, samples)."""
         samples: list[Sample] = []
         with self._lock:
             for values, (counts, total) in sorted(self._seen.items()):
@@ -197,12 +197,15 @@ class Observed:
         self._metric, self._labels = metric, labels
 
     def observe(self, value: float) -> None:
-        """Count ``value`` in its bucket."""
+        """Count the observation ``value`` in its bucket."""
         self._metric._observe(self._labels, value)
 
 
 def process_rows() -> Iterator[Rows]:
-    """Yield CPU time, memory, file descriptors and start time of this process, under the names of Prometheus's clients."""
+    """Yield the metric rows of this process: CPU time, memory, file descriptors, start time.
+
+    Names are those of Prometheus's clients.
+    """
     fields = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
     booted = next(line for line in Path("/proc/stat").read_text("ascii").splitlines() if line.startswith("btime "))
@@ -219,7 +222,7 @@ def process_rows() -> Iterator[Rows]:
 
 
 def collector_rows() -> Iterator[Rows]:
-    """Yield the counts of Python's garbage collector, by generation."""
+    """Yield the metric rows of Python's garbage collector: its counts by generation."""
     for key, name, doc in (
         ("collected", "python_gc_objects_collected_total", "Objects collected"),
         ("uncollectable", "python_gc_objects_uncollectable_total", "Objects that cannot be collected"),

@@ -18,10 +18,10 @@ Check = Callable[[], str | None]
 
 
 class Health:
-    """The state that the probes of one role report."""
+    """The state that a role reports on its health port: whether its loop runs, and which readiness checks fail."""
 
     def __init__(self, role: str, registry: Registry, *, stall_after: float = 30.0) -> None:
-        """``stall_after`` is in seconds: a loop that has not run for longer makes ``/healthz`` fail."""
+        """Create the state of a role. A loop that has not run for ``stall_after`` seconds makes ``/healthz`` fail."""
         self.role = role
         self.registry = registry
         self._checks: dict[str, Check] = {}
@@ -31,7 +31,7 @@ class Health:
         self.begun = False
 
     def check(self, name: str, check: Check) -> None:
-        """Add a condition of readiness: a callable that returns None, or the reason why the role is not ready."""
+        """Add a readiness check: a callable that returns None, or the reason why the role is not ready."""
         self._checks[name] = check
 
     def turn(self) -> None:
@@ -40,18 +40,18 @@ class Health:
         self._turned = time.monotonic()
 
     def alive(self) -> str | None:
-        """Return None while the loop runs, else the reason for the failure."""
+        """Return None if the role's loop runs, else the reason why ``/healthz`` fails."""
         silent = time.monotonic() - self._turned
         if silent > self._stall_after:
             return f"the loop of {self.role} has not turned for {silent:.0f} s"
         return None
 
     def unready(self) -> list[str]:
-        """Return one line for each check that fails."""
+        """Return one line of text for each readiness check that fails."""
         return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _asked(check))]
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
-        """Start to answer on ``host:port`` and return a callable that stops it. Port 0 serves nothing."""
+        """Start to answer health probes on ``host:port`` and return a callable that stops it. Port 0 serves nothing."""
         if not port:
             return _nothing
         server = _Server((host, port), _handler(self))
@@ -98,13 +98,13 @@ _REASONS = {200: "OK", 404: "Not Found", 501: "Not Implemented", 503: "Service U
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    """Answers one GET request and closes the connection. It replaces http.server, which takes 4 MB."""
+    """A small HTTP server for probes: it answers one GET request and closes the connection. http.server would take 4 MB."""
 
     allow_reuse_address = True
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore the error: the client has closed the connection."""
+        """Ignore an error while a probe is answered: the client has closed the connection."""
 
 
 def _handler(health: Health) -> type[socketserver.StreamRequestHandler]:

@@ -32,14 +32,14 @@ CONTEXT_FIELDS = ("jid", "minion", "cmd", "client")
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object for each record: time (RFC 3339, UTC), level, role, message, context fields, exception."""
+    """Formats a log record as one JSON object: time (RFC 3339, UTC), level, role, message, JID, minion, exception."""
 
     def __init__(self, role: str) -> None:
         super().__init__()
         self._role = role
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line of JSON."""
+        """Return the log record as one line of JSON."""
         entry: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
@@ -54,20 +54,20 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """``time role level message [jid=.. minion=..]`` for people."""
+    """Formats a log record for people: ``time role level message [jid=.. minion=..]``."""
 
     def __init__(self, role: str) -> None:
         super().__init__(f"%(asctime)s {role} [%(levelname)-8s] %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as a line of text, followed by the traceback where there is one."""
+        """Return the log record as one line of text, followed by the traceback if it has one."""
         text = super().format(record)
         context = " ".join(f"{name}={value}" for name, value in _context(record).items())
         return f"{text} [{context}]" if context else text
 
 
 def configure(role: str, level: str, form: str) -> None:
-    """Send the logs of this process to stderr. ``level`` is one of LEVELS, ``form`` is text or json. Raises ConfigError."""
+    """Send the log of this process to stderr. ``level`` is one of LEVELS, ``form`` is text or json. Raises ConfigError."""
     if level not in LEVELS:
         raise ConfigError(f"log_level must be one of {', '.join(LEVELS)}, not '{level}'")
     if form not in ("text", "json"):

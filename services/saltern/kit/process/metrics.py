@@ -1,4 +1,4 @@
-"""All metrics of all roles. A metric that Salt has keeps Salt's name. No label holds a minion's id or a JID."""
+"""All Prometheus metrics of all roles. A metric that Salt has keeps Salt's name. No label holds a minion's id or a JID."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
 
 
 def new_metrics(role: str) -> Metrics:
-    """Return new metrics for a process;
+    """Return the metrics of a new process with a registry.
 
-    the registry serves the process's memory, CPU time and files, and the metrics of ``role``.
+    The registry serves the metrics of ``role``, and the process's memory, CPU time and file descriptors.
     """
     registry = Registry()
     registry.add(process_rows)

@@ -1,4 +1,7 @@
-"""The command ``saltern health``: a container's health check. It asks ``/readyz`` (or ``--live``: ``/healthz``) on this machine."""
+"""The command ``saltern health``, a container's health check: asks ``/readyz`` (``--live``:
+
+``/healthz``) of the role on this machine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ LIVE = "/healthz"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Return exit code 0 when the role is ready, else 1 with the reasons on stderr."""
+    """Run ``saltern health``. Return exit code 0 if the role is ready, else 1 with the reasons on stderr."""
     parser = argparse.ArgumentParser(prog="saltern health", description=__doc__)
     parser.add_argument("--live", action="store_true", help="ask whether its loop turns, not whether it is ready")
     parser.add_argument("-c", "--config-dir", default=None)
@@ -43,9 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def ask(port: int, path: str, *, timeout: float = 5.0) -> str | None:
-    """Return None when the role on this machine's ``port`` is ready, else its reasons.
+    """Return None if the role that answers probes on ``port`` of this machine is ready, else its reasons as text.
 
-    Raises OSError or HTTPException where nothing answers within ``timeout`` seconds.
+    Raises OSError or HTTPException if nothing answers within ``timeout`` seconds.
     """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     with contextlib.closing(connection):

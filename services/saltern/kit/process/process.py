@@ -1,4 +1,7 @@
-"""The start of every process, of minions too: signals, probes, command-line options, and the report why a process cannot start."""
+"""The start of every process, of minions too:
+
+signals, health port, command-line options, and the report why a process cannot start.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,12 @@ EX_CONFIG = 78
 
 @dataclass
 class Stop:
-    """A flag that a signal sets once and the loop reads."""
+    """A flag that SIGTERM or SIGINT sets; the process's loop reads it and ends."""
 
     requested: bool = False
 
     def request(self, number: int, frame: FrameType | None) -> None:
-        """Set the flag. This is a signal handler."""
+        """Set the flag that ends the process's loop. This is a signal handler."""
         self.requested = True
 
 
@@ -55,7 +58,7 @@ def catch_signals() -> Stop:
 
 @contextlib.contextmanager
 def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
-    """Serve a process's probes while the block runs. Raises ConfigError when the port is taken."""
+    """Serve the process's health port while the block runs. Raises ConfigError if the port is taken."""
     metrics = new_metrics(name)
     health = Health(name, metrics.registry, stall_after=stall_after)
     try:
@@ -73,7 +76,7 @@ def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) 
 def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
     """Report on ``/readyz`` for ``seconds`` why the process cannot start, then return; a signal ends the wait.
 
-    A process that exits at once could not be asked.
+    Nobody could ask a process that exits at once.
     """
     if seconds <= 0:
         return
@@ -86,8 +89,11 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
 
 
 def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:
-    """As ``hold``, for a process whose options cannot be read: the port comes from ``spared_options``."""
-    options = spared_options(file_name, config_dir)
+    """Report on ``/readyz`` that the process's options cannot be read (``error``);
+
+    the health port comes from ``fallback_options``.
+    """
+    options = fallback_options(file_name, config_dir)
     configure(name, options.log_level, options.log_format)
     # A port that is taken answers for another: what is wrong stands in the log then.
     with contextlib.suppress(ConfigError), open_probes(name, options) as (health, _):
@@ -97,7 +103,7 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
 def role_arguments(
     name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
 ) -> SimpleNamespace:
-    """Parse the command line of a role; ``flags`` are those of ``run_role``."""
+    """Return the parsed command line of a role; ``flags`` are its additional flags, as for ``run_role``."""
     words = sys.argv[1:] if argv is None else argv
     taken = _OPTIONS | {flag: option for flag, (option, _) in (flags or {}).items()}
     plain = _pairs(words, taken)
@@ -112,9 +118,9 @@ def role_arguments(
 
 
 def _pairs(words: Sequence[str], taken: Mapping[str, str]) -> dict[str, str] | None:
-    """Map each option to its value where the command line holds only whole flags with a value; None where a parser is needed.
+    """Return the map of option to value if the command line holds only flags with a value, else None.
 
-    Supervisors write command lines in this form, and a parser would stay in memory for the whole life of the process.
+    Supervisors write command lines in this form. Without a parser the process needs less memory for its whole life.
     """
     flags, values = words[::2], words[1::2]
     if len(flags) > len(values) or not all(flag in taken for flag in flags) or any(one[:1] == "-" for one in values):
@@ -134,10 +140,13 @@ _LOOKS: Mapping[str, str] = {
 _LINE = re.compile(r"^(\w+):[ \t]*(['\"]?)([^'\"#\s]+)\2[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
-def spared_options(file_name: str, config_dir: str | None = None, env: Mapping[str, str] | None = None) -> StateOptions:
-    """Return the options of probes and logs, and ``config_error_pause``, as far as the file and the environment can be read.
+def fallback_options(
+    file_name: str, config_dir: str | None = None, env: Mapping[str, str] | None = None
+) -> StateOptions:
+    """Return the options of probes and logs, and ``config_error_pause``, for a process whose configuration cannot be used.
 
-    ``file_name`` is "master" or "minion".
+    They have the values that can be read from the file ``file_name`` ("master" or "minion") and the environment, else their
+    defaults.
     """
     given = os.environ if env is None else env
     values: dict[str, str] = {}

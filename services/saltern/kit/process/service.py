@@ -1,8 +1,7 @@
-"""Start and end of every master role: options, logs, probes, signals; then drain and exit.
+"""Start and end of every master role: options, logs, probes, signals, shutdown.
 
-The role itself is a visible loop: ``with service.open_role(...) as role: while role.running(): ...``. SIGTERM and
-SIGINT end the loop.
-The role then finishes what it holds, within ``DRAIN_SECONDS``.
+A role's module shows its loop: ``with service.open_role(...) as role: while role.running(): ...``. SIGTERM and SIGINT end the
+loop. The role then has ``DRAIN_SECONDS`` to finish the requests that it holds.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class FaultsOfStore(Protocol):
 
 @dataclass(frozen=True)
 class Role:
-    """The options, keys, probes and metrics that a role's loop uses."""
+    """The options, keys, probes and metrics that the loop of a master role uses."""
 
     name: str
     options: MasterOptions
@@ -50,12 +49,15 @@ class Role:
     tracing: Tracing
 
     def running(self) -> bool:
-        """Return False once the process was asked to end. Each call records that the loop runs."""
+        """Return False once the process was asked to end. Each call reports to ``/healthz`` that the role's loop runs."""
         self.health.turn()
         return not self.stop.requested
 
     def watch_redis(self, trouble: Callable[[], str | None]) -> None:
-        """Report Redis in ``/readyz`` and ``salt_redis_up``: ``trouble`` returns None while Redis serves, else the reason."""
+        """Report the state of Redis in ``/readyz`` and in the metric ``salt_redis_up``.
+
+        ``trouble`` returns None while Redis answers, else the reason.
+        """
         self.health.check("redis", trouble)
 
         def asked() -> float:
@@ -67,7 +69,7 @@ class Role:
         self.metrics.redis_up.set_function(asked)
 
     def watch_faults(self, faults: FaultsOfStore) -> None:
-        """Log each unreadable key in Redis once, and count how often an unreadable key was skipped."""
+        """Log each unreadable key in Redis once, and count in a metric how often an unreadable key was skipped."""
         faults.count = self.metrics.store_faults.inc
         faults.tell = partial(
             self.log.error, "the key %s in Redis is stepped over: %s; `saltern store check` names them all"
@@ -76,7 +78,7 @@ class Role:
 
 @contextlib.contextmanager
 def unusable(*kinds: type[Exception]) -> Iterator[None]:
-    """Raise ConfigError in place of exceptions of these kinds while the block runs: they are faults of the configuration."""
+    """Turn exceptions of these kinds in the block into ConfigError, because the configuration causes them."""
     try:
         yield
     except kinds as error:

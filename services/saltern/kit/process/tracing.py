@@ -1,7 +1,7 @@
 """Traces by OpenTelemetry (option ``tracing``, with Salt's keys): one job is one trace, from the command to the return.
 
-The trace travels as the W3C's ``traceparent``, a field of publish requests, loads and returns, as in stock Salt 3008. Without the
-option nothing is imported and nothing is measured; a ``traceparent`` from a peer is passed on unchanged.
+The trace travels as a W3C ``traceparent``: a field of publish requests, publications and returns, as in stock Salt 3008.
+Without the option nothing is imported and nothing is measured; a ``traceparent`` from a peer is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _PATIENCE = 2.0
 
 
 def parent_of(value: object) -> str:
-    """Return a peer's ``traceparent``, "" where it is malformed."""
+    """Return a ``traceparent`` that a peer sent, "" if it is malformed."""
     return value if isinstance(value, str) and _TRACEPARENT.fullmatch(value) else ""
 
 
 class Span:
-    """A unit of work in a trace, or a placeholder where nothing is measured."""
+    """One measured piece of work in a trace (an OpenTelemetry span), or a placeholder if nothing is measured."""
 
     def __init__(self, traceparent: str) -> None:
         #: To be handed on; empty where nobody traces.
@@ -65,23 +65,26 @@ class Span:
         self.why = ""
 
     def note(self, **attributes: object) -> None:
-        """Add attributes to the span: texts, numbers, booleans."""
+        """Add attributes to the trace's span: texts, numbers, booleans."""
         self.notes |= attributes
 
     def marked(self, load: Mapping[str, object]) -> dict[str, object]:
-        """Return the load with the span's ``traceparent``."""
+        """Return a copy of the load with this span's ``traceparent`` as a field."""
         return {**load, FIELD: self.traceparent} if self.traceparent else dict(load)
 
     def fail(self, why: str) -> None:
-        """Mark the span as failed, with the reason."""
+        """Mark the trace's span as failed, for the reason ``why``."""
         self.why = why
 
 
 class Tracing:
-    """The spans of one process. After a fork the child exports its own spans."""
+    """The OpenTelemetry spans of one process. After a fork the child process exports its own spans."""
 
     def __init__(self, option: Mapping[str, object], service: str) -> None:
-        """``option`` is the value of the option ``tracing``; ``service`` is the service name in the spans. Raises ConfigError."""
+        """Prepare tracing by the value of the option ``tracing``; ``service`` is the service name in the spans.
+
+        Raises ConfigError.
+        """
         self._option = checked(option)
         self._service = service
         self._provider: TracerProvider | None = None
@@ -92,12 +95,15 @@ class Tracing:
 
     @property
     def enabled(self) -> bool:
-        """Return whether spans are measured."""
+        """Return whether the option ``tracing`` is on, so that spans are measured."""
         return bool(self._option.get("enabled"))
 
     @contextlib.contextmanager
     def span(self, name: str, parent: str = "", kind: str = "INTERNAL", **attributes: Any) -> Iterator[Span]:
-        """Measure the block as a span. ``kind`` is INTERNAL, CLIENT, SERVER, PRODUCER or CONSUMER."""
+        """Measure the block as a trace's span.
+
+        ``parent`` is a ``traceparent`` ("" starts a new trace); ``kind`` is INTERNAL, CLIENT, SERVER, PRODUCER or CONSUMER.
+        """
         if not self.enabled:
             yield Span(parent)
             return
@@ -133,25 +139,28 @@ class Tracing:
     def of_peer(
         self, name: str, load: Mapping[str, object], kind: str, **attributes: object
     ) -> contextlib.AbstractContextManager[Span]:
-        """Measure the work for a received load as part of the load's trace; a load without a trace is not measured."""
+        """Measure the work for a received load as part of the trace that the load names; a load without a trace is not measured."""
         parent = parent_of(load.get(FIELD))
         return self.span(name, parent, kind, **attributes) if parent else contextlib.nullcontext(Span(""))
 
     def close(self) -> None:
-        """Export the remaining spans."""
+        """Export the spans that were not sent to the collector yet."""
         if self._provider is not None and self._process == os.getpid():
             self._provider.shutdown()
             self._provider = None
 
     def _own(self) -> TracerProvider:
-        """Return the provider of this process: created at first use, and again after a fork, which has no threads."""
+        """Return the OpenTelemetry provider of this process.
+
+        It is created at the first use, and again after a fork, because threads do not survive a fork.
+        """
         if self._provider is None or self._process != os.getpid():
             self._provider, self._process = _provider(self._option, self._service), os.getpid()
         return self._provider
 
 
 def checked(option: Mapping[str, Any]) -> Mapping[str, object]:
-    """Return the checked value of the option ``tracing``. Raises ConfigError that names the wrong key."""
+    """Return the value of the option ``tracing`` after checks. Raises ConfigError whose message names the wrong key."""
     for key, value in option.items():
         if key not in _KEYS:
             near = close_matches(key, _KEYS, n=1)

@@ -20,9 +20,9 @@ else:
 
 
 def file_server(options: MasterOptions) -> FileServer:
-    """Return a file server over all backends of ``fileserver_backend``.
+    """Return a file server over all backends of the option ``fileserver_backend``.
 
-    Raises ConfigError for options that a backend cannot use.
+    Raises ConfigError if a backend cannot use its options.
     """
     try:
         return FileServer.of(as_opts(options), _load_user_backend)
@@ -39,7 +39,7 @@ _TREES = ("file_roots", "pillar_roots")
 
 
 def trouble(options: MasterOptions) -> str | None:
-    """Return None while every directory of the trees can be listed, else the directory and the reason."""
+    """Return None if every directory of the file and pillar trees can be listed, else the directory and the reason as text."""
     return "; ".join(_troubles(options)) or None
 
 

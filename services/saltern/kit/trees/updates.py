@@ -26,7 +26,7 @@ _UNUSED = 7 * 86400.0
 
 
 class Update(NamedTuple):
-    """The result of fetching one remote."""
+    """The result of fetching one Git remote."""
 
     mirror: Mirror
     #: Whether a branch or tag is another than before.
@@ -36,7 +36,7 @@ class Update(NamedTuple):
 
 
 def mirrors(options: MasterOptions) -> list[Mirror]:
-    """Return the mirrors of all remotes that the file server or the pillar uses. Raises ConfigError."""
+    """Return the Git mirrors of all remotes that the file server or the pillar uses. Raises ConfigError."""
     opts, home = as_opts(options), Path(options.cachedir)
     served = "gitfs" in file_server(options).backends
     try:
@@ -47,7 +47,7 @@ def mirrors(options: MasterOptions) -> list[Mirror]:
 
 
 def fetched(wanted: Iterable[Mirror]) -> list[Update]:
-    """Fetch each mirror and return one result for each remote. Two remotes with one mirror get the same result."""
+    """Fetch each Git mirror and return one Update for each remote. Two remotes with one mirror get the same result."""
     done: dict[Path, Update] = {}
     found = []
     for mirror in wanted:
@@ -66,7 +66,10 @@ def _fetched(mirror: Mirror) -> Update:
 
 
 def tidy(options: MasterOptions) -> None:
-    """Remove exported files that were not used lately, and mirrors of remotes that are no longer configured. Raises ConfigError."""
+    """Remove files that were exported from Git mirrors and not used lately, and mirrors of remotes that are no longer configured.
+
+    Raises ConfigError.
+    """
     kept = {mirror.place for mirror in mirrors(options)}
     for home in (Path(options.cachedir) / GITFS, Path(options.cachedir) / PILLAR):
         for place in _below(home / "mirrors"):
@@ -86,10 +89,9 @@ def _below(directory: Path) -> list[Path]:
 
 
 def roots_changes(options: MasterOptions) -> dict[str, object]:
-    """Return the changes in file_roots since the last call: the data of Salt's event. ``cachedir`` keeps the state
-    of the last call.
+    """Return the data of Salt's fileserver event: the files in ``file_roots`` that changed since the last call.
 
-    Raises OSError where ``cachedir`` cannot be written.
+    ``cachedir`` keeps the state of the last call. Raises OSError if ``cachedir`` cannot be written.
     """
     place = Path(options.cachedir) / "roots" / "mtime_map.json"
     before = _remembered(place)

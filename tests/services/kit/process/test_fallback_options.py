@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saltern.kit.process.process import spared_options
+from saltern.kit.process.process import fallback_options
 
 PROBES = "health_host: 0.0.0.0\nhealth_port: 8080  # of the pod\nconfig_error_pause: 60\nlog_format: 'json'\nlog_level: info\n"
 KNOWN = ("0.0.0.0", 8080, 60, "json", "info")
@@ -14,7 +14,7 @@ NOTHING = ("127.0.0.1", 0, 0, "text", "warning")
 
 
 def known(directory: Path, env: dict[str, str] | None = None) -> tuple[object, ...]:
-    options = spared_options("master", str(directory), env or {})
+    options = fallback_options("master", str(directory), env or {})
     return (options.health_host, options.health_port, options.config_error_pause, options.log_format, options.log_level)
 
 

@@ -44,11 +44,11 @@ _MISFITS = (KeyError, IndexError, AttributeError, TypeError, ValueError, Arithme
 
 
 def auto(out_from_return: str | None, options: OutputOptions, *, fun: str = "", static: bool = False) -> OutputOptions:
-    """Return the options with the outputter chosen by Salt's rules.
+    """Return the output options with the outputter chosen by Salt's rules.
 
-    ``--out`` decides, except for highstate: it fits state runs only, so a return that names another outputter keeps
-    its own. A return
-    without an outputter is shown nested; all returns of a ``state`` function together (``--static``) are shown as highstate.
+    ``--out`` decides. Exception: ``--out=highstate`` shows state runs only, so a return that names another outputter keeps its own.
+    A return without an outputter is shown by ``nested``. All returns of a ``state`` function together (``--static``) are shown by
+    ``highstate``.
     """
     if options.out and options.out != "highstate":
         return options
@@ -58,11 +58,10 @@ def auto(out_from_return: str | None, options: OutputOptions, *, fun: str = "", 
 
 
 def render(data: object, options: OutputOptions, *, warn: Callable[[str], None] | None = None) -> str:
-    """Return the text of ``data`` without trailing white space; "" where there is nothing to print.
+    """Return ``data`` as text by the outputter that the options name, without trailing white space.
 
-
-    An outputter that does not exist, or cannot show the data, is replaced by ``nested``;
-    ``warn`` gets a line about it (default: stderr).
+    The result is "" if there is nothing to print. An outputter that does not exist, or that cannot show the data, is replaced
+    by ``nested``. ``warn`` then gets a line about it (default: stderr).
     """
     tell = warn or _to_stderr
     name = options.out or "nested"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Palette(NamedTuple):
-    """Escape sequences as Salt writes them: each starts with a reset. All are "" where colour is off."""
+    """Terminal escape sequences for Salt's colour names. Each sequence starts with a reset. All are "" where colour is off."""
 
     black: str = "\033[0;30m"
     dark_gray: str = "\033[0;1;30m"
@@ -35,7 +35,11 @@ OFF = Palette(*[""] * len(Palette._fields))
 
 
 def palette(color: bool | str, theme: Mapping[str, object] | None = None) -> Palette:
-    """Return the colours. ``color`` may name one colour to use for all; ``theme`` maps names to codes such as ``0;35``."""
+    """Return the Palette of colours for an outputter.
+
+    ``color`` is True, False, or the name of the one colour to use for everything. ``theme`` maps a colour's name to its code, as in
+    ``{"green": "0;32"}``.
+    """
     if not color:
         return OFF
     colors = Palette()
@@ -49,15 +53,15 @@ def palette(color: bool | str, theme: Mapping[str, object] | None = None) -> Pal
 
 
 def without_escapes(text: object) -> Any:
-    """Return ``text`` with each ESC as ``?``; other values unchanged."""
+    """Return a text with each ESC character replaced by ``?``; a value that is no text is returned unchanged."""
     return text.replace("\033", "?") if isinstance(text, str) else text
 
 
 def fit_for_terminal(text: str, colors: Palette) -> str:
-    """Return ``text`` with each control character as ``?``, except line ends, tabs and the sequences of ``colors``.
+    """Return ``text`` with control characters replaced by ``?``, except line ends, tabs and the escape sequences of ``colors``.
 
-    The outputters replace ESC as Salt does. A terminal also obeys backspace, carriage return and the C1 controls, with which one
-    minion could overwrite the output of another.
+    Outputters replace ESC, as Salt does. A terminal also obeys backspace, carriage return and the C1 control characters; with
+    these one minion could overwrite the output of another.
     """
     return _unfit(colors).sub("?", text)
 

@@ -14,15 +14,16 @@ CHANGES = "compressed changes"
 
 
 def compressed(hosts: Mapping[str, Any]) -> dict[str, object]:
-    """Return the running dictionaries of ``hosts`` with such states joined: first start, summed durations, changes by name.
+    """Return the map of host to running dictionary with the states of one ID joined.
 
-    Raises KeyError, TypeError, AttributeError or IndexError where a host's value is no running dictionary.
+    A joined state has the first start time, the sum of the durations, and its changes by state name. Raises KeyError, TypeError,
+    AttributeError or IndexError if the value of a host is no running dictionary.
     """
     return {host: _joined(running) for host, running in hosts.items()}
 
 
 def count_of(tag: str) -> int:
-    """Return the number of states that the state with this tag represents."""
+    """Return the number of states that were joined into the state with this tag (1 for a state that was not joined)."""
     parts = tag.split("_|-")
     if len(parts) != 4 or not parts[2].startswith(MARK) or not parts[1].endswith(")"):
         return 1

@@ -20,7 +20,7 @@ _TRUTH: Mapping[str, bool] = {"true": True, "false": False}
 
 
 def add_output_flags(parser: argparse.ArgumentParser) -> None:
-    """Add ``--out`` and the other output options, under Salt's names."""
+    """Add ``--out`` and the other output options to a command's parser, under Salt's names."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--out", "--output", dest="out", default="", metavar="NAME", help="outputter: nested, json, yaml, table, ..."
@@ -79,9 +79,10 @@ class Printer:
     """Writes a command's output to the terminal or to ``--out-file``."""
 
     def __init__(self, flags: argparse.Namespace, config: StateOptions, env: Mapping[str, str] | None = None) -> None:
-        """Read the flags of ``add_output_flags``. Raises CommandError when ``--out-file`` cannot be written,
-        ConfigError for an option
-        with a value that no outputter understands.
+        """Read the flags of ``add_output_flags`` and the output options of the configuration.
+
+        Raises CommandError if the file of ``--out-file`` cannot be written, and ConfigError for an output option with a wrong
+        value.
         """
         self._file = Path(flags.out_file or config.output_file) if flags.out_file or config.output_file else None
         self._file_option = "--out-file" if flags.out_file else "output_file"
@@ -123,7 +124,7 @@ class Printer:
         self._guarded = is_terminal and config.strip_colors
 
     def heed(self, arguments: Iterable[object]) -> None:
-        """Use ``exclude=`` and ``terse=`` of a state run as the settings of ``state_output: filter``.
+        """Use the arguments ``exclude=`` and ``terse=`` of a state run as settings of the output mode ``state_output: filter``.
 
         ``arguments`` is the ``arg`` of a publication; keyword arguments are a mapping with ``__kwarg__``.
         """
@@ -137,14 +138,14 @@ class Printer:
     def show(
         self, data: object, out: str | None = None, *, retcode: int = 0, fun: str = "", static: bool = False
     ) -> None:
-        """Print ``data`` with the outputter of ``--out``, or with the return's own ``out``."""
+        """Print ``data`` with the outputter of ``--out``, else with ``out``, the outputter that the return names."""
         chosen = auto(out, self.options, fun=fun, static=static)
         text = render(data, chosen._replace(retcode=retcode))
         if text:
             self.say(text)
 
     def say(self, text: str) -> None:
-        """Print text unchanged and flush it. Raises CommandError when the file of ``--out-file`` cannot be written."""
+        """Print a text unchanged and flush it. Raises CommandError if the file of ``--out-file`` cannot be written."""
         if self._file is None:
             shown = fit_for_terminal(text, self.options.colors) if self._guarded else text
             sys.stdout.write(f"{shown}\n")
@@ -161,7 +162,7 @@ class Printer:
 
 
 def _indent(configured: int | str | None) -> tuple[int | None, bool]:
-    """Return ``output_indent`` as (spaces, sort names); None spaces mean the outputter's own."""
+    """Return the option ``output_indent`` as (spaces, sort names); None for the spaces means the outputter's own default."""
     if isinstance(configured, str) and configured not in _INDENTS:
         raise ConfigError(
             f"option 'output_indent' must be a number, {', '.join(filter(None, _INDENTS))} or null, not {configured!r}"
@@ -174,14 +175,20 @@ _INDENTS: Mapping[str, tuple[int | None, bool]] = {"": (None, False), "pretty": 
 
 
 def _results(given: object) -> tuple[str, ...]:
-    """Return the results that ``filter`` compares, from a list, one result, or a text with commas."""
+    """Return the state results ("True", "False", "None") that the output mode ``filter`` compares.
+
+    ``given`` is a list, one result, or a text with commas.
+    """
     if isinstance(given, str):
         return tuple(part for word in given.split(",") if (part := word.strip()))
     return tuple(map(str, given)) if isinstance(given, list | tuple) else (str(given),)
 
 
 def read_theme(path: str) -> Mapping[str, object]:
-    """Map colour name to code. Raises ConfigError for a file that cannot be read or is no mapping."""
+    """Return the map of colour name to code from the YAML file of the option ``color_theme``.
+
+    Raises ConfigError if the file cannot be read or is no mapping.
+    """
     try:
         with open(path, "rb") as file:
             theme = yaml.safe_load(file)

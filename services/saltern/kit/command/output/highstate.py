@@ -24,7 +24,10 @@ _ORCHESTRATIONS = frozenset({"state.orch", "state.orchestrate", "state.sls"})
 
 
 def render(data: Any, options: OutputOptions) -> str:
-    """Return the report of every host in ``data`` (host: result). Raises TypeError, KeyError and the like for another shape."""
+    """Return the report of a state run for every host in ``data``, a map of host to result.
+
+    Raises TypeError, KeyError, AttributeError or IndexError if the data has another shape.
+    """
     return _report(data, options, depth=1)
 
 
@@ -50,7 +53,7 @@ def _compressed(hosts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unwrapped(data: Any) -> Any:
-    """Return the data without the envelopes of orchestrate (data, outputter, retcode) and of jobs.lookup_jid."""
+    """Return the map of host to result without the envelopes of orchestrate (data, outputter, retcode) and of jobs.lookup_jid."""
     for envelope in ("return", "data"):
         if isinstance(data, Mapping) and envelope in data:
             data = data[envelope]
@@ -62,7 +65,7 @@ def _unwrapped(data: Any) -> Any:
 
 
 def _host(host: Any, value: Any, options: OutputOptions, depth: int = 1) -> tuple[str, bool]:
-    """Return the report of one host, and whether anything changed there."""
+    """Return the report of one host, and whether a state changed anything on that host."""
     lines: list[str] = []
     color, changed = options.colors.green, False
     host = host.decode(errors="backslashreplace") if isinstance(host, bytes) else host
@@ -78,7 +81,7 @@ _Part = tuple[list[str], str, bool]
 
 
 def _plain(_host: Any, value: Any, options: OutputOptions, _depth: int) -> _Part:
-    """Return a function's result, which always counts as a change."""
+    """Return the report of a function's result in an orchestration; such a result always counts as a change."""
     colors = options.colors
     return [f"{colors.green}    {line}{colors.endc}" for line in str(value).splitlines()], colors.cyan, True
 
@@ -132,7 +135,7 @@ def _unordered(tag: str, value: Any) -> Iterator[str]:
 
 
 def _changes(state: Mapping[str, Any], options: OutputOptions, depth: int) -> tuple[bool, str]:
-    """Return whether the state changed anything, and the text behind ``Changes:``."""
+    """Return whether a state changed anything, and the text that follows ``Changes:`` in the report."""
     changes = state["changes"]
     if state.get("name") in _ORCHESTRATIONS:
         below = "\n" + _report(changes, options, depth=depth + 1)

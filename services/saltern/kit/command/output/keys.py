@@ -18,9 +18,10 @@ KEY_STATES: Mapping[str, tuple[str, Callable[[Palette], str], Callable[[Palette]
 
 
 def render_keys(data: Mapping[str, object], options: OutputOptions) -> str:
-    """Return the text of {state: ids}, or {state: {id: fingerprint or key text}}.
+    """Return the text that salt-key prints for a map of key state to minion ids.
 
-    Raises KeyError for an unknown state, TypeError for data without keys.
+    In place of the ids there may be maps of minion id to fingerprint or key. Raises KeyError for an unknown key state, and
+    TypeError for data that is no such map.
     """
     colors = options.colors
     lines: list[str] = []

@@ -18,7 +18,7 @@ _DEEPEST = 100
 
 
 def render(data: object, options: OutputOptions) -> str:
-    """Return the lines of ``data``, for any depth, and for data that contains itself."""
+    """Return ``data`` as text in the layout of ``nested``. Very deep data, and data that contains itself, is cut."""
     # A list of lines would take four times the memory of the text, and then that of the text.
     lines = StringIO()
     nested = _Nested(options, lines)
@@ -35,7 +35,10 @@ _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 class _Nested:
-    """Appends to ``lines``: a generator for each level would cost as much as the text itself."""
+    """Builds the lines of the ``nested`` outputter in one list;
+
+    a generator for each level would cost as much as the text itself.
+    """
 
     def __init__(self, options: OutputOptions, lines: StringIO) -> None:
         colors = options.colors
@@ -49,7 +52,7 @@ class _Nested:
         self._strip = options.strip_colors
 
     def add(self, value: object, indent: int, prefix: str) -> None:
-        """Append a value. ``prefix`` is the dash of a list item, which precedes the first line of a scalar."""
+        """Append the lines of a value. ``prefix`` is the dash of a list item; the dash precedes the first line of a scalar."""
         if isinstance(value, bytes):
             value = _decoded(value)
         if type(value) is dict:
@@ -119,7 +122,7 @@ def _ordered(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
 
 
 def _pruned(value: object, depth: int, above: frozenset[int]) -> Any:
-    """Return a copy without parts that are too deep or contain themselves."""
+    """Return a copy of ``value`` with a remark in place of each part that is nested too deep or contains itself."""
     if not isinstance(value, list | tuple | Mapping):
         return value
     if id(value) in above:

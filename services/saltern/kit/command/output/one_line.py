@@ -14,7 +14,10 @@ _LINE = OutputOptions(indent=-1)
 
 
 def render(data: object, options: OutputOptions) -> str:
-    """Return ``minion: return`` lines: of a state run the counts and the first failure, of a text its first line."""
+    """Return one line ``minion: return`` for each minion.
+
+    For a state run the line holds the counts and the first failure, for a text its first line.
+    """
     if not isinstance(data, Mapping):
         return _plain(data)
     return "\n".join(_host(str(name), value, options) for name, value in data.items())
@@ -67,7 +70,7 @@ def _first_failure(states: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _joined(value: Any) -> Any:
-    """Return a list of compile errors as one text; other values unchanged."""
+    """Return the compile errors of a state run (a list of texts) as one text; another value unchanged."""
     is_errors = isinstance(value, list) and value and all(isinstance(one, str) and " " in one for one in value)
     return "\n".join(value) if is_errors else value
 

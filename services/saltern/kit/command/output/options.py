@@ -9,7 +9,7 @@ from saltern.kit.command.output.color import Palette, palette
 
 
 class OutputOptions(NamedTuple):
-    """The options of an outputter. An option that Salt has keeps Salt's name."""
+    """The options of an outputter (indentation, colours, mode of the state report). An option that Salt has keeps Salt's name."""
 
     #: Name of the outputter; empty: what the return itself names, else nested.
     out: str = ""
@@ -53,10 +53,10 @@ class OutputOptions(NamedTuple):
 def color_wanted(
     *, force: bool, never: bool, configured: bool | str | None, is_terminal: bool, env: Mapping[str, str]
 ) -> bool | str:
-    """Return whether to use colour, or the name of the one colour to use.
+    """Return whether a command's output has colours, or the name of the one colour to use.
 
-    ``--force-color`` decides before ``--no-color``, and that before the option ``color``. Otherwise colour is for terminals, unless
-    NO_COLOR (https://no-color.org) is set.
+    ``--force-color`` comes first, then ``--no-color``, then the option ``color``. Without them, output has colours on a
+    terminal, unless the environment variable NO_COLOR (https://no-color.org) is set.
     """
     if force or never:
         return force

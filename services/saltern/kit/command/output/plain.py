@@ -18,7 +18,7 @@ _SafeDumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumpe
 
 
 class _Dumper(_SafeDumper):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
-    """A dumper of safe YAML; a value that YAML cannot express becomes NULL, as in Salt."""
+    """A YAML dumper for plain values. A value that YAML cannot express becomes NULL, as in Salt."""
 
 
 _Dumper.add_representer(OrderedDict, lambda dumper, data: dumper.represent_dict(list(data.items())))
@@ -27,7 +27,10 @@ _Dumper.add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yam
 
 
 def to_json(data: object, options: OutputOptions) -> str:
-    """Return JSON with four spaces and unescaped Unicode; a negative indent gives one line. Other values are shown by ``repr``."""
+    """Return the data as JSON with four spaces and unescaped Unicode; a negative indent gives one line.
+
+    A value that JSON cannot express is shown by its ``repr``.
+    """
     indent = 4 if options.indent is None else options.indent
     try:
         return _json(data, indent, sort=options.sort_names)
@@ -63,7 +66,7 @@ def _as_name(name: object) -> str:
 
 
 def to_yaml(data: object, options: OutputOptions) -> str:
-    """Return YAML in block style with sorted names; a negative indent gives flow style."""
+    """Return the data as YAML in block style with sorted names; a negative indent gives flow style."""
     flow = options.indent is not None and options.indent < 0
     indent = 0 if flow else options.indent
     text: str = yaml.dump(plain_copy(data), Dumper=_Dumper, allow_unicode=True, default_flow_style=flow, indent=indent)
@@ -71,31 +74,31 @@ def to_yaml(data: object, options: OutputOptions) -> str:
 
 
 def to_txt(data: object, options: OutputOptions) -> str:
-    """Return ``minion: line`` for each line of a text, and one line for any other value."""
+    """Return a line ``minion: text`` for each line of a minion's return that is a text, and one line for any other return."""
     if isinstance(data, Mapping):
         return "\n".join(f"{name}: {line}" for name, value in data.items() for line in _lines(plain_copy(value)))
     return data if isinstance(data, str) else pformat(plain_copy(data))
 
 
 def to_raw(data: object, options: OutputOptions) -> str:
-    """Return the ``repr`` of the value on one line."""
+    """Return the data as its Python ``repr``, on one line."""
     return str(plain_copy(data))
 
 
 def to_pprint(data: object, options: OutputOptions) -> str:
-    """Return the value as ``pprint`` formats it."""
+    """Return the data as Python's ``pprint`` formats it."""
     if options.indent is not None and options.indent >= 0:
         return pformat(plain_copy(data), indent=options.indent)
     return pformat(plain_copy(data))
 
 
 def to_newline_values_only(data: object, options: OutputOptions) -> str:
-    """Return the values without names, one on each line, for shell loops."""
+    """Return the minions' returns without the minion ids, one return on each line, for shell loops."""
     return "\n".join(_values(data))
 
 
 def to_nothing(data: object, options: OutputOptions) -> str:
-    """Return "" (``quiet``): only the exit code says the result."""
+    """Return "": the outputter ``quiet`` prints nothing, so only the exit code shows success or failure."""
     return ""
 
 

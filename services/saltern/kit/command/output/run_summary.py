@@ -14,7 +14,7 @@ _LABEL_WIDTH = len("Succeeded")
 
 @dataclass(eq=False, repr=False)
 class Tally:
-    """Counts the states of a run."""
+    """The numbers of succeeded, failed and changed states of one host's state run, and their total time."""
 
     #: Result -> states.
     results: Counter[Any] = field(default_factory=Counter)
@@ -26,7 +26,10 @@ class Tally:
     longest_parallel: float = 0.0
 
     def add(self, state: Mapping[str, object], count: int) -> None:
-        """Count a state that represents ``count`` states. Raises TypeError for a duration that is neither number nor text."""
+        """Count the result of a state, ``count`` times if several states were joined.
+
+        Raises TypeError if the duration is neither a number nor a text.
+        """
         self.results[state["result"]] += count
         took = _milliseconds(state.get("duration", 0))
         if "__parallel__" in state:
@@ -44,7 +47,7 @@ def _milliseconds(duration: Any) -> float:
 
 
 def lines(host: object, tally: Tally, options: OutputOptions) -> Iterator[str]:
-    """Yield the lines of one host's summary."""
+    """Yield the lines of the summary of one host's state run."""
     colors, end = options.colors, options.colors.endc
     failed, undecided = tally.results[False], tally.results[None]
     succeeded = tally.results[True] + undecided

@@ -15,7 +15,7 @@ _MARGIN = " " * VALUE_COLUMN
 
 
 def is_terse(result: bool | None, changed: bool, options: OutputOptions) -> bool | None:
-    """Return whether such a state gets one line; None where it is not shown."""
+    """Return whether a state with this result gets one line in the report instead of a block; None if it is not shown at all."""
     mode = options.state_output.lower()
     if mode.startswith("filter"):
         if str(result) in options.state_output_terse:
@@ -36,11 +36,10 @@ _TERSE_WHEN: Mapping[str, Callable[[bool | None, bool], bool]] = {
 
 
 def terse(names: list[str], state: Mapping[str, Any], color: str, options: OutputOptions) -> str:
-    """Return one line in the form of ``state_tabular``.
+    """Return a state's one line in the report.
 
-    A user's format has the fields {0} colour, {1} name, {2} state, {3} function, {4} outcome, {5} end of colour, {6}
-    the state's whole
-    return. Raises the errors of ``str.format``.
+    The option ``state_tabular`` may be a format with the fields {0} colour, {1} name, {2} state, {3} function, {4} outcome,
+    {5} end of colour, {6} the state's whole return. Raises the errors of ``str.format``.
     """
     colors = options.colors
     result = state["result"]
@@ -64,7 +63,7 @@ def terse(names: list[str], state: Mapping[str, Any], color: str, options: Outpu
 
 
 def full(names: list[str], state: Mapping[str, Any], color: str, changes: str, options: OutputOptions) -> list[str]:
-    """Return the lines of a state's block; ``changes`` is the text behind ``Changes:``."""
+    """Return the lines of a state's block in the report; ``changes`` is the text that follows ``Changes:``."""
     colors = options.colors
     end = colors.endc
     lines = [

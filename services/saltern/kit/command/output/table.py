@@ -48,7 +48,7 @@ class _Table:
         self._justify = _JUSTIFY[settings["justify"].lower()]
 
     def lines(self, data: Any) -> Iterator[str]:
-        """Yield the title of a list of rows, where it has one, and the lines of the tables."""
+        """Yield the lines of all tables in ``data``; a list of rows below a name has that name as its title."""
         indent = self._has["nested_indent"]
         if self._has["title"] and self._has["rows_key"]:
             yield f"{' ' * indent}{self._has['title']}{self._colors.white}{self._colors.endc}\n"
@@ -118,11 +118,11 @@ class _Table:
                 has_header = False
 
     def _wrapped(self, row: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Yield the lines of one row; a cell with fewer lines than another is filled with empty lines."""
+        """Yield the lines of one table row; a cell with fewer lines than another cell of the row is filled with empty lines."""
         return zip_longest(*(self._wrap(cell).split("\n") for cell in row), fillvalue="")
 
     def _wrap(self, text: str) -> str:
-        """Return the text broken at spaces, as late as the width allows; a longer word stays whole."""
+        """Return a cell's text broken at spaces into lines of the table's width; a word longer than the width stays whole."""
 
         def joined(line: str, word: str) -> str:
             length = len(line) - line.rfind("\n") - 1 + len(word.split("\n", 1)[0])

@@ -18,9 +18,9 @@ from statecore.loader.user_module import UserModule
 
 
 def find(name: str, options: OutputOptions) -> Callable[[Any, OutputOptions], str] | None:
-    """Return the user's outputter of this name, None where there is none. Raises ValueError where its file is broken.
+    """Return the user's outputter of this name, None if there is none. Raises ValueError if its file cannot be loaded.
 
-    An exception of the outputter leaves the call as ValueError with the file's name.
+    The returned function raises ValueError with the file's name for any exception of the outputter.
     """
     module = _module(name, options.outputter_dirs)
     if module is None:
@@ -53,7 +53,10 @@ def _module(name: str, directories: tuple[str, ...]) -> ModuleType | None:
 
 
 def _candidates(name: str, directories: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the file of that name, then files whose text holds the name: their ``__virtual__`` may return it."""
+    """Yield the files in which a user's outputter of this name may be defined.
+
+    First comes the file of that name, then files whose text holds the name, because their ``__virtual__`` may return it.
+    """
     files = [path for directory in directories for path in sorted(Path(directory).glob("*.py"))]
     yield from (path for path in files if path.stem == name)
     for path in files:
