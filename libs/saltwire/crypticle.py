@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.constant_time import bytes_eq
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 
-from saltwire.errors import AuthenticationError, NonceError, OwnFault
+from saltwire.errors import AuthenticationError, NonceError, OwnFault, PeerFault
 from saltwire.keys import KEY_BYTES
 from saltwire.pack import packb, unpackb
 
@@ -48,7 +47,7 @@ class Crypticle:
         prefix = nonce.encode() if nonce else b""
         return self.encrypt(_MAGIC + prefix + packb(value), iv=iv)
 
-    def loads(self, data: bytes, nonce: str | None = None, *, raw: bool = False) -> Any:
+    def loads(self, data: bytes, nonce: str | None = None, *, raw: bool = False) -> object:
         """Decrypt and unpack a value; return {} if the plaintext lacks Salt's prefix ``pickle::``.
 
         ``raw`` leaves the values of maps as bytes. Raises AuthenticationError for a wrong key, NonceError if the
@@ -63,6 +62,13 @@ class Crypticle:
             if not bytes_eq(found, nonce.encode()):
                 raise NonceError("the answer's nonce is not the request's")
         return unpackb(body, raw=raw)
+
+    def loads_map(self, data: bytes) -> dict[str, object]:
+        """Decrypt and unpack a map, as ``loads`` does. Raises PeerFault also if the value is not a map."""
+        value = self.loads(data)
+        if not isinstance(value, dict):
+            raise PeerFault(f"an encrypted {type(value).__name__} where a map is needed")
+        return value
 
     def encrypt(self, plain: bytes, *, iv: bytes | None = None) -> bytes:
         """Return IV, ciphertext and MAC as one byte string. ``iv`` is only set by test vectors."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from saltwire.busy import PATIENT, check_busy
 from saltwire.crypticle import NONCE_CHARS, Crypticle
@@ -50,7 +49,7 @@ class Envelope:
 class OpenedRequest:
     """A decrypted and checked request. Its ``load`` no longer contains nonce, token and time."""
 
-    load: dict[str, Any]
+    load: dict[str, object]
     id: str
     nonce: str | None
     version: int
@@ -194,10 +193,12 @@ class ClientSession:
             raise AuthenticationError(f"the master answered {said!r}" if said else str(error)) from error
 
 
-def _version(value: Any) -> int:
+def _version(value: object) -> int:
+    if not isinstance(value, str | bytes | int | float):
+        return 0
     try:
-        return min(int(value), VERSION) if value is not None else 0
-    except (TypeError, ValueError, OverflowError):
+        return min(int(value), VERSION)
+    except (ValueError, OverflowError):
         return 0
 
 

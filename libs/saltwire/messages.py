@@ -2,12 +2,12 @@
 
 A received message is checked by hand before it gets one of these types; the types themselves check nothing at run time.
 Fields that a sender may leave out are marked NotRequired. Free-form values (arguments, results, grains, pillar) are
-``Any``.
+``object``: code that reads such a value checks its type first.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 
 class SignInLoad(TypedDict):
@@ -60,7 +60,7 @@ class PillarRequest(TypedDict):
 
     cmd: Literal["_pillar"]
     id: str
-    grains: dict[str, Any]
+    grains: dict[str, object]
     saltenv: str | None
     pillarenv: str | None
     #: Values that the minion merges over its pillar for this one request.
@@ -101,8 +101,8 @@ class Publication(TypedDict):
     #: Name of the function, or a list of names for a job of several functions.
     fun: str | list[str]
     #: Arguments; for a job of several functions one list for each function.
-    arg: list[Any]
-    tgt: Any
+    arg: list[object]
+    tgt: object
     tgt_type: NotRequired[str]
     ret: NotRequired[str]
     user: NotRequired[str]
@@ -121,8 +121,8 @@ ReturnLoad = TypedDict(
         "id": str,
         "jid": str,
         "fun": str | list[str],
-        "fun_args": list[Any],
-        "return": Any,
+        "fun_args": list[object],
+        "return": object,
         "retcode": NotRequired[int | dict[str, int]],
         "success": NotRequired[bool],
         "out": NotRequired[str],

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any
 
 import msgpack
 
@@ -160,17 +159,16 @@ def _from_ext(code: int, data: bytes) -> object:
     return data
 
 
-def _decoded(value: Any, levels: int = _DEEPEST) -> Any:
-    # The unpacker creates no subclasses, so types are compared by identity. Texts are handled inline for speed.
-    kind = type(value)
-    if kind is bytes:
+def _decoded(value: object, levels: int = _DEEPEST) -> object:
+    # Texts are handled inline for speed.
+    if isinstance(value, bytes):
         return _text(value)
-    if kind is list:
+    if isinstance(value, list):
         if not levels:
             raise RecursionError
         levels -= 1
         return [_text(item) if type(item) is bytes else _decoded(item, levels) for item in value]
-    if kind is dict:
+    if isinstance(value, dict):
         if not levels:
             raise RecursionError
         levels -= 1

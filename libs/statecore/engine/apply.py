@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.errors import StatecoreError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
@@ -18,7 +17,7 @@ def settle(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
     The keys ``warnings``, ``skip_req`` and ``data`` are added if the plan has them. In test mode no step runs, and the
     result of a plan with steps is None. A step that fails ends the plan with result False.
     """
-    more: dict[str, Any] = {"warnings": list(plan.warnings)} if plan.warnings else {}
+    more: dict[str, object] = {"warnings": list(plan.warnings)} if plan.warnings else {}
     if plan.skip_req:
         more["skip_req"] = True
     return _settled(plan, name, test=test) | more
@@ -30,8 +29,8 @@ def _settled(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
     if test:
         return _entry(name, plan.changes, None, [*plan.notes, plan.comment])
     comments = list(plan.notes)
-    changes: dict[str, Any] = {}
-    found: dict[str, Any] = {}
+    changes: dict[str, object] = {}
+    found: dict[str, object] = {}
     result = plan.result
     for step in plan.steps:
         outcome = _run(step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.engine.requisite import REQUISITES
 from statecore.loader.arguments import Parameters
@@ -43,7 +43,7 @@ INTERNAL = frozenset(
 class Arguments(NamedTuple):
     """Arguments for a state function (``values``), and the faults of the low chunk. Pure data."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     #: Parameters without a default that the chunk lacks.
     missing: tuple[str, ...] = ()
     #: Map of each unknown argument to the nearest known one ("" if none is near); None without unknown arguments.

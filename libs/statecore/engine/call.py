@@ -12,7 +12,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from statecore.engine import guard
 from statecore.engine.apply import settle
@@ -86,7 +85,7 @@ def _guarded(
 ) -> dict[str, object]:
     verdict = guard.guards(low, ctx) if "mod_run_check" not in served.functions else None
     if verdict is not None and verdict.skip:
-        outcome: dict[str, Any] = {
+        outcome: dict[str, object] = {
             "name": low["name"],
             "changes": {},
             "result": True,
@@ -104,7 +103,9 @@ def _guarded(
     return outcome
 
 
-def _called(low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+def _called(
+    low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, object]
+) -> dict[str, object]:
     if ctx.opts.get("mocked"):
         return {"name": low["name"], "changes": {}, "result": True, "comment": "Not called, mocked"}
     _, values = resolve([], arguments, ctx)

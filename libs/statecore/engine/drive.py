@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from statecore.compile.graph import Graph, Node, link
 from statecore.engine import report
@@ -157,7 +157,8 @@ class _Driver:
         below = entry.pop("sub_state_run", ())
         machine.feed(instruction, entry)
         for sub in below:
-            machine.running[tag(sub["low"])] = self._sub_entry(instruction.low, sub)
+            chunk: Low = sub["low"]
+            machine.running[tag(chunk)] = self._sub_entry(instruction.low, chunk, sub)
         if not (isinstance(instruction, CallState) and instruction.node.check):
             self._fire(instruction.low, entry)
 
@@ -238,18 +239,18 @@ class _Driver:
         if self._ctx.test:
             entry["comment"] = "  ".join([entry["comment"], plan.would()])
             return entry
-        told: list[str] = []
+        comments: list[str] = []
         for attempt in range(1, plan.attempts):
             if entry["result"] is plan.until:
                 break
-            told.append(attempt_comment(attempt, entry["result"], entry["comment"]))
+            comments.append(attempt_comment(attempt, entry["result"], entry["comment"]))
             wait = plan.interval + _splay(plan.splay)
             self.options.pause(wait)
             again = self._timed(low)
             again["duration"] += entry["duration"] + wait * 1000
             again["start_time"] = entry["start_time"]
             entry = again
-        entry["comment"] = "\n".join([*told, entry["comment"]])
+        entry["comment"] = "\n".join([*comments, entry["comment"]])
         return entry
 
     def _timed(self, low: Low) -> RunningEntry:
@@ -320,15 +321,18 @@ class _Driver:
         elif outcome["changes"] and (brings := _BRINGS_MODULES.get(low["state"])) is not None and brings(low):
             self.loader.retry()
 
-    def _sub_entry(self, low: Low, sub: Mapping[str, Any]) -> RunningEntry:
-        """Return the entry of a state that a state module ran inside its own call (``sub_state_run``)."""
+    def _sub_entry(self, low: Low, chunk: Low, sub: Mapping[str, object]) -> RunningEntry:
+        """Return the entry of the state ``chunk`` that the state module of ``low`` ran inside its own call.
+
+        ``sub`` is the state's item in the key ``sub_state_run`` of the module's return.
+        """
         entry = report.ran(low, {}, self.number(), self.options.now(), timedelta())
-        told = {key: sub[key] for key in ("duration", "start_time", "comment") if key in sub}
+        given = {key: sub[key] for key in ("duration", "start_time", "comment") if key in sub}
         return {
             **entry,
             "comment": "",
-            **told,
-            "name": sub["low"]["name"],
+            **given,
+            "name": chunk["name"],
             "changes": sub["changes"],
             "result": sub["result"],
             "__state_ran__": True,
@@ -339,7 +343,7 @@ class _Driver:
         if not (wanted or self.options.events):
             return
         minion = self._ctx.opts.get("id", "")
-        data: dict[str, Any] = {"ret": entry}
+        data: dict[str, object] = {"ret": entry}
         if wanted is True or (isinstance(wanted, str) and wanted):
             label = entry["name"] if wanted is True else wanted
             tag = f"salt/state_result/{self.options.jid}/{minion}/{label}"
@@ -368,7 +372,7 @@ class Retry(NamedTuple):
         )
 
 
-_TYPES: Mapping[str, type] = {"until": bool, "attempts": int, "interval": int, "splay": int}
+_Option = TypeVar("_Option", bool, int)
 
 
 def parse_retry(value: object) -> Retry:
@@ -383,15 +387,21 @@ def parse_retry(value: object) -> Retry:
     if not isinstance(value, dict):
         log.warning("retry is %r; True or a dict was expected, using the defaults", value)
         return Retry()
-    given: dict[str, Any] = {}
-    for key, kind in _TYPES.items():
-        if key not in value:
-            continue
-        if isinstance(value[key], kind):
-            given[key] = value[key]
-        else:
-            log.warning("retry: %s must be a %s, not %r; using the default", key, kind.__name__, value[key])
-    return Retry(**given)
+    defaults = Retry()
+    return Retry(
+        until=_retry_option(value, "until", bool, defaults.until),
+        attempts=_retry_option(value, "attempts", int, defaults.attempts),
+        interval=_retry_option(value, "interval", int, defaults.interval),
+        splay=_retry_option(value, "splay", int, defaults.splay),
+    )
+
+
+def _retry_option(given: Mapping[object, object], key: str, kind: type[_Option], default: _Option) -> _Option:
+    value = given.get(key, default)
+    if isinstance(value, kind):
+        return value
+    log.warning("retry: %s must be a %s, not %r; using the default", key, kind.__name__, value)
+    return default
 
 
 def attempt_comment(attempt: int, result: object, comment: str) -> str:

@@ -8,8 +8,8 @@ Source: docs/state-system.md#guards
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from statecore.engine.slots import resolve
 from statecore.model.context import Context
@@ -117,16 +117,19 @@ def _holds(item: str | dict[str, object], low: Low, ctx: Context, *, unreachable
     return _function_holds(item, ctx)
 
 
-def _function_holds(item: dict[str, Any], ctx: Context) -> bool:
+def _function_holds(item: dict[str, object], ctx: Context) -> bool:
     """Call an item's ``fun`` and return the truth of its result.
 
     ``args`` are positional arguments, ``get_return`` is the path ("a:b") of a part of the result, all other keys are
     keyword arguments.
     """
     keywords = {key: value for key, value in item.items() if key not in ("fun", "args", "get_return")}
-    positional, keywords = resolve(list(item.get("args") or []), keywords, ctx)
+    arguments = item.get("args") or []
+    if not isinstance(arguments, Iterable):
+        raise TypeError(f"'args' of a guard must be a list, not {arguments!r}")
+    positional, keywords = resolve(list(arguments), keywords, ctx)
     before = ctx.scratch.pop("retcode", 0)
-    result = ctx.asked(item["fun"], *positional, **keywords)
+    result = ctx.asked(str(item["fun"]), *positional, **keywords)
     retcode = ctx.scratch.pop("retcode", 0)
     if before:
         ctx.scratch["retcode"] = before

@@ -8,7 +8,7 @@ Source: docs/state-system.md#listen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.requisite import REQUISITES
@@ -25,7 +25,7 @@ class Listening(NamedTuple):
     #: Chunks of the mod_watch calls, in order, each once.
     chunks: tuple[Low, ...]
     #: Tag -> failed entry, without run number, for each reference to an unknown state.
-    errors: Mapping[str, dict[str, Any]]
+    errors: Mapping[str, dict[str, object]]
 
 
 def listening(chunks: Sequence[Low], running: Running) -> Listening:
@@ -34,7 +34,7 @@ def listening(chunks: Sequence[Low], running: Running) -> Listening:
         return Listening(chunks=(), errors={})
     names = _names(chunks)
     calls: dict[str, Low] = {}
-    errors: dict[str, dict[str, Any]] = {}
+    errors: dict[str, dict[str, object]] = {}
     for listener, target in _pairs(chunks, names):
         targets = names.get(target, [])
         if not targets:

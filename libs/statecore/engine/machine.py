@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from statecore.compile.graph import Graph, Need, Node
 from statecore.engine.report import requisite_name
@@ -282,7 +282,7 @@ class Machine:
 
     def _failed(self, node: Node) -> list[str]:
         """Return "SLS.ID" of each failed requisite of a state, each once, in the order of evaluation."""
-        names: dict[str, Any] = {}
+        names: dict[str, object] = {}
         for _kind, targets in self._needs(node):
             for target in targets:
                 tag = self._graph.tags[target]

@@ -12,7 +12,6 @@ import os
 import selectors
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
 
 from statecore.compile.graph import Node
 from statecore.engine.machine import CallState
@@ -120,7 +119,7 @@ def _packed(entry: RunningEntry) -> bytes:
         return pickle.dumps(_plain(entry))
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -12,7 +12,6 @@ import ast
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 
@@ -41,7 +40,7 @@ def _value(value: object, ctx: Context, depth: int = 0) -> object:
     return value
 
 
-def _slot(text: str, ctx: Context) -> Any:
+def _slot(text: str, ctx: Context) -> object:
     match = _CALL.match(text)
     if match is None or not ctx.may(match["fun"]) or match["fun"] not in ctx.functions:
         log.warning("Malformed slot: %s", text)
@@ -58,23 +57,25 @@ def _slot(text: str, ctx: Context) -> Any:
 
 
 def _arguments(text: str) -> tuple[list[object], dict[str, object]]:
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
+    args: list[object] = []
+    kwargs: dict[str, object] = {}
     for part in (found.strip() for found in _ARGUMENT.findall(text)):
         key, equals, value = part.partition("=")
         if equals and key.strip().isidentifier():
-            kwargs[key.strip()] = _unquoted(value.strip())
+            kwargs[key.strip()] = _literal(value.strip())
         elif part:
-            args.append(_unquoted(part))
+            args.append(_literal(part))
     return args, kwargs
 
 
-def _unquoted(text: str) -> Any:
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _literal(text: str) -> object:
     if text[:1] in "[{(":
         try:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError):
             return text
-    return text
+    return _unquoted(text)

@@ -19,7 +19,7 @@ def unsealed(secret: bytes, sealed: Mapping[str, bytes]) -> dict[str, dict[str, 
     seal, found = pillar_seal(secret), {}
     for name, data in sealed.items():
         try:
-            found[name] = dict(seal.loads(data))
+            found[name] = seal.loads_map(data)
         except (PeerFault, AuthenticationError):
             continue
     return found

@@ -139,7 +139,7 @@ class WorkerContext:
     def _open(self, minion: str, sealed: bytes) -> None:
         self._sealed[minion] = sealed
         try:
-            self._pillars[minion] = self._pillar_seal().loads(sealed)
+            self._pillars[minion] = self._pillar_seal().loads_map(sealed)
         except (PeerFault, AuthenticationError):
             # Written by a master with another secret. It is replaced when the minion asks for pillar again.
             self._pillars.pop(minion, None)
@@ -148,7 +148,7 @@ class WorkerContext:
         """Return the pillar from ``pillar_cache`` for these environments, or None."""
         sealed = self.store.cache.kept_pillar(minion_id).get(environments)
         try:
-            return None if sealed is None else dict(self._pillar_seal().loads(sealed))
+            return None if sealed is None else self._pillar_seal().loads_map(sealed)
         except (PeerFault, AuthenticationError):
             return None
 
