@@ -142,8 +142,8 @@ def _inverted(history: History, before: Draft, after: Draft) -> None:
         for kind, value in arguments(run):
             if kind not in REQUISITES or not isinstance(value, list):
                 continue
-            known = old.get(kind) if isinstance(old.get(kind), list) else []
-            for reference in value[len(known or []) :]:
+            known = old.get(kind)
+            for reference in value[len(known) if isinstance(known, list) else 0 :]:
                 history.wanted.append(
                     RequisiteOrigin(state, str(kind), reference, _declarer(before.high, str(kind), reference))
                 )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from statecore.compile.draft import Draft, Extension, states
 from statecore.model.errors import SlsFault
@@ -44,7 +43,7 @@ def _expanded(
     ``place`` is (ID,), or ("extend", ID). In an extend the same state module may occur twice.
     """
     name, extending = place[-1], len(place) > 1
-    plain: dict[str, Any] = {}
+    plain: dict[str, object] = {}
     dotted: dict[str, object] = {}
     for key, run in body.items():
         if not isinstance(key, str):

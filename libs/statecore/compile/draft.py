@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.compile.graph import Graph
 from statecore.model.errors import Mark, SlsFault
@@ -57,7 +57,7 @@ class Extension(NamedTuple):
 
     id: str
     #: Map of state module to argument list, with ``__sls__`` and ``__env__`` of the declaring SLS.
-    body: dict[str, Any]
+    body: dict[str, object]
 
 
 def assume_mod_watch(_state: str) -> bool:
@@ -75,7 +75,7 @@ class Draft:
     A draft is immutable. Each pass returns a new draft and copies the high data that it changes.
     """
 
-    opts: Mapping[str, Any]
+    opts: Mapping[str, object]
     tree: SlsTree | None = None
     #: The SLS files to compile: saltenv -> SLS references or globs.
     matches: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -105,18 +105,20 @@ class Draft:
         return replace(self, faults=(*self.faults, *faults)) if faults else self
 
 
-def disabled(opts: Mapping[str, Any]) -> frozenset[str]:
+def disabled(opts: Mapping[str, object]) -> frozenset[str]:
     """Set of the requisites that the option ``disabled_requisites`` disables."""
     named = opts.get("disabled_requisites") or []
-    return frozenset({named} if isinstance(named, str) else map(str, named))
+    if isinstance(named, str):
+        return frozenset({named})
+    return frozenset(str(each) for each in named) if isinstance(named, Iterable) else frozenset()
 
 
-def states(body: Mapping[str, object]) -> list[tuple[str, Any]]:
+def states(body: Mapping[str, object]) -> list[tuple[str, object]]:
     """List of (state module, argument list) of one ID, without the keys that begin with ``__``."""
     return [(key, value) for key, value in body.items() if not key.startswith("__")]
 
 
-def arguments(run: object) -> list[tuple[str, Any]]:
+def arguments(run: object) -> list[tuple[str, object]]:
     """List of (argument, value) of a state's argument list, without the function names."""
     if not isinstance(run, list):
         return []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from statecore.compile.draft import REQUISITES, Draft, Extension, states
 from statecore.compile.targets import ids_with_state
@@ -35,7 +34,7 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
     high: High = dict(draft.high)
     # Lists that were copied here are appended to in place: a thousand require_in of one state then cost a thousand
     # steps instead of a million.
-    own: dict[int, list[Any]] = {}
+    own: dict[int, list[object]] = {}
     faults: list[SlsFault] = []
     muted = excluded_slses(draft.excludes)
     for name, body in extensions:
@@ -55,7 +54,7 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
     return replace(draft, high=high, faults=(*draft.faults, *faults))
 
 
-def _named(high: Mapping[str, object], name: str, state: str, *, strict: bool) -> str | None:
+def _named(high: High, name: str, state: str, *, strict: bool) -> str | None:
     """Return the ID that an extension's name refers to: the ID itself, or the only ID whose ``name`` argument it is.
 
     None if no ID or several IDs match.
@@ -104,8 +103,8 @@ def _same(each: object, item: object) -> bool:
     return False
 
 
-def _merged(each: Any, item: Any, own: dict[int, list[Any]]) -> object:
-    if isinstance(item, dict):
+def _merged(each: object, item: object, own: dict[int, list[object]]) -> object:
+    if isinstance(item, dict) and isinstance(each, dict):
         key = next(iter(item))
         if key in REQUISITES and isinstance(each[key], list) and isinstance(item[key], list):
             references = _owned(each[key], own)

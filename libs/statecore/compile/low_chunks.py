@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from statecore.compile.draft import Draft, arguments, disabled, states
 from statecore.model.types import High, Low
@@ -28,6 +27,8 @@ def make_chunks(draft: Draft) -> Draft:
             continue
         origin = {key: body[key] for key in _ORIGIN if key in body}
         for state, run in states(body):
+            if not isinstance(run, list):
+                continue
             functions = [item for item in run if isinstance(item, str)]
             # A requisite_in can name a state module that the ID does not have. Such a module has no function and is not
             # run.
@@ -66,7 +67,7 @@ def _each(low: Low) -> Iterator[Low]:
     if not names:
         yield low
         return
-    unique: list[Any] = []
+    unique: list[object] = []
     for name in names:
         if name not in unique:
             unique.append(name)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from statecore.compile.draft import REQUISITES_IN, Draft, Extension, arguments, disabled, states
 from statecore.compile.extend import extended
@@ -24,7 +23,10 @@ def invert_requisite_in(draft: Draft) -> Draft:
     exist in that ID. Faults: a reference with a dot, an unknown target.
     """
     off = disabled(draft.opts)
-    wanted: dict[str, dict[str, Any]] = {}
+    # Target ID -> state module -> requisites to add, one map for each kind of requisite.
+    wanted: dict[str, dict[str, list[dict[str, list[dict[str, str]]]]]] = {}
+    # Target ID -> origin of the state that declared the last of them.
+    origins: dict[str, dict[str, object]] = {}
     faults: list[SlsFault] = []
     for name, body in draft.high.items():
         for state, run in states(body):
@@ -36,13 +38,15 @@ def invert_requisite_in(draft: Draft) -> Draft:
                     if "." in target_state:
                         faults.append(dotted_reference_fault(draft, REQUISITES_IN[key], (target_state, target), name))
                         target_state = target_state.partition(".")[0]
-                    own = wanted.setdefault(target, {})
-                    _add(own.setdefault(target_state, []), REQUISITES_IN[key], {state: name})
-                    own |= {key: body[key] for key in ("__sls__", "__env__") if key in body} | {"__from__": name}
-    return extended(draft.with_faults(faults), (Extension(*each) for each in wanted.items()), strict=True)
+                    run_of_target = wanted.setdefault(target, {}).setdefault(target_state, [])
+                    _add(run_of_target, REQUISITES_IN[key], {state: name})
+                    origin = {key: body[key] for key in ("__sls__", "__env__") if key in body}
+                    origins[target] = origins.get(target, {}) | origin | {"__from__": name}
+    extensions = (Extension(target, {**runs, **origins[target]}) for target, runs in wanted.items())
+    return extended(draft.with_faults(faults), extensions, strict=True)
 
 
-def _add(run: list[dict[str, Any]], kind: str, reference: dict[str, str]) -> None:
+def _add(run: list[dict[str, list[dict[str, str]]]], kind: str, reference: dict[str, str]) -> None:
     for item in run:
         if kind in item:
             item[kind].append(reference)

@@ -9,7 +9,6 @@ Source: docs/state-system.md#high-data.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
 
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, states
 from statecore.model.errors import SlsFault
@@ -53,7 +52,7 @@ def _sound(name: object, body: Mapping[str, object]) -> bool:
     return True
 
 
-def _of_id(draft: Draft, name: Any, body: Mapping[str, Any]) -> Iterator[SlsFault]:
+def _of_id(draft: Draft, name: object, body: Mapping[str, object]) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
     if not isinstance(name, str):
         text = f"ID '{name}' in SLS '{sls}' is not formed as a string, but is type {type(name).__name__}."
@@ -70,10 +69,10 @@ def _of_id(draft: Draft, name: Any, body: Mapping[str, Any]) -> Iterator[SlsFaul
         elif not isinstance(run, list):
             yield draft.fault(f"State '{name}' in SLS '{sls}' is not formed as a list", body, name, state)
         else:
-            yield from _of_functions(draft, name, body, state, run)
+            yield from _of_functions(draft, str(name), body, state, run)
             for item in run:
                 if isinstance(item, Mapping) and not _plain(item):
-                    yield from _of_argument(draft, name, body, state, item)
+                    yield from _of_argument(draft, str(name), body, state, item)
 
 
 def _of_functions(
@@ -129,7 +128,7 @@ def _refers_plainly(item: Mapping[object, object]) -> bool:
 
 
 def _of_argument(
-    draft: Draft, name: str, body: Mapping[str, object], state: str, item: Mapping[Any, Any]
+    draft: Draft, name: str, body: Mapping[str, object], state: str, item: Mapping[object, object]
 ) -> Iterator[SlsFault]:
     sls = body.get("__sls__")
     key = next(iter(item), None)
@@ -152,7 +151,10 @@ def _of_argument(
         return
     if len(item) != 1:
         yield draft.fault(_several(name, sls), body, name, state, key)
-    for reference in item[key] if isinstance(item[key], list) else [{each: item[key][each]} for each in item[key]]:
+    references = item[key]
+    if isinstance(references, Mapping):
+        references = [{module: value} for module, value in references.items()]
+    for reference in references if isinstance(references, list) else ():
         yield from _of_reference(draft, name, body, state, key, reference)
 
 

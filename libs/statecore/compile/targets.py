@@ -6,13 +6,13 @@ Source: docs/state-system.md#requisite-in, docs/state-system.md#use.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from statecore.compile.draft import Draft, arguments, states
 from statecore.model.errors import SlsFault
+from statecore.model.types import High
 
 
-def targets(references: object, high: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def targets(references: object, high: High) -> Iterator[tuple[str, str]]:
     """Yield (state module, ID or name) for every reference.
 
     A reference ``sls: SLS`` yields all states of that SLS. A bare ID or name yields its first state. A bare text that
@@ -32,7 +32,7 @@ def targets(references: object, high: Mapping[str, object]) -> Iterator[tuple[st
                 yield found
 
 
-def ids_with_state(high: Mapping[str, Any], name: str, state: str) -> list[str]:
+def ids_with_state(high: High, name: str, state: str) -> list[str]:
     """List of the IDs that have the state module ``state`` and are called ``name``.
 
     That is the ID ``name`` itself, or else every ID with the argument ``name: name``.
@@ -60,14 +60,14 @@ def dotted_reference_fault(draft: Draft, kind: str, target: tuple[str, str], nam
     return draft.fault(text, body, name)
 
 
-def _states_of(sls: str, high: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _states_of(sls: str, high: High) -> Iterator[tuple[str, str]]:
     for name, body in high.items():
         if body.get("__sls__") == sls:
             # A state that is not a list is reported by the pass ``shape.check``.
             yield from ((state, name) for state, run in states(body) if isinstance(run, list))
 
 
-def _by_id_or_name(reference: Any, high: Mapping[str, Any]) -> tuple[str, str] | None:
+def _by_id_or_name(reference: object, high: High) -> tuple[str, str] | None:
     if not isinstance(reference, str):
         return None
     body = high.get(reference)

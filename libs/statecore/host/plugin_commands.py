@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from statecore.model.errors import CommandError, HostError
 from statecore.model.ports import ManagedHost
@@ -28,14 +27,14 @@ def checked_id(minion_id: str) -> str:
     return minion_id
 
 
-def output_of(command: str | Sequence[str], host: ManagedHost, opts: Mapping[str, Any]) -> str:
+def output_of(command: str | Sequence[str], host: ManagedHost, opts: Mapping[str, object]) -> str:
     """Run a command and return its standard output. A text runs through /bin/sh.
 
     Raises CommandError when the command cannot be started, fails, or exceeds the option ``ext_pillar_timeout``. Its
     error output goes only to the log, because a minion may not be allowed to see it.
     """
     shown = command if isinstance(command, str) else " ".join(command)
-    seconds = float(opts.get("ext_pillar_timeout") or _TIMEOUT)
+    seconds = float(str(opts.get("ext_pillar_timeout") or _TIMEOUT))
     try:
         done = host.run(command, timeout=seconds)
     except HostError as error:
@@ -47,7 +46,7 @@ def output_of(command: str | Sequence[str], host: ManagedHost, opts: Mapping[str
     if done.retcode:
         log.error("%s: exit code %d: %s", shown, done.retcode, done.stderr.strip())
         raise CommandError(
-            f"the command '{_program(shown)}' failed with exit code {done.retcode}; what it said is in the master's log"
+            f"the command '{_program(shown)}' failed with exit code {done.retcode}; its error output is in the master's log"
         )
     return done.stdout
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import ManagedHost
@@ -39,14 +39,15 @@ class SecurityContext(NamedTuple):
         return ":".join(self)
 
 
-def wanted(argument: Any) -> SecurityContext | None:
+def wanted(argument: object) -> SecurityContext | None:
     """Parse a state's argument ``selinux``: a map of seuser, serole, setype, serange. None when it is empty. Raises
     InvocationError.
     """
     parts = argument if isinstance(argument, list) else [argument or {}]
-    if not all(isinstance(part, Mapping) for part in parts):
+    maps = [part for part in parts if isinstance(part, Mapping)]
+    if len(maps) != len(parts):
         raise InvocationError(f"selinux is a map of {', '.join(_PARTS)}, not {argument!r}")
-    given = {str(key): str(value) for part in parts for key, value in part.items() if value}
+    given = {str(key): str(value) for part in maps for key, value in part.items() if value}
     if unknown := sorted(given.keys() - _PARTS.keys()):
         raise InvocationError(f"selinux has no {', '.join(unknown)}; it has {', '.join(_PARTS)}")
     return SecurityContext(**given) if given else None

@@ -9,7 +9,7 @@ Source: docs/protocol.md#pillar-transfer.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.model.errors import SlsError
 from statecore.model.ports import Files, Function
@@ -28,7 +28,7 @@ __all__ = ["ExternalPillars", "PillarFiles", "PillarResult", "compile_pillar", "
 class PillarResult(NamedTuple):
     """The pillar of one minion and the errors of its compilation. Files with errors contribute no data."""
 
-    data: dict[str, Any]
+    data: dict[str, object]
     #: Error messages with file and line. They have no excerpts, which could contain another minion's secrets.
     errors: tuple[str, ...]
 
@@ -64,7 +64,7 @@ def compile_pillar(
     names.
     """
     asked = environment_asked(opts, saltenv, pillarenv)
-    known: MutableMapping[str, Any] = {} if live is None else live
+    known: MutableMapping[str, object] = {} if live is None else live
     known.update(override or {})
     errors = Errors(safe=bool(opts.get("pillar_safe_render_error", True)))
     merging = Merging(opts, errors)
@@ -115,7 +115,7 @@ def pillar_top(
     return {env: {str(target): _shown(rows) for target, rows in targets.items()} for env, targets in found.items()}
 
 
-def _shown(rows: Sequence[object]) -> list[Any]:
+def _shown(rows: Sequence[object]) -> list[object]:
     """Return the rows of a target as Salt shows them: its ``match`` option first, then each SLS reference once."""
     match_rows = [row for row in rows if isinstance(row, Mapping) and "match" in row]
     return [*match_rows, *dict.fromkeys(row for row in rows if isinstance(row, str))]
@@ -123,7 +123,7 @@ def _shown(rows: Sequence[object]) -> list[Any]:
 
 def _by_sls(
     tree: SlsTree,
-    opts: Mapping[str, Any],
+    opts: Mapping[str, object],
     merging: Merging,
     errors: Errors,
     asked: str | None,
@@ -136,8 +136,9 @@ def _by_sls(
         errors.of_top(error)
         chosen = Chosen()
     envs = tree.files.envs()
-    data: dict[str, Any] = dict(override)
-    for env in _ordered(chosen.refs, opts.get("env_order") or ()):
+    data: dict[str, object] = dict(override)
+    order = opts.get("env_order")
+    for env in _ordered(chosen.refs, order if isinstance(order, list | tuple) else ()):
         if env not in envs:
             # The pillarenv base always exists. Without directories it has no data, which is not an error.
             if env != BASE:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from statecore.model import values
 from statecore.model.errors import SlsError
 from statecore.pillar.errors import REPEATED, Errors
 
 #: Function from (encrypted text, renderer) to the decrypted value. Raises SlsError.
-Decrypt = Callable[[str, str], Any]
+Decrypt = Callable[[str, str], object]
 
 _ABSENT = object()
 
 
-def decrypted(data: dict[str, Any], opts: Mapping[str, Any], decrypt: Decrypt, errors: Errors) -> dict[str, Any]:
+def decrypted(
+    data: dict[str, object], opts: Mapping[str, object], decrypt: Decrypt, errors: Errors
+) -> dict[str, object]:
     """Return a copy of the data with the values at the paths of ``decrypt_pillar`` decrypted.
 
     Options used: decrypt_pillar (paths, or ``path: renderer``), decrypt_pillar_delimiter, decrypt_pillar_default,
@@ -25,7 +26,8 @@ def decrypted(data: dict[str, Any], opts: Mapping[str, Any], decrypt: Decrypt, e
     if not wanted:
         return data
     delimiter = str(opts.get("decrypt_pillar_delimiter") or values.DELIMITER)
-    allowed = [str(name) for name in opts.get("decrypt_pillar_renderers") or ("gpg",)]
+    renderers = opts.get("decrypt_pillar_renderers") or ("gpg",)
+    allowed = [str(name) for name in renderers] if isinstance(renderers, Iterable) else []
     for path, named in _paths(wanted, errors):
         value = values.traverse(data, path, _ABSENT, delimiter)
         if value is _ABSENT or value is None:
@@ -36,7 +38,7 @@ def decrypted(data: dict[str, Any], opts: Mapping[str, Any], decrypt: Decrypt, e
                 raise ValueError(
                     f"'{renderer}' is not a valid decryption renderer. Valid choices are: {', '.join(allowed)}"
                 )
-            data = _with(data, path.split(delimiter), _plain(value, renderer, decrypt))
+            data = _with_value(data, path.split(delimiter), _plain(value, renderer, decrypt))
         except SlsError as error:
             errors.add(f"Failed to decrypt pillar key '{path}': {REPEATED.sub('', error.faults[0].message)}")
         except (ValueError, IndexError, KeyError) as error:
@@ -56,7 +58,7 @@ def _paths(wanted: object, errors: Errors) -> Iterator[tuple[str, str]]:
             errors.add(f"decrypt_pillar config option is malformed: {entry!r} is neither a path nor `path: renderer`")
 
 
-def _plain(value: object, renderer: str, decrypt: Decrypt) -> Any:
+def _plain(value: object, renderer: str, decrypt: Decrypt) -> object:
     if isinstance(value, str):
         # The renderer returns {} for an empty text, as for an empty SLS.
         return decrypt(value, renderer) or ""
@@ -67,13 +69,17 @@ def _plain(value: object, renderer: str, decrypt: Decrypt) -> Any:
     return value
 
 
-def _with(data: Any, keys: list[str], value: Any) -> Any:
+def _with_value(data: Mapping[str, object], keys: list[str], value: object) -> dict[str, object]:
     """Return a copy of nested data with ``value`` at a path that exists."""
-    if not keys:
-        return value
     key, *rest = keys
-    if isinstance(data, list):
-        at = int(key)
-        return [_with(each, rest, value) if number == at % len(data) else each for number, each in enumerate(data)]
     known = next(each for each in data if str(each) == key)
-    return {name: _with(each, rest, value) if name == known else each for name, each in data.items()}
+    return {name: _replaced(each, rest, value) if name == known else each for name, each in data.items()}
+
+
+def _replaced(data: object, keys: list[str], value: object) -> object:
+    if isinstance(data, Mapping) and keys:
+        return _with_value(data, keys, value)
+    if isinstance(data, list) and keys:
+        at, rest = int(keys[0]), keys[1:]
+        return [_replaced(each, rest, value) if number == at % len(data) else each for number, each in enumerate(data)]
+    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from statecore.model.errors import NotAvailable
 from statecore.pillar.errors import Errors
@@ -15,7 +15,7 @@ class ExternalPillars(Protocol):
 
     def call(
         self, name: str, minion_id: str, pillar: dict[str, object], args: list[object], kwargs: Mapping[str, object]
-    ) -> Any:
+    ) -> object:
         """Return the plugin's data. ``pillar`` is the pillar so far. Raises NotAvailable, PluginError."""
         ...
 
@@ -47,7 +47,7 @@ class External:
 
     def over(
         self, data: dict[str, object], override: Mapping[str, object] | None, on_demand: Mapping[str, object] | None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the data with the data of the plugins merged over it.
 
         Plugins see the override merged into the data.
@@ -72,7 +72,7 @@ class External:
 
     def _asked(
         self, plugins: ExternalPillars, name: str, arguments: object, data: dict[str, object]
-    ) -> dict[str, Any] | None:
+    ) -> dict[str, object] | None:
         kwargs = {str(key): value for key, value in arguments.items()} if isinstance(arguments, Mapping) else {}
         args = arguments if isinstance(arguments, list) else [] if isinstance(arguments, Mapping) else [arguments]
         try:
@@ -93,7 +93,7 @@ class External:
             kind = type(given).__name__
             self._errors.add(f"Failed to load ext_pillar {name}: it gave {kind}, and must give a dictionary")
             return None
-        return dict(given) if given else None
+        return dict(given) if isinstance(given, Mapping) and given else None
 
     def _allowed(self, on_demand: Mapping[str, object]) -> bool:
         """Return True if the option ``on_demand_ext_pillar`` lists all plugins that the minion requests.

@@ -8,7 +8,7 @@ Salt: salt/pillar/git_pillar.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import Files
@@ -21,7 +21,7 @@ from statecore.sources.gitrepos.refs import pillar_commit, pillar_environment
 from statecore.sources.gitrepos.remotes import ANY_ENV, PILLAR, pillar_remotes
 
 #: Function from (files, pillarenv) to (pillar, error messages).
-Compile = Callable[[Files, str], tuple[dict[str, Any], Sequence[str]]]
+Compile = Callable[[Files, str], tuple[dict[str, object], Sequence[str]]]
 
 
 class NoSuchBranch(StatecoreError):
@@ -48,7 +48,7 @@ def git_pillar(
     sources = _sources(entries, opts, asked or (str(opts["saltenv"]) if opts.get("saltenv") else None), memory)
     errors = Errors(safe=True)
     merging = Merging(opts, errors)
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     messages: list[str] = []
     for number, source in enumerate(sources):
         if (asked is not None and source.env != asked) or source.view.mountpoint:

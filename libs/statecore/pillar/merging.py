@@ -7,12 +7,11 @@ shares the other values with its inputs, and no caller may change either.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.pillar.errors import Errors
 
 
-def _recurse(under: Mapping[Any, Any], over: Mapping[Any, Any], lists: bool) -> dict[Any, Any]:
+def _recurse(under: Mapping[str, object], over: Mapping[str, object], lists: bool) -> dict[str, object]:
     found = dict(under)
     for key, value in over.items():
         old = found.get(key)
@@ -25,17 +24,17 @@ def _recurse(under: Mapping[Any, Any], over: Mapping[Any, Any], lists: bool) -> 
     return found
 
 
-def _overwrite(under: Mapping[Any, Any], over: Mapping[Any, Any], lists: bool) -> dict[Any, Any]:
+def _overwrite(under: Mapping[str, object], over: Mapping[str, object], lists: bool) -> dict[str, object]:
     return {**under, **over}
 
 
-def _list(under: Mapping[Any, Any], over: Mapping[Any, Any], lists: bool) -> dict[Any, Any]:
+def _list(under: Mapping[str, object], over: Mapping[str, object], lists: bool) -> dict[str, object]:
     return {key: [value, over[key]] if key in over else value for key, value in under.items()}
 
 
 #: Value of ``pillar_source_merging_strategy`` -> function that merges two maps. Like ``values.STRATEGIES``, but these
 #: functions do not copy unchanged values.
-STRATEGIES: Mapping[str, Callable[[Mapping[Any, Any], Mapping[Any, Any], bool], dict[Any, Any]]] = {
+STRATEGIES: Mapping[str, Callable[[Mapping[str, object], Mapping[str, object], bool], dict[str, object]]] = {
     "smart": _recurse,
     "recurse": _recurse,
     "none": _recurse,
@@ -49,7 +48,7 @@ STRATEGIES: Mapping[str, Callable[[Mapping[Any, Any], Mapping[Any, Any], bool], 
 class Merging:
     """The merge strategy that the options select."""
 
-    def __init__(self, opts: Mapping[str, Any], errors: Errors) -> None:
+    def __init__(self, opts: Mapping[str, object], errors: Errors) -> None:
         strategy = str(opts.get("pillar_source_merging_strategy") or "smart")
         #: True if several pillarenvs are merged. With the strategy "none" there is only one.
         self.merges = strategy != "none"
@@ -59,7 +58,7 @@ class Merging:
         self._unknown = f"Unknown merging strategy '{strategy}'; there are {', '.join(STRATEGIES)}"
         self._errors = errors
 
-    def merged(self, under: dict[str, Any], over: dict[str, Any] | None) -> dict[str, Any]:
+    def merged(self, under: dict[str, object], over: dict[str, object] | None) -> dict[str, object]:
         """Return both maps merged, ``over`` over ``under``; neither is changed.
 
         An unknown strategy is an error and returns ``under``.

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from statecore.model import values
 from statecore.model.errors import SlsError
@@ -44,7 +43,7 @@ class PillarSls:
     #: SLS references whose includes are being rendered.
     _open: set[str] = field(default_factory=set)
 
-    def render(self, sls: str, defaults: Mapping[str, object] | None = None) -> dict[str, Any] | None:
+    def render(self, sls: str, defaults: Mapping[str, object] | None = None) -> dict[str, object] | None:
         """Return the data of an SLS merged over its includes. None if it does not exist or cannot be rendered.
 
         ``defaults`` are variables for its template and for the templates of its includes.
@@ -71,7 +70,7 @@ class PillarSls:
 
     def _under(self, include: list[object], includer: str, given: dict[str, object]) -> dict[str, object]:
         """Return the merged data of all includes of an SLS, later over earlier."""
-        under: dict[str, Any] = {}
+        under: dict[str, object] = {}
         for entry in include:
             read = self._read(entry, includer)
             if read is None:
@@ -95,7 +94,7 @@ class PillarSls:
             return next(iter(rendered.values()))
         return rendered.get(_key(own))
 
-    def _data(self, sls: str, defaults: Mapping[str, Any]) -> dict[str, object] | None:
+    def _data(self, sls: str, defaults: Mapping[str, object]) -> dict[str, object] | None:
         if not self.tree.find(sls, self.saltenv):
             if sls not in self.optional:
                 text = f"Specified SLS '{sls}' in environment '{self.saltenv}' is not available on the salt master"
@@ -110,7 +109,7 @@ class PillarSls:
             self.errors.of_sls(sls, error)
             return None
 
-    def _read(self, entry: object, includer: str) -> tuple[str, list[str], dict[str, Any]] | None:
+    def _read(self, entry: object, includer: str) -> tuple[str, list[str], dict[str, object]] | None:
         """Return one include (``name`` or ``name: {defaults: {...}, key: a:b}``) as (name, keys, defaults).
 
         None (and an error) for any other form.
@@ -186,14 +185,14 @@ def environment_asked(opts: Mapping[str, object], saltenv: str | None, pillarenv
 class PillarFiles(LocalFiles):
     """The files of the pillar tree for one compilation."""
 
-    def __init__(self, opts: Mapping[str, Any], saltenv: str | None = None, pillarenv: str | None = None) -> None:
+    def __init__(self, opts: Mapping[str, object], saltenv: str | None = None, pillarenv: str | None = None) -> None:
         """Prepare the pillar tree.
 
         Options used: pillar_roots, hash_type, pillarenv, pillarenv_from_saltenv, saltenv.
         """
-        roots: Mapping[str, Sequence[str | Path]] = opts.get("pillar_roots") or {}
+        roots = opts.get("pillar_roots")
         env = environment_asked(opts, saltenv, pillarenv) or str(saltenv or opts.get("saltenv") or BASE)
-        whole = _with_any(roots, env)
+        whole = _with_any(roots if isinstance(roots, Mapping) else {}, env)
         super().__init__(whole, str(opts.get("hash_type") or "sha256"), **tree_options(opts))
         self._envs = list(dict.fromkeys([BASE, *whole]))
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from statecore.model.errors import TargetError
 from statecore.targeting.compound import OPERATORS, compile_words, words_of
@@ -35,12 +35,12 @@ class Subject(NamedTuple):
     """A minion as matchers see it: id, grains, pillar."""
 
     id: str
-    grains: Mapping[str, Any]
-    pillar: Mapping[str, Any] = MappingProxyType({})
+    grains: Mapping[str, object]
+    pillar: Mapping[str, object] = MappingProxyType({})
 
 
 #: Grains of a minion that has not sent grains. As in Salt, only ipcidr targets expect such a minion.
-UNKNOWN: Mapping[str, Any] = MappingProxyType({})
+UNKNOWN: Mapping[str, object] = MappingProxyType({})
 
 Matcher: TypeAlias = Callable[[Subject], bool]
 
@@ -52,7 +52,7 @@ class _Language(NamedTuple):
     """Settings that an expression is compiled with."""
 
     delimiter: str
-    nodegroups: Mapping[str, Any]
+    nodegroups: Mapping[str, object]
     depth: int = 0
     #: True: words about pillar compare the exact value, not a glob or a regular expression.
     exact: bool = False

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from statecore.model.values import DELIMITER, traverse
 
 #: (value, pattern) -> True when they match: by glob, by regular expression, or as equal texts.
-Fits: TypeAlias = Callable[[Any, str], bool]
+Fits: TypeAlias = Callable[[object, str], bool]
 
 
 def nested_match(data: object, expression: str, fits: Fits, delimiter: str = DELIMITER) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import msgpack
 
@@ -22,7 +21,7 @@ def is_plain(name: str) -> bool:
     return _PLAIN.fullmatch(name) is not None
 
 
-def load(path: Path) -> Any:
+def load(path: Path) -> object:
     """Return the stored data; None when there is no such file. Raises CommandError for an unreadable or damaged
     file.
     """

@@ -7,7 +7,6 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from statecore.model.errors import InvocationError
 
@@ -84,14 +83,15 @@ class Ignored:
     comments: Sequence[str] = ()
 
     @classmethod
-    def of(cls, ordering: bool, whitespace: bool, comment_characters: Any) -> Ignored:
+    def of(cls, ordering: bool, whitespace: bool, comment_characters: object) -> Ignored:
         """Build from the arguments of ``file.managed``. Raises InvocationError."""
         given = comment_characters if isinstance(comment_characters, list) else [comment_characters or ""]
-        if not all(isinstance(each, str) for each in given):
+        texts = [each for each in given if isinstance(each, str)]
+        if len(texts) != len(given):
             raise InvocationError(
                 f"ignore_comment_characters is a text, or a list of texts, not {comment_characters!r}"
             )
-        return cls(ordering, whitespace, tuple(each for each in given if each))
+        return cls(ordering, whitespace, tuple(each for each in texts if each))
 
     def __bool__(self) -> bool:
         return bool(self.ordering or self.whitespace or self.comments)

@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from statecore.host import copies
 from statecore.host.content import atomic_file
@@ -110,7 +110,7 @@ def size(content: bytes | Path) -> int:
     return content.stat().st_size if isinstance(content, Path) else len(content)
 
 
-def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
+def times(atime: object, mtime: object) -> tuple[float, float] | None:
     """Return (access time, modification time) in seconds since 1970. A missing time takes the other one; None when
     both are missing.
 
@@ -119,10 +119,17 @@ def times(atime: Any, mtime: Any) -> tuple[float, float] | None:
     given = [value for value in (atime, mtime) if value is not None]
     if not given:
         return None
+    seconds = [_seconds(value) for value in given]
+    if seconds[0] is None or seconds[-1] is None:
+        raise InvocationError(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}")
+    return seconds[0], seconds[-1]
+
+
+def _seconds(value: object) -> float | None:
     try:
-        return float(given[0]), float(given[-1])
-    except (TypeError, ValueError):
-        raise InvocationError(f"atime and mtime are seconds since 1970, not {atime!r} and {mtime!r}") from None
+        return float(value) if isinstance(value, str | int | float) else None
+    except ValueError:
+        return None
 
 
 def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict[str, object]:
@@ -131,7 +138,7 @@ def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict
     A user or group that the host does not know counts as different: in test mode an earlier state may create it.
     """
     found = path.lstat()
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     if wanted.user is not None and _number(host.uid, wanted.user) != found.st_uid:
         changes["user"] = wanted.user
     if wanted.group is not None and _number(host.gid, wanted.group) != found.st_gid:

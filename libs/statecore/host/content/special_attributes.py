@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from statecore.host import file_attributes, selinux_contexts
 from statecore.host.file_attributes import Difference
@@ -33,11 +32,11 @@ class SpecialAttributes:
     def __bool__(self) -> bool:
         return self.flags is not None or self.security is not None
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, object]:
         """Return the changes that the existing file needs, in Salt's format: keys "attrs" and "selinux". Raises
         HostError.
         """
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         if self.flags is not None:
             has = file_attributes.read(self.host, self.name)
             if any(file_attributes.difference(has, self.flags)):

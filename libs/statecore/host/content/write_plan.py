@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import backups, diffs, digests, managed_file
 from statecore.host.content.diffs import Ignored
@@ -85,7 +84,7 @@ class Write:
     #: Whether the whole content of a new file is shown as its difference.
     new_file_diff: bool = False
     #: Changes to report, when the file changes, in place of those with the same keys.
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
     #: Wanted chattr attributes and SELinux context.
     marks: SpecialAttributes | None = None
     #: Changes that trigger no requisites.
@@ -126,8 +125,8 @@ class Write:
             return ""
         return f" ({managed_file.size(self.new)} bytes, sha256 {digests.digest_of(self.new, 'sha256')})"
 
-    def _changes(self) -> dict[str, Any]:
-        changes: dict[str, Any] = {}
+    def _changes(self) -> dict[str, object]:
+        changes: dict[str, object] = {}
         if not managed_file.same(self.old, self.new):
             # The text "New file" is shown even without show_changes.
             shown = self.show_changes or self.old is None
@@ -193,7 +192,7 @@ def reported_attributes(ctx: Context, wish: Attributes) -> dict[str, object]:
     """Return the attributes of a new file that Salt reports: those that differ from a temporary file of this
     process.
     """
-    told: dict[str, Any] = {}
+    told: dict[str, object] = {}
     if wish.user is not None and ctx.host.uid(wish.user) != os.geteuid():
         told["user"] = wish.user
     if wish.group is not None and ctx.host.gid(wish.group) != os.getegid():

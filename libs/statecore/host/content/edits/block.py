@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.host.content.edits.text import compiled, line_end, lines
 from statecore.model.errors import CommandError, InvocationError
@@ -24,8 +23,8 @@ class Block:
     content: str = ""
     append_if_not_found: bool = False
     prepend_if_not_found: bool = False
-    insert_before_match: Any = None
-    insert_after_match: Any = None
+    insert_before_match: object = None
+    insert_after_match: object = None
     #: Whether the end marker gets a line of its own; None: only when the content does not end with a newline.
     append_newline: bool | None = None
 
@@ -92,7 +91,7 @@ class Block:
         pattern = self.insert_before_match or self.insert_after_match
         if not pattern:
             raise CommandError(_NOT_FOUND)
-        meant = compiled(pattern)
+        meant = compiled(str(pattern))
         at = next((number for number, line in enumerate(old) if meant.search(line)), None)
         if at is None:
             raise CommandError(_NOT_FOUND)
