@@ -187,8 +187,8 @@ def _text(beacons: object) -> str:
 
 
 def _fault(ctx: Context, name: str, config: object) -> str:
-    """Return why a beacon cannot run with this configuration, "" if it can. For an unknown beacon the text starts
-    with ``Beacon "``.
+    """Return why a beacon cannot run with this configuration, "" if it can. For an unknown beacon the text starts with
+    ``Beacon "``.
     """
     if not isinstance(config, type([])):
         return f"Configuration for {name} beacon must be a list."

@@ -1,12 +1,9 @@
 """Commands on the managed host: Salt's ``cmd`` execution module.
 
 A command given as text runs through a shell if ``python_shell`` is true, if an operator called the function directly
-(the runtime
-then sets ``ctx.scratch["cmd.shell"]``), or if the option ``cmd_safe`` is False. Otherwise the text is split into words
-and runs
-without a shell, so that a value that a template inserts cannot start another command. The command's exit code becomes
-the job's
-return code, through ``ctx.scratch["retcode"]``.
+(the runtime then sets ``ctx.scratch["cmd.shell"]``), or if the option ``cmd_safe`` is False. Otherwise the text is
+split into words and runs without a shell, so that a value that a template inserts cannot start another command. The
+command's exit code becomes the job's return code, through ``ctx.scratch["retcode"]``.
 """
 
 from __future__ import annotations

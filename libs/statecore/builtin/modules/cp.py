@@ -1,9 +1,8 @@
 """Files of the state tree, copied to the host: Salt's ``cp`` execution module.
 
 Paths are ``salt://...``, optionally with ``?saltenv=NAME``. Destinations are paths of the managed host. A fetched file
-is in the
-minion's cache, or in the tree itself if the tree is local: callers may read the returned path, but must not write to
-it.
+is in the minion's cache, or in the tree itself if the tree is local: callers may read the returned path, but must not
+write to it.
 """
 
 from __future__ import annotations
@@ -152,7 +151,8 @@ def cache_file(
     verify_ssl: bool = True,
     use_etag: bool = False,
 ) -> str | bool:
-    """Fetch a file of the tree or of a server. Return the path of the copy, False if the tree does not have the file.
+    """Fetch a file of the tree or of a server. Return the path of the copy, False if the tree does not have the
+    file.
 
     source_hash
         digest of a server's file: a copy with this digest is not fetched again
@@ -222,8 +222,8 @@ def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, 
 
 
 def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool = True) -> object:
-    """Return the mode of a file of the tree as octal text, or with ``octal=False`` st_mode as a number. Return None
-    if it does not exist.
+    """Return the mode of a file of the tree as octal text, or with ``octal=False`` st_mode as a number. Return None if
+    it does not exist.
     """
     found = _fetched(ctx, path, saltenv)
     if found is None:
@@ -386,8 +386,8 @@ def _empty_directory(ctx: Context, place: Path) -> bool | str:
 
 
 def _put(ctx: Context, data: bytes | Path, path: str, dest: str, makedirs: bool) -> str:
-    """Write data to a path of the host. If the path is a directory, write into it. Return the path, "" if its
-    directory is missing.
+    """Write data to a path of the host. If the path is a directory, write into it. Return the path, "" if its directory
+    is missing.
     """
     if dest.endswith("/") or ctx.host.path(dest).is_dir():
         dest = f"{dest.rstrip('/')}/{path.partition('?')[0].rpartition('/')[2]}"

@@ -160,8 +160,8 @@ def _put(
 
 
 def _change(ctx: Context, user: str, change: Callable[[Mapping[str, list[Any]]], str]) -> str:
-    """Apply ``change`` to the parsed cron table, and install the table if it returns anything other than "present"
-    or "absent".
+    """Apply ``change`` to the parsed cron table, and install the table if it returns anything other than "present" or
+    "absent".
     """
     table = list_tab(ctx, user)
     done = change(table)

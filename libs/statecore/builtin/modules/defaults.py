@@ -16,8 +16,7 @@ def get(ctx: Context, key: str, default: object = "") -> Any:
     """Return the value at a path whose first part is the formula.
 
     ``core:users:root`` is ``users:root`` in ``salt://core/defaults.yaml`` (or .json). The formula alone returns the
-    whole file, None if
-    there is no such file. Raises SlsError for a file that cannot be parsed.
+    whole file, None if there is no such file. Raises SlsError for a file that cannot be parsed.
 
     CLI Example:
 

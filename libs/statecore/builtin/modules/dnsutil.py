@@ -91,8 +91,7 @@ def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = Non
     """Return the content of a zone file, or of the text ``zone``, as a map. Return an error text if there is none.
 
     Keys: ORIGIN, NETWORK, SOURCE, CONTACT, SERIAL, REFRESH, RETRY, EXPIRE, MINTTL (seconds), NS, MX, and for each other
-    record type a
-    map of name to value.
+    record type a map of name to value.
 
     CLI Example:
 

@@ -1,8 +1,7 @@
 """Git repositories on the managed host, through its ``git`` program: Salt's ``git`` execution module.
 
 Arguments of many functions: ``user`` is the user that git runs as. ``identity`` is the path of an SSH key without a
-passphrase, or
-a list of such paths. All functions raise CommandError with git's error output.
+passphrase, or a list of such paths. All functions raise CommandError with git's error output.
 """
 
 from __future__ import annotations
@@ -97,8 +96,8 @@ def list_tags(ctx: Context, cwd: str, user: str | None = None, **kwargs: object)
 def remotes(
     ctx: Context, cwd: str, user: str | None = None, redact_auth: bool = True, **kwargs: object
 ) -> dict[str, Any]:
-    """Return a map of remote name to its ``fetch`` and ``push`` URLs. Passwords are replaced unless ``redact_auth``
-    is False.
+    """Return a map of remote name to its ``fetch`` and ``push`` URLs. Passwords are replaced unless ``redact_auth`` is
+    False.
     """
     found: dict[str, Any] = {}
     for line in _do(ctx, cwd, ["remote", "-v"], user=user).splitlines():

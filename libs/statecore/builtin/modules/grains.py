@@ -240,8 +240,8 @@ def set_(
 
 
 def _placed(around: object, key: str, value: object, *, force: bool, drop: bool) -> object:
-    """Return the surrounding value with ``key`` set to ``value``, or with ``drop`` removed. Return _ABSENT if
-    another value is in the way.
+    """Return the surrounding value with ``key`` set to ``value``, or with ``drop`` removed. Return _ABSENT if another
+    value is in the way.
     """
     if isinstance(around, dict):
         if drop:

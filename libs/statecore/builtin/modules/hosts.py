@@ -46,7 +46,8 @@ def has_pair(ctx: Context, ip: str, alias: str | list[str]) -> bool:
 
 
 def set_host(ctx: Context, ip: str, alias: str, comment: str | None = None) -> bool:
-    """Replace all names of an address by ``alias`` (names separated by blanks). An empty ``alias`` removes the address.
+    """Replace all names of an address by ``alias`` (names separated by blanks). An empty ``alias`` removes the
+    address.
 
     CLI Example:
 

@@ -79,8 +79,8 @@ def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave or teamport: its
-    bond or team brings it up.
+    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave or teamport: its bond
+    or team brings it up.
     """
     return None if iface_type.lower() in ("slave", "teamport") else network_files.run(ctx.host, ["ifup", iface])
 
@@ -110,8 +110,8 @@ def build_network_settings(ctx: Context, **settings: object) -> list[str]:
 
 
 def apply_network_settings(ctx: Context, **settings: object) -> bool:
-    """Restart the network service, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's
-    name. Return whether all succeeded.
+    """Restart the network service, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's name.
+    Return whether all succeeded.
     """
     named = True
     if settings.get("apply_hostname") in options.TRUE:

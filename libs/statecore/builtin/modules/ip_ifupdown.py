@@ -148,8 +148,8 @@ def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave: its bond brings it
-    up.
+    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave: its bond brings
+    it up.
     """
     return None if iface_type in ("slave", "source") else network_files.run(ctx.host, ["ifup", iface])
 
@@ -165,7 +165,8 @@ def get_network_settings(ctx: Context) -> list[str]:
 
 
 def build_network_settings(ctx: Context, **settings: object) -> list[str]:
-    """Write /etc/default/networking, and domain and search of /etc/resolv.conf. Return as ``ip.get_network_settings``.
+    """Write /etc/default/networking, and domain and search of /etc/resolv.conf. Return as
+    ``ip.get_network_settings``.
 
     With ``test`` nothing is written.
 
@@ -199,8 +200,8 @@ def build_network_settings(ctx: Context, **settings: object) -> list[str]:
 
 
 def apply_network_settings(ctx: Context, **settings: object) -> bool:
-    """Restart networking, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's name.
-    Return whether all succeeded.
+    """Restart networking, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's name. Return
+    whether all succeeded.
     """
     named = True
     if settings.get("apply_hostname") in options.TRUE:

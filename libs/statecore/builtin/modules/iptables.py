@@ -1,4 +1,5 @@
-"""Rules of the kernel's packet filter, through the host's iptables and ip6tables: Salt's ``iptables`` execution module.
+"""Rules of the kernel's packet filter, through the host's iptables and ip6tables: Salt's ``iptables`` execution
+module.
 
 The functions act on the network namespace of the minion. That is the host's own, if the minion shares it.
 """
@@ -63,10 +64,8 @@ def build_rule(
     """Return the text of a rule, or with ``full`` the whole command.
 
     The keyword arguments are long options of iptables. Special names: ``if`` and ``of`` are interfaces, ``connstate``
-    is ``--state``,
-    ``target`` is ``jump``, ``dports`` and ``sports`` add their match, ``match`` and ``match-set`` may be lists. A value
-    that begins with
-    ``!`` or ``not`` is inverted. An option without a value has an empty value.
+    is ``--state``, ``target`` is ``jump``, ``dports`` and ``sports`` add their match, ``match`` and ``match-set`` may
+    be lists. A value that begins with ``!`` or ``not`` is inverted. An option without a value has an empty value.
 
     CLI Example:
 
@@ -139,8 +138,8 @@ def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str
 
 
 def is_saved(ctx: Context, filename: str | None = None, family: str = "ipv4") -> bool:
-    """Return whether the file that is loaded at boot (or ``filename``) has the kernel's rules. Salt does not have
-    this function.
+    """Return whether the file that is loaded at boot (or ``filename``) has the kernel's rules. Salt does not have this
+    function.
     """
     return iptables_rules.same(network_files.text(ctx.host, filename or _place(ctx, family)), _kept(ctx, family))
 

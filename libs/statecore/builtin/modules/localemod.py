@@ -1,8 +1,7 @@
 """Locales of the managed host: Salt's ``locale`` execution module.
 
 Where systemd runs, ``localectl`` sets the system's locale. Elsewhere, and on a mounted host, the distribution's
-configuration file is
-written.
+configuration file is written.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ class MineFunction:
         )
 
     def guarded(self, value: object) -> object:
-        """Return the value as it is stored: with ``allow_tgt``, wrapped in a map that names the minions that may
-        read it.
+        """Return the value as it is stored: with ``allow_tgt``, wrapped in a map that names the minions that may read
+        it.
         """
         if not self.allow_tgt:
             return value

@@ -1,7 +1,7 @@
 """The minion's pillar, in memory or compiled again (Salt's ``pillar`` module).
 
-Values are masked as Salt 3008 masks them when an operator calls these functions, unless the call has
-``unmask=True`` or the option ``pillar_mask_output`` is False. States and templates always get the plain values.
+Values are masked as Salt 3008 masks them when an operator calls these functions, unless the call has ``unmask=True`` or
+the option ``pillar_mask_output`` is False. States and templates always get the plain values.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def ls(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
 
 
 def keys(ctx: Context, key: str, delimiter: str = DELIMITER, unmask: bool | None = None) -> list[str]:
-    """Return the keys of the dict at a path. Raise CommandError for a missing path, InvocationError when it is no dict."""
+    """Return the keys of the dict at a path. Raise CommandError for a missing path, InvocationError when it is no
+    dict.
+    """
     found = traverse(ctx.pillar, key, _ABSENT, delimiter)
     if found is _ABSENT:
         raise CommandError(f"Pillar key not found: {key}")
@@ -197,7 +199,9 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> object:
-    """Return the entry of ``lookup_dict`` whose key, a glob, matches a pillar value. Works like ``grains.filter_by``."""
+    """Return the entry of ``lookup_dict`` whose key, a glob, matches a pillar value. Works like
+    ``grains.filter_by``.
+    """
     return _filter_by(lookup_dict, pillar, ctx.pillar, merge, default, base)
 
 

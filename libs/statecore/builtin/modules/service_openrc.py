@@ -1,8 +1,8 @@
 """Services by OpenRC (Salt's ``service`` module on Gentoo and Alpine): its scripts and run levels.
 
-A service is in a run level by a link in ``/etc/runlevels/LEVEL``. These links are read and written directly;
-OpenRC's programs are only needed to start and stop services. Where OpenRC does not run (an image, a container)
-nothing can be started.
+A service is in a run level by a link in ``/etc/runlevels/LEVEL``. These links are read and written directly; OpenRC's
+programs are only needed to start and stop services. Where OpenRC does not run (an image, a container) nothing can be
+started.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def get_disabled(ctx: Context) -> list[str]:
 def enable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
     """Add a service to run levels. Return True.
 
-    With ``runlevels`` it is also removed from all other run levels. Raises CommandError for an unknown service or
-    run level.
+    With ``runlevels`` it is also removed from all other run levels. Raises CommandError for an unknown service or run
+    level.
 
     CLI Example:
 

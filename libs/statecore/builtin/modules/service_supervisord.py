@@ -1,8 +1,7 @@
 """Services by supervisord (``service`` where it is selected: ``providers: {service: supervisord}``, or a state's
 ``provider``).
 
-A service is a program of supervisord. Whether it starts with supervisord is set in supervisord's configuration
-files.
+A service is a program of supervisord. Whether it starts with supervisord is set in supervisord's configuration files.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """Return None where supervisord is the selected provider and the host has supervisorctl, else the reason why not."""
+    """Return None where supervisord is the selected provider and the host has supervisorctl, else the reason why
+    not.
+    """
     chosen = ctx.opts.get("providers")
     if not isinstance(chosen, dict) or chosen.get("service") not in ("supervisord", "service_supervisord"):
         return "supervisord serves services only where it is chosen as their provider"

@@ -76,7 +76,9 @@ def reload_(
 def force_reload(
     ctx: Context, name: str, no_block: bool = True, unmask: bool = False, unmask_runtime: bool = False
 ) -> bool:
-    """Make a unit read its configuration again, by a restart where it cannot reload. Return True. Raise CommandError."""
+    """Make a unit read its configuration again, by a restart where it cannot reload. Return True. Raise
+    CommandError.
+    """
     return _act(ctx, "reload-or-restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 

@@ -1,7 +1,6 @@
 """Services of a mounted host with systemd that does not run, such as an image (Salt's ``service`` module there).
 
-Units are enabled and disabled by links, which are created as systemctl creates them. Nothing can be started or
-stopped.
+Units are enabled and disabled by links, which are created as systemctl creates them. Nothing can be started or stopped.
 """
 
 from __future__ import annotations

@@ -215,6 +215,8 @@ def _names(ctx: Context, directory: str) -> list[str]:
 
 
 def _process(ctx: Context, sig: str) -> bool:
-    """Return whether a process of the host has the text in its command line. This process and its parent do not count."""
+    """Return whether a process of the host has the text in its command line. This process and its parent do not
+    count.
+    """
     own = {os.getpid(), os.getppid()}
     return any(sig in " ".join(each.words) for each in processes.all_of(ctx.host) if each.pid not in own)

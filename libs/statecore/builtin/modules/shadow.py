@@ -1,7 +1,7 @@
 """Passwords of the managed host's users and their expiry (Salt's ``shadow`` module).
 
-They are read from /etc/shadow and changed by the host's own programs. Passwords are given as hashes, and are never
-an argument of a program.
+They are read from /etc/shadow and changed by the host's own programs. Passwords are given as hashes, and are never an
+argument of a program.
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ def set_inactdays(ctx: Context, name: str, inactdays: int) -> bool:
 
 
 def set_expire(ctx: Context, name: str, expire: object) -> bool:
-    """Set the day on which the account expires (days since 1970, or YYYY-MM-DD); -1: never. Return whether it is set."""
+    """Set the day on which the account expires (days since 1970, or YYYY-MM-DD); -1: never. Return whether it is
+    set.
+    """
     return _age(ctx, name, "expire", expire)
 
 

@@ -36,7 +36,8 @@ def update(
     recursive_update: bool = True,
     merge_lists: bool = False,
 ) -> Any:
-    """Merge ``upd`` into ``dest``, which is changed and returned. Raise InvocationError for values that are not maps.
+    """Merge ``upd`` into ``dest``, which is changed and returned. Raise InvocationError for values that are not
+    maps.
 
     CLI Example:
 
@@ -303,7 +304,8 @@ def path_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
 
 
 def findup(ctx: Context, startpath: str, filenames: object, saltenv: str = "base") -> str:
-    """Return the first of these files or directories that is found in a directory of the state tree or in one above it.
+    """Return the first of these files or directories that is found in a directory of the state tree or in one
+    above it.
 
     ``startpath`` is a directory or a file of the tree. Raises InvocationError for a start that is not in the tree,
     CommandError when nothing is found.

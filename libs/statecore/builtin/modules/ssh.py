@@ -99,8 +99,8 @@ def set_auth_key(
 ) -> str:
     """Authorize a key for a user. Return "new", "replace" or "no change".
 
-    Returns "fail" for an unknown user or one without home, "invalid" for a key with spaces, "Invalid public key" for
-    no key.
+    Returns "fail" for an unknown user or one without home, "invalid" for a key with spaces, "Invalid public key" for no
+    key.
 
     CLI Example:
 
@@ -213,7 +213,9 @@ def get_known_host_entries(
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
 ) -> list[dict[str, str]] | None:
-    """Return a host's entries in a user's known hosts, or in those of all users; None without any. Raise CommandError."""
+    """Return a host's entries in a user's known hosts, or in those of all users; None without any. Raise
+    CommandError.
+    """
     found = ssh_keys.known(_text(ctx, _known(ctx, user, config)), ssh_keys.ssh_name(hostname, port))
     return ssh_keys.entries((words for _, words in found), fingerprint_hash_type) or None
 

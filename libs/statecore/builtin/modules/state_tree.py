@@ -1,9 +1,8 @@
 """Analysis of the state tree for this minion: errors, a run's changes, the order of states and its reasons.
 
-``state.check``, ``state.plan``, ``state.graph`` and ``state.explain`` call these functions; the command
-``statecore`` does the same without a minion. They never change the host. They return plain data, or with
-``text=True`` the text that the command prints. Exit codes: 1 where the tree does not compile or a check found
-errors, 2 where a state would fail.
+``state.check``, ``state.plan``, ``state.graph`` and ``state.explain`` call these functions; the command ``statecore``
+does the same without a minion. They never change the host. They return plain data, or with ``text=True`` the text that
+the command prints. Exit codes: 1 where the tree does not compile or a check found errors, 2 where a state would fail.
 """
 
 from __future__ import annotations
@@ -86,7 +85,8 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
 
 
 def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> object:
-    """Explain the states of an ID: why they run when they do, what they wait for, and the file and line of each part.
+    """Explain the states of an ID: why they run when they do, what they wait for, and the file and line of each
+    part.
 
     mods
         the run in which the ID is explained: SLS files, or ``highstate``

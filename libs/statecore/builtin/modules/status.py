@@ -1,7 +1,7 @@
 """Figures of the machine and its processes (Salt's ``status`` module), read from /proc.
 
-Processes, mounts, logins and network counters are those of the mounted host, as far as /proc is mounted in it.
-Load, processors, memory and disks belong to the kernel and are the same in every /proc.
+Processes, mounts, logins and network counters are those of the mounted host, as far as /proc is mounted in it. Load,
+processors, memory and disks belong to the kernel and are the same in every /proc.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def nproc(ctx: Context) -> int:
 def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
     """Map each path to its available and total bytes.
 
-    Arguments are paths of the host, and types of file systems (globs). Without arguments all mounted file systems
-    are returned.
+    Arguments are paths of the host, and types of file systems (globs). Without arguments all mounted file systems are
+    returned.
     """
     paths = {each for each in args if each.startswith("/")}
     kinds = [each for each in args if not each.startswith("/")] or ([] if args else ["*"])
@@ -201,7 +201,8 @@ def time_(ctx: Context, format: str = "%A, %d. %B %Y %I:%M%p") -> str:
 
 
 def custom(ctx: Context) -> dict[str, object]:
-    """Return the parts of the functions' results that options such as ``status.cpustats.custom: [cpu, ctxt]`` select.
+    """Return the parts of the functions' results that options such as ``status.cpustats.custom: [cpu, ctxt]``
+    select.
 
     CLI Example:
 

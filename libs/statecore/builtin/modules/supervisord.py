@@ -80,7 +80,8 @@ def remove(
 
 
 def reread(ctx: Context, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None) -> str:
-    """Make supervisord read its configuration without starting or stopping programs. Return lines with the differences.
+    """Make supervisord read its configuration without starting or stopping programs. Return lines with the
+    differences.
 
     CLI Example:
 

@@ -1,7 +1,6 @@
 """Functions, modules, documentation and signatures that the loader has (Salt's ``sys`` module).
 
-A pattern is a module (``test``), a function (``test.ping``) or a glob (``test.*``). Without a pattern all are
-returned.
+A pattern is a module (``test``), a function (``test.ping``) or a glob (``test.*``). Without a pattern all are returned.
 """
 
 from __future__ import annotations

@@ -61,7 +61,9 @@ def assign(ctx: Context, name: str, value: object) -> dict[str, str]:
 
 
 def persist(ctx: Context, name: str, value: object, config: str | None = None) -> str:
-    """Set the kernel's value of a parameter, and store it in a configuration file. Return "Updated" or "Already set"."""
+    """Set the kernel's value of a parameter, and store it in a configuration file. Return "Updated" or "Already
+    set".
+    """
     file = config or default_config(ctx)
     _known(ctx, name)
     place = ctx.host.path(file)

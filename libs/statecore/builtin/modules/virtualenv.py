@@ -1,4 +1,6 @@
-"""Virtual environments of Python on the managed host (Salt's ``virtualenv`` module), by its virtualenv or its Python."""
+"""Virtual environments of Python on the managed host (Salt's ``virtualenv`` module), by its virtualenv or its
+Python.
+"""
 
 from __future__ import annotations
 

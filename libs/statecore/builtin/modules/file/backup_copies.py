@@ -11,8 +11,8 @@ from statecore.model.context import Context
 
 
 def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, object]]:
-    """Return the copies that ``backup: minion`` kept of a file: a map of number (0 is the newest) to Backup Time,
-    Size (bytes) and Location.
+    """Return the copies that ``backup: minion`` kept of a file: a map of number (0 is the newest) to Backup Time, Size
+    (bytes) and Location.
     """
     found = backups.backups_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
     return {
@@ -54,8 +54,8 @@ def restore_backup(ctx: Context, path: str, backup_id: object) -> dict[str, obje
 
 
 def delete_backup(ctx: Context, path: str, backup_id: object) -> dict[str, object]:
-    """Delete one copy of a file. ``backup_id`` is its number in ``file.list_backups``. Return a map with ``result``
-    and ``comment``.
+    """Delete one copy of a file. ``backup_id`` is its number in ``file.list_backups``. Return a map with ``result`` and
+    ``comment``.
     """
     found = _chosen(ctx, path, backup_id)
     if isinstance(found, str):

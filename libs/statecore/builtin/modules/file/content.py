@@ -274,8 +274,8 @@ def _lines(args: tuple[object, ...], kwargs: dict[str, object]) -> list[str]:
 
 
 def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
-    """Return the bytes with ``content`` as a line at the beginning or the end. Return them unchanged if they have
-    this line.
+    """Return the bytes with ``content`` as a line at the beginning or the end. Return them unchanged if they have this
+    line.
     """
     if re.search(rb"^" + re.escape(content) + rb"$", data, re.MULTILINE):
         return data
@@ -300,8 +300,8 @@ def _of_text(pattern: str, flags: object) -> re.Pattern[str]:
 
 
 def _flags(flags: object) -> int:
-    """Convert flags, given as a number or as names, to a number. 8, Salt's default, is MULTILINE. UNICODE is
-    dropped: the patterns may be bytes.
+    """Convert flags, given as a number or as names, to a number. 8, Salt's default, is MULTILINE. UNICODE is dropped:
+    the patterns may be bytes.
     """
     if isinstance(flags, int):
         return flags & ~re.UNICODE

@@ -80,7 +80,8 @@ def rename(ctx: Context, src: str, dst: str) -> bool:
 
 
 def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = False) -> object:
-    """Move a file or directory. If ``dst`` is a directory, move into it. Return a map with ``result`` and ``comment``.
+    """Move a file or directory. If ``dst`` is a directory, move into it. Return a map with ``result`` and
+    ``comment``.
 
     disallow_copy_and_unlink
         True: only rename; a move to another file system then fails
@@ -174,8 +175,8 @@ def rmdir(
 
 
 def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
-    """Return the directory, preceded by all directories below it if ``below`` is set, deepest first. Symbolic links
-    are not followed.
+    """Return the directory, preceded by all directories below it if ``below`` is set, deepest first. Symbolic links are
+    not followed.
     """
     if not below:
         return [path]
@@ -211,8 +212,8 @@ def chgrp(ctx: Context, path: str, group: object) -> str | None:
 
 
 def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
-    """Copy a directory. Each target path is resolved anew, so that links below the target cannot lead the copy out
-    of the host's root.
+    """Copy a directory. Each target path is resolved anew, so that links below the target cannot lead the copy out of
+    the host's root.
     """
     for place, names, files in walk(source):
         here = f"{dst}/{place.relative_to(source).as_posix()}"

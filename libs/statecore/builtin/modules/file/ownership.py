@@ -44,8 +44,8 @@ def group_to_gid(ctx: Context, group: str | int | None) -> int | str:
 
 
 def lchown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
-    """Set owner and group of a file without following a symbolic link. Return None on success, else a sentence with
-    the reason.
+    """Set owner and group of a file without following a symbolic link. Return None on success, else a sentence with the
+    reason.
     """
     real_path = ctx.host.path(path, follow=False)
     if not lexists(real_path):

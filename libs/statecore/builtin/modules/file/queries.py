@@ -186,8 +186,8 @@ def diskusage(ctx: Context, path: str) -> int:
 
 
 def statvfs(ctx: Context, path: str) -> dict[str, int]:
-    """Return the ``f_*`` fields of statvfs(3) for the file system that holds the path. Raises CommandError if the
-    path does not exist.
+    """Return the ``f_*`` fields of statvfs(3) for the file system that holds the path. Raises CommandError if the path
+    does not exist.
     """
     real_path = ctx.host.path(path)
     if not real_path.exists():

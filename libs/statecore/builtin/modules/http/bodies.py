@@ -62,8 +62,8 @@ def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) 
 
 
 def headers_of(ctx: Context, named: object, listed: Any, file: Body) -> dict[str, str]:
-    """Return a map of header name to value. Headers of the file replace ``named`` (a map) or ``listed`` (lines).
-    Raises InvocationError.
+    """Return a map of header name to value. Headers of the file replace ``named`` (a map) or ``listed`` (lines). Raises
+    InvocationError.
     """
     read = file.content(ctx)
     if isinstance(read, Mapping):

@@ -1,8 +1,7 @@
 """``http.query``: one HTTP request, and the parts of its response that the caller wants.
 
 As in Salt, a refusal or a missing response of the server is returned as ``error``. Wrong arguments raise
-InvocationError.
-Salt: salt/utils/http.py.
+InvocationError. Salt: salt/utils/http.py.
 """
 
 from __future__ import annotations
@@ -234,8 +233,8 @@ def wait_for_successful_query(
 
 
 def _seconds(name: str, value: Any) -> float:
-    """Convert a number of seconds to float. Raises InvocationError for anything that is not a finite number of at
-    least 0.
+    """Convert a number of seconds to float. Raises InvocationError for anything that is not a finite number of at least
+    0.
     """
     try:
         number = float(value)

@@ -40,8 +40,7 @@ def netstat(ctx: Context) -> list[dict[str, str]]:
     """Return a list of maps, one for each TCP and UDP socket.
 
     Keys: proto, recv-q, send-q, local-address, remote-address, user (id), inode, program (``pid/name``, or ``-`` if the
-    process
-    cannot be inspected), and for TCP state.
+    process cannot be inspected), and for TCP state.
 
     CLI Example:
 

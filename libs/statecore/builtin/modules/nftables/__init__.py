@@ -1,8 +1,7 @@
 """Tables, chains and rules of nftables, through the host's ``nft``: Salt's ``nftables`` execution module.
 
 The functions act on the network namespace of the minion. That is the host's own, if the minion shares it. Most
-functions return a
-map with ``result`` and ``comment``.
+functions return a map with ``result`` and ``comment``.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def build_rule(
         insert, add or delete; used with ``full``
 
     Parts of the rule: if, of (interfaces), proto, connstate, icmp-type, icmpv6-type, pkttype, counter, source (saddr),
-    destination
-    (daddr), dport, sport, dports, sports, jump (target), redirect-to, to-source, to-destination, reject-with.
+    destination (daddr), dport, sport, dports, sports, jump (target), redirect-to, to-source, to-destination,
+    reject-with.
 
     CLI Example:
 
@@ -309,8 +308,8 @@ def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "i
 
 
 def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> str | None:
-    """Return the policy of a chain: accept or drop, for packets that no rule matches. Return None if the chain has
-    no policy or does not exist.
+    """Return the policy of a chain: accept or drop, for packets that no rule matches. Return None if the chain has no
+    policy or does not exist.
     """
     if not chain:
         raise InvocationError("Chain needs to be specified")

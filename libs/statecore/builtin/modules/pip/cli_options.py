@@ -111,7 +111,9 @@ def indexes(given: Mapping[str, object]) -> list[str]:
 
 
 def editables(value: object) -> list[str]:
-    """Return the requirements to install in editable mode. Raise CommandError for a repository URL without ``#egg=``."""
+    """Return the requirements to install in editable mode. Raise CommandError for a repository URL without
+    ``#egg=``.
+    """
     entries = split(value)
     for entry in entries:
         if entry != "." and not entry.startswith(("file://", "/")) and not _EGG.search(entry):

@@ -1,4 +1,6 @@
-"""Requirements files for pip: those of the state tree, and those that pip's user may not read, are copied to the host."""
+"""Requirements files for pip: those of the state tree, and those that pip's user may not read, are copied to the
+host.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _SCHEME = "salt://"
 
 
 def listed(requirements: str | Sequence[str] | None) -> list[str]:
-    """Return the file names of an argument: a list, or comma-separated text. Raise InvocationError for any other value."""
+    """Return the file names of an argument: a list, or comma-separated text. Raise InvocationError for any other
+    value.
+    """
     if requirements is None:
         return []
     if isinstance(requirements, str):
@@ -35,8 +39,8 @@ def readable(
 ) -> Iterator[list[str]]:
     """Yield the host paths of requirements files that pip's user can read.
 
-    Files of the state tree are copied, together with the files that they include. With ``user`` all files are
-    copied. The copies are removed afterwards. Raises CommandError for a missing file.
+    Files of the state tree are copied, together with the files that they include. With ``user`` all files are copied.
+    The copies are removed afterwards. Raises CommandError for a missing file.
     """
     wanted = listed(requirements)
     if not any(each.startswith(_SCHEME) for each in wanted) and not user:
@@ -118,7 +122,9 @@ def _absolute(path: str, cwd: str | None) -> str:
 
 
 def _joined(directory: PurePosixPath, path: str) -> str:
-    """Return ``path`` relative to ``directory`` without "." and ".."; ".." never leads above the top of the state tree."""
+    """Return ``path`` relative to ``directory`` without "." and ".."; ".." never leads above the top of the state
+    tree.
+    """
     parts: list[str] = []
     for part in (directory / path).parts:
         if part == "..":

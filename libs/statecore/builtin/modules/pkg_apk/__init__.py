@@ -1,7 +1,7 @@
 """Packages by apk of the managed host (Salt's ``pkg`` module on Alpine, in Salt up to 3007).
 
-Installed packages and their files are read from apk's database, so a mounted host needs no programs for that.
-Available versions come from ``apk``, and ``apk`` makes all changes.
+Installed packages and their files are read from apk's database, so a mounted host needs no programs for that. Available
+versions come from ``apk``, and ``apk`` makes all changes.
 """
 
 from __future__ import annotations

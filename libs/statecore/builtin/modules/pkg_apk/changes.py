@@ -14,7 +14,8 @@ from statecore.system.packages.package_versions import apk as versions
 
 
 def refresh_db(ctx: Context, failhard: bool = False, **kwargs: object) -> bool:
-    """Fetch the repository indexes. Return False where one could not be fetched; with ``failhard`` raise CommandError.
+    """Fetch the repository indexes. Return False where one could not be fetched; with ``failhard`` raise
+    CommandError.
 
     CLI Example:
 

@@ -31,7 +31,9 @@ def list_repos(ctx: Context, **kwargs: object) -> dict[str, dict[str, object]]:
 
 
 def get_repo(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
-    """Return the repository of a line (``https://x.test/main``, ``@edge https://x.test/main``); {} where there is none."""
+    """Return the repository of a line (``https://x.test/main``, ``@edge https://x.test/main``); {} where there is
+    none.
+    """
     found = _find(ctx, _parsed(repo))
     return _described(found) if found else {}
 

@@ -1,7 +1,7 @@
 """Packages by dpkg and APT of the managed host (Salt's ``pkg`` module on Debian and its derivatives).
 
-dpkg and APT run through ``ctx.host``. The installed packages are read again only when dpkg's database changed.
-Daemons that a package's scripts start keep running; the host's policy decides whether they are started.
+dpkg and APT run through ``ctx.host``. The installed packages are read again only when dpkg's database changed. Daemons
+that a package's scripts start keep running; the host's policy decides whether they are started.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def normalize_name(ctx: Context, name: str) -> str:
 def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: object) -> dict[str, Any]:
     """Fetch the package lists. Map each source to True (fetched), None (unchanged) or False (failed).
 
-    Lists younger than ``cache_valid_time`` seconds are not fetched; the map is then empty. With ``failhard`` a
-    failed source raises CommandError.
+    Lists younger than ``cache_valid_time`` seconds are not fetched; the map is then empty. With ``failhard`` a failed
+    source raises CommandError.
 
     CLI Example:
 
@@ -312,7 +312,9 @@ def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict
 def hold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kw: object
 ) -> dict[str, Any]:
-    """Hold packages: they are neither upgraded nor removed. Map each package to its name, changes, result and comment."""
+    """Hold packages: they are neither upgraded nor removed. Map each package to its name, changes, result and
+    comment.
+    """
     held = get_selections(ctx, state="hold")["hold"]
     answers = {}
     for package in package_requests.named(name, pkgs, sources):

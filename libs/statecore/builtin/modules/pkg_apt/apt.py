@@ -180,8 +180,8 @@ def batches(
 ) -> list[tuple[list[str], list[str]]]:
     """Split an installation into apt-get calls: [(words to install, extra options), ...].
 
-    ``words``: package -> ``name`` or ``name=version``. Older versions and reinstallations need options that the
-    other packages must not get.
+    ``words``: package -> ``name`` or ``name=version``. Older versions and reinstallations need options that the other
+    packages must not get.
     """
     fresh: list[str] = []
     older: list[str] = []

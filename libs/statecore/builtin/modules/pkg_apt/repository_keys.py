@@ -1,5 +1,5 @@
-"""Signing keys of APT's sources: their files on the host and their form (armoured or binary). No program of the host
-is needed.
+"""Signing keys of APT's sources: their files on the host and their form (armoured or binary). No program of the host is
+needed.
 """
 
 from __future__ import annotations

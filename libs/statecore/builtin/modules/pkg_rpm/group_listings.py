@@ -30,8 +30,8 @@ _KIND = re.compile(rf"({'|'.join(KINDS)}) (?:groups|packages)\s*:\s*(.*)$", re.I
 def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, seen: list[str]) -> dict[str, Any]:
     """Return a group's description as ``parse_info`` does. Raise CommandError where the group does not exist.
 
-    ``expand``: replace the groups of an environment by their packages. ``seen``: groups that are not expanded
-    (again); expanded groups are added.
+    ``expand``: replace the groups of an environment by their packages. ``seen``: groups that are not expanded (again);
+    expanded groups are added.
     """
     repositories = {key: given.get(key) for key in ("fromrepo", "enablerepo", "disablerepo")}
     words = ["group", "info"] if dnf.name(ctx.host) == "dnf5" else ["groupinfo"]

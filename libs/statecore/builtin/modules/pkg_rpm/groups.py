@@ -55,7 +55,8 @@ def group_diff(ctx: Context, name: str, **kwargs: object) -> dict[str, dict[str,
 
 
 def group_install(ctx: Context, name: object, skip: object = (), include: object = (), **kwargs: Any) -> dict[str, Any]:
-    """Install the mandatory and default packages of groups, except those of ``skip``, and the packages of ``include``.
+    """Install the mandatory and default packages of groups, except those of ``skip``, and the packages of
+    ``include``.
 
     CLI Example:
 

@@ -139,7 +139,8 @@ def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
 
 
 def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwargs: object) -> list[str]:
-    """Replace each capability (``/usr/bin/dig``, ``perl(JSON)``) by the package that provides it. Package names stay.
+    """Replace each capability (``/usr/bin/dig``, ``perl(JSON)``) by the package that provides it. Package names
+    stay.
 
     CLI Example:
 

@@ -99,7 +99,8 @@ def install_packages(
 def install_files(
     ctx: Context, sources: Mapping[str, str], general: Sequence[str], errors: list[str], *, reinstall: bool
 ) -> list[str]:
-    """Install package files; dependencies come from the repositories. Return the packages that were to be reinstalled.
+    """Install package files; dependencies come from the repositories. Return the packages that were to be
+    reinstalled.
 
     Errors are appended to ``errors``.
     """

@@ -1,9 +1,9 @@
 """PostgreSQL (Salt's ``postgres`` module), by the host's ``psql``.
 
-Every function has the connection arguments user, host, port, maintenance_db, password and runas. Their defaults are
-the options ``postgres.user`` etc. of configuration and pillar. For a server on the host itself psql runs as the
-system user ``postgres``. Statements are passed on standard input, passwords in files that only psql's user can
-read; neither is on a command line.
+Every function has the connection arguments user, host, port, maintenance_db, password and runas. Their defaults are the
+options ``postgres.user`` etc. of configuration and pillar. For a server on the host itself psql runs as the system user
+``postgres``. Statements are passed on standard input, passwords in files that only psql's user can read; neither is on
+a command line.
 """
 
 from __future__ import annotations

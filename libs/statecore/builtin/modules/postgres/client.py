@@ -37,7 +37,9 @@ class Connection:
 
 
 def rows(ctx: Context, to: Connection, query: str) -> list[dict[str, str]]:
-    """Return the rows of a query as maps of column to text; "" is NULL. Raise CommandError with the server's message."""
+    """Return the rows of a query as maps of column to text; "" is NULL. Raise CommandError with the server's
+    message.
+    """
     asked = f"SET datestyle = 'ISO, MDY';\nCOPY ({query}) TO STDOUT WITH CSV HEADER;\n"
     return list(csv.DictReader(io.StringIO(say(ctx, to, asked), newline="")))
 

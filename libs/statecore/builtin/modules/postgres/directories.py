@@ -84,7 +84,9 @@ def datadir_init(
 
 
 def _initdb(ctx: Context) -> str:
-    """Return the path of initdb: configured, on the path, or Debian's newest version. Raise CommandError without one."""
+    """Return the path of initdb: configured, on the path, or Debian's newest version. Raise CommandError without
+    one.
+    """
     directory = ctx.call("config.option", "postgres.bins_dir", None)
     if directory:
         return f"{str(directory).rstrip('/')}/initdb"

@@ -181,8 +181,8 @@ def drop_extension(
 ) -> bool:
     """Remove an extension and the objects that depend on it. Return True.
 
-    With ``restrict``, or with ``cascade=False``, an extension with dependents is not removed. Raises CommandError
-    when the server refuses.
+    With ``restrict``, or with ``cascade=False``, an extension with dependents is not removed. Raises CommandError when
+    the server refuses.
     """
     end = "RESTRICT" if restrict or cascade is False else "CASCADE"
     client.say(

@@ -28,8 +28,8 @@ def privileges_list(
 ) -> dict[str, Any]:
     """Map each role to its granted privileges, and each privilege to whether the role may grant it to others.
 
-    For a group: map each member to whether it has the admin option. ``prepend`` is the schema of a table, sequence
-    or function.
+    For a group: map each member to whether it has the admin option. ``prepend`` is the schema of a table, sequence or
+    function.
 
     CLI Example:
 
@@ -59,8 +59,8 @@ def has_privileges(
 ) -> bool:
     """Return whether a role has all these privileges on an object, or is a member of a group.
 
-    ``grant_option``: the role must also be allowed to grant them. An object_name of ALL means all tables, sequences
-    or functions of the schema.
+    ``grant_option``: the role must also be allowed to grant them. An object_name of ALL means all tables, sequences or
+    functions of the schema.
 
     CLI Example:
 

@@ -1,4 +1,6 @@
-"""Functions of ``postgres`` for roles: users, which may log in, and groups. Passwords are hashed before they are sent."""
+"""Functions of ``postgres`` for roles: users, which may log in, and groups. Passwords are hashed before they are
+sent.
+"""
 
 from __future__ import annotations
 

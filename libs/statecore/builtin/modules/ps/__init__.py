@@ -1,7 +1,7 @@
 """Processes of the managed host, and figures of the kernel (Salt's ``ps`` module), read from /proc.
 
-The processes are those of the host. Processors, memory, disks and network belong to the kernel, which a mounted
-host shares with the machine that Saltern runs on.
+The processes are those of the host. Processors, memory, disks and network belong to the kernel, which a mounted host
+shares with the machine that Saltern runs on.
 """
 
 from __future__ import annotations

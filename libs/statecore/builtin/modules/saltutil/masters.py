@@ -1,7 +1,7 @@
 """Functions of ``saltutil`` that run jobs, runners and wheel functions on the master, for orchestrations.
 
-On a minion, jobs and runners are requested from its master as by the module ``publish``: the master's options
-``peer`` and ``peer_run`` must allow them.
+On a minion, jobs and runners are requested from its master as by the module ``publish``: the master's options ``peer``
+and ``peer_run`` must allow them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def cmd(
 ) -> dict[str, Any]:
     """Run a function on minions and return {minion id: {ret, retcode, jid}}.
 
-    On a minion: {minion id: {ret, out}} as ``publish.full_data``. Only an orchestration may use the further
-    arguments batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
+    On a minion: {minion id: {ret, out}} as ``publish.full_data``. Only an orchestration may use the further arguments
+    batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
     """
     if ctx.master is None:
         return _of_minions(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, kwargs)

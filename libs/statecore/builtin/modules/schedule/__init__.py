@@ -1,7 +1,7 @@
 """The minion's schedule (Salt's ``schedule`` module): its jobs are listed, added, changed, run and removed.
 
-The functions ask the running minion. ``offline=True`` works on the saved schedule instead, for a minion that does
-not run. Jobs of pillar can only be changed in pillar. ``queries`` lists jobs, ``changes`` adds and removes them,
+The functions ask the running minion. ``offline=True`` works on the saved schedule instead, for a minion that does not
+run. Jobs of pillar can only be changed in pillar. ``queries`` lists jobs, ``changes`` adds and removes them,
 ``switches`` enables, disables and runs them, ``copies`` adds them to other minions; ``minion_schedule`` sends the
 requests to the minion.
 """

@@ -36,7 +36,8 @@ _SHOWN = frozenset(
 
 
 def jobs_of(ctx: Context, *, show_all: bool = False, where: str | None = None, offline: bool = False) -> dict[str, Any]:
-    """Map each job to its options, and each global option of the schedule (``enabled``, ``splay``, ...) to its value.
+    """Map each job to its options, and each global option of the schedule (``enabled``, ``splay``, ...) to its
+    value.
 
     ``where``: "opts" or "pillar" limits the jobs to that source. ``show_all``: include the minion's own jobs
     (``__...``).

@@ -70,7 +70,8 @@ def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kwargs: Any) -> dict[str, Any]:
-    """Move a job's run from one time to another. Times have the format ``time_fmt``, by default ``%Y-%m-%dT%H:%M:%S``.
+    """Move a job's run from one time to another. Times have the format ``time_fmt``, by default
+    ``%Y-%m-%dT%H:%M:%S``.
 
     CLI Example:
 

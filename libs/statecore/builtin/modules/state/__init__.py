@@ -4,8 +4,8 @@
 tested runs for later, ``switches`` disables states, ``pause_orders`` pauses or ends a run in progress. ``arguments``
 reads the arguments of all. ``statecore.runtime.state_runs.state_queue`` lets only one run at a time apply states.
 
-Exit codes (``ctx.scratch["retcode"]``, as Salt's): 0; 1 when the run was refused or the tree does not compile; 2
-when a state failed; 5 when the pillar has errors.
+Exit codes (``ctx.scratch["retcode"]``, as Salt's): 0; 1 when the run was refused or the tree does not compile; 2 when a
+state failed; 5 when the pillar has errors.
 """
 
 from __future__ import annotations

@@ -28,10 +28,14 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: objec
 
 
 def explain(ctx: Context, mods: str | Sequence[str], id_: str, **kwargs: object) -> object:
-    """Explain why the states of an ID run when they do, and where their parts come from (see ``state_tree.explain``)."""
+    """Explain why the states of an ID run when they do, and where their parts come from (see
+    ``state_tree.explain``).
+    """
     return ctx.call("state_tree.explain", mods, id_, **kwargs)
 
 
 def graph_highstate(ctx: Context, queue: object = None, **kwargs: object) -> object:
-    """Return the states of a highstate in their order with their requisites, in DOT, as Salt's function of this name."""
+    """Return the states of a highstate in their order with their requisites, in DOT, as Salt's function of this
+    name.
+    """
     return graph(ctx, None, **{"format": "dot", **kwargs})

@@ -125,7 +125,8 @@ def id_exists(
 
 
 def clear_cache(ctx: Context) -> list[str]:
-    """Delete the high data of earlier runs, which runs with ``cache=True`` use. Return the names of the deleted files.
+    """Delete the high data of earlier runs, which runs with ``cache=True`` use. Return the names of the deleted
+    files.
 
     CLI Example:
 

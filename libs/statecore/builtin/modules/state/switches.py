@@ -1,7 +1,7 @@
 """Functions of ``state`` that disable and enable runs.
 
-The grain ``state_runs_disabled`` lists what is disabled: ``highstate``, names of SLS files (``bind.*`` for all
-below), and globs of state functions, which the state system leaves out of runs.
+The grain ``state_runs_disabled`` lists what is disabled: ``highstate``, names of SLS files (``bind.*`` for all below),
+and globs of state functions, which the state system leaves out of runs.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ def read_certificate(ctx: Context, certificate: object) -> dict[str, object]:
 
 
 def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
-    """Map the path of each certificate of the host that matches a glob to its facts. Other matching files are left out.
+    """Map the path of each certificate of the host that matches a glob to its facts. Other matching files are left
+    out.
 
     CLI Example:
 

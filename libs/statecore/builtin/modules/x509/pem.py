@@ -40,7 +40,9 @@ def get_pem_entry(ctx: Context, text: str, pem_type: str | None = None) -> str:
 
 
 def get_pem_entries(ctx: Context, glob_path: str) -> dict[str, str]:
-    """Map the path of each file of the host that matches a glob to its first PEM entry. Files without one are left out."""
+    """Map the path of each file of the host that matches a glob to its first PEM entry. Files without one are left
+    out.
+    """
     found = {}
     for name in _matching(ctx, glob_path):
         try:

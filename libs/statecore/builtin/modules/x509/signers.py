@@ -1,5 +1,5 @@
-"""Signing policies, and requests to another minion that signs. The master's option ``peer`` must allow them. Helpers
-of ``x509``.
+"""Signing policies, and requests to another minion that signs. The master's option ``peer`` must allow them. Helpers of
+``x509``.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ def sign_remote_certificate(
     """Sign a certificate for another minion by a signing policy. Return ``data``, the certificate in DER, and
     ``errors``.
 
-    Other minions call this function through the master. The policy's ``minions`` selects those that may: a glob, or
-    a compound target with ``@``. Whoever may call this function can get any certificate that a policy without
-    ``minions`` allows.
+    Other minions call this function through the master. The policy's ``minions`` selects those that may: a glob, or a
+    compound target with ``@``. Whoever may call this function can get any certificate that a policy without ``minions``
+    allows.
     """
     try:
         policy = signers.policy_of(ctx, signing_policy)

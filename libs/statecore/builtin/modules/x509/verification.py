@@ -47,7 +47,9 @@ def verify_private_key(ctx: Context, private_key: object, public_key: object, pa
 def verify_signature(
     ctx: Context, certificate: object, signing_pub_key: object = None, signing_pub_key_passphrase: str | None = None
 ) -> bool:
-    """Return whether a certificate was signed with the private key of ``signing_pub_key``, by default with its own key."""
+    """Return whether a certificate was signed with the private key of ``signing_pub_key``, by default with its own
+    key.
+    """
     found = loading.certificate(reader(ctx)(certificate)).certificate
     signer = get_public_key(ctx, signing_pub_key or certificate, signing_pub_key_passphrase)
     return issuing.is_signed_by(found, loading.public_key(signer.encode()))
