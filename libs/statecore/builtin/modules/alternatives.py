@@ -1,4 +1,8 @@
-"""Alternatives, which select one of several programs for a common name: Salt's ``alternatives`` execution module."""
+"""Alternatives of the managed host: Salt's ``alternatives`` execution module.
+
+A group of alternatives gives several programs one common name: the link /usr/bin/editor leads to the selected program,
+such as /usr/bin/vim. Every function's argument ``name`` is the name of a group.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,12 @@ _GROUPS = {"RedHat": "/var/lib/alternatives", "Suse": "/var/lib/rpm/alternatives
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has /etc/alternatives, else a sentence with the reason."""
+    """Return None if the host has the directory /etc/alternatives; else return the reason as text."""
     return None if ctx.host.path(_PLACE).is_dir() else f"the host has no {_PLACE}"
 
 
 def display(ctx: Context, name: str) -> str:
-    """Return the output of ``update-alternatives --display`` for a group.
+    """Return the output of ``update-alternatives --display`` for a group of alternatives.
 
     CLI Example:
 
@@ -32,7 +36,9 @@ def display(ctx: Context, name: str) -> str:
 
 
 def show_link(ctx: Context, name: str) -> str | bool:
-    """Return the link of a group, such as /usr/bin/editor; False if the group does not exist."""
+    """Return the path of the link of a group of alternatives, such as /usr/bin/editor. Return False if the group does
+    not exist.
+    """
     family = str(ctx.grains.get("os_family"))
     if family in _GROUPS:
         try:
@@ -45,39 +51,49 @@ def show_link(ctx: Context, name: str) -> str | bool:
 
 
 def show_current(ctx: Context, name: str) -> str | bool:
-    """Return the path of the program that is selected in a group; False if the group does not exist."""
+    """Return the path of the program that is selected in a group of alternatives. Return False if the group does not
+    exist.
+    """
     real_path = ctx.host.path(f"{_PLACE}/{name}", follow=False)
     return str(real_path.readlink()) if real_path.is_symlink() else False
 
 
 def check_exists(ctx: Context, name: str, path: str) -> bool:
-    """Return whether a program is one of the alternatives of a group."""
+    """Return whether the program ``path`` belongs to a group of alternatives."""
     result = ctx.host.run([_program(ctx), "--display", name])
     return result.retcode == 0 and any(line.split(" ")[0] == path for line in result.stdout.splitlines())
 
 
 def check_installed(ctx: Context, name: str, path: str) -> bool:
-    """Return whether a program is the selected one of a group."""
+    """Return whether the program ``path`` is the one that is selected in a group of alternatives."""
     return show_current(ctx, name) == path
 
 
 def install(ctx: Context, name: str, link: str, path: str, priority: int) -> str:
-    """Add a program to a group. Raises CommandError with the program's error output."""
+    """Add the program ``path`` to a group of alternatives. Return the output of update-alternatives. Raise CommandError
+    with its error output if it fails.
+    """
     return _do(ctx, ["--install", link, name, path, str(priority)])
 
 
 def remove(ctx: Context, name: str, path: str) -> str:
-    """Remove a program from a group. Raises CommandError."""
+    """Remove the program ``path`` from a group of alternatives. Return the output of update-alternatives. Raise
+    CommandError if it fails.
+    """
     return _do(ctx, ["--remove", name, path])
 
 
 def auto(ctx: Context, name: str) -> str:
-    """Select the program with the highest priority of a group. Raises CommandError."""
+    """Select the program with the highest priority in a group of alternatives. Return the output of
+    update-alternatives. Raise CommandError if it fails.
+    """
     return _do(ctx, ["--auto", name])
 
 
 def set_(ctx: Context, name: str, path: str) -> str:
-    """Select a program of a group. Raises CommandError."""
+    """Select the program ``path`` in a group of alternatives. Return the output of update-alternatives. Raise
+    CommandError if it fails.
+    """
     return _do(ctx, ["--set", name, path])
 
 

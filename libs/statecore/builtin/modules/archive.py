@@ -34,7 +34,8 @@ def list_(
     source_hash: str | None = None,
     use_etag: bool = False,
 ) -> object:
-    """Return the names in a tar or zip archive. ``name`` is a path of the host, ``salt://`` or an http(s) URL.
+    """Return the names of the files in a tar or zip archive. ``name`` is a path of the host, ``salt://`` or an http(s)
+    URL.
 
     archive_format
         tar or zip; default: derived from the name
@@ -80,7 +81,7 @@ def unzip(
     password: str | None = None,
     extract_perms: bool = True,
 ) -> list[str]:
-    """Extract a zip archive into a directory of the host. Return the extracted names.
+    """Extract a zip archive into a directory of the host. Return the list of extracted names.
 
     excludes
         globs of names that are not extracted
@@ -117,7 +118,7 @@ def is_encrypted(
     source_hash: str | None = None,
     use_etag: bool = False,
 ) -> bool:
-    """Return whether a zip archive needs a password. Arguments as of ``archive.list``."""
+    """Return whether a zip archive needs a password. The other arguments are those of ``archive.list``."""
     path = _archive(ctx, name, "zip", saltenv, source_hash, use_etag=use_etag)[1]
     answer = archives.encrypted(path)
     _cleaned(name, path, clean=clean)
@@ -134,7 +135,8 @@ def tar(
     template: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
-    """Run the host's ``tar`` with ``options`` such as ``-czf``. Return its output lines. Raises CommandError.
+    """Run the host's ``tar`` with ``options`` such as ``-czf``. Return the lines of its output. Raise CommandError if
+    tar fails.
 
     sources
         files to pack: a list, or text with commas; globs are expanded
@@ -151,14 +153,16 @@ def tar(
 def gzip(
     ctx: Context, sourcefile: str, template: str | None = None, runas: str | None = None, options: str | None = None
 ) -> list[str]:
-    """Compress a file with the host's ``gzip``. Return its output lines. Raises CommandError."""
+    """Compress a file with the host's ``gzip``. Return the lines of its output. Raise CommandError if gzip fails."""
     return _run(ctx, ["gzip", *shlex.split(options or ""), *_rendered(ctx, template, [sourcefile])], None, runas)
 
 
 def gunzip(
     ctx: Context, gzipfile: str, template: str | None = None, runas: str | None = None, options: str | None = None
 ) -> list[str]:
-    """Decompress a file with the host's ``gunzip``. Return its output lines. Raises CommandError."""
+    """Decompress a file with the host's ``gunzip``. Return the lines of its output. Raise CommandError if gunzip
+    fails.
+    """
     return _run(ctx, ["gunzip", *shlex.split(options or ""), *_rendered(ctx, template, [gzipfile])], None, runas)
 
 
@@ -170,7 +174,9 @@ def cmd_zip(
     cwd: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
-    """Pack files and directories with the host's ``zip``. Return its output lines. Raises CommandError."""
+    """Pack files and directories with the host's ``zip``. Return the lines of its output. Raise CommandError if zip
+    fails.
+    """
     zip_file, *names = _rendered(ctx, template, [zip_file, *_listed(sources)])
     return _run(ctx, ["zip", "-r", zip_file, *_expanded(ctx, names, cwd)], cwd, runas)
 
@@ -186,7 +192,8 @@ def cmd_unzip(
     trim_output: object = False,
     password: str | None = None,
 ) -> list[str]:
-    """Extract a zip archive with the host's ``unzip``. Return its output lines. Raises CommandError.
+    """Extract a zip archive with the host's ``unzip``. Return the lines of its output. Raise CommandError if unzip
+    fails.
 
     excludes
         names that are not extracted
@@ -209,7 +216,8 @@ def zip_(
     runas: str | None = None,
     zip64: bool = False,
 ) -> list[str]:
-    """Pack files and directories of the host into a new zip archive. Return their names. Raises CommandError.
+    """Pack files and directories of the host into a new zip archive. Return the list of their names. Raise CommandError
+    if a source is missing or the archive cannot be written.
 
     cwd
         directory that relative ``sources`` are below
@@ -257,7 +265,9 @@ def _run(ctx: Context, words: list[str], cwd: str | None, runas: str | None) -> 
 
 
 def _expanded(ctx: Context, names: list[str], cwd: str | None) -> list[str]:
-    """Replace each glob among the names by the names it matches."""
+    """Return the file names of an archive call with each glob replaced by the host's files that match it. A name
+    without a match stays unchanged.
+    """
     found: list[str] = []
     for name in names:
         top, last = name.rpartition("/")[::2]
@@ -272,7 +282,9 @@ def _expanded(ctx: Context, names: list[str], cwd: str | None) -> list[str]:
 
 
 def _rendered(ctx: Context, template: str | None, names: list[str]) -> list[str]:
-    """Render each name as a template, if a renderer is given."""
+    """Return the file names of an archive call, each rendered with the renderer ``template``. Without a renderer return
+    them unchanged.
+    """
     if not template:
         return names
     return [ctx.templates.render(name, template, {}, saltenv=ctx.saltenv, source=name) for name in names]

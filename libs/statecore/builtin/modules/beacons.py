@@ -20,7 +20,8 @@ from statecore.system.scheduling.beacon_config import merged
 def list(
     ctx: Context, return_yaml: bool = True, include_pillar: bool = True, include_opts: bool = True, **kwargs: object
 ) -> str | dict[str, Any]:
-    """Return the configured beacons as YAML text, or with ``return_yaml=False`` as a map.
+    """Return the minion's configured beacons as YAML text, or with ``return_yaml=False`` as a map of beacon name to
+    options.
 
     include_pillar, include_opts
         False: leave out the beacons from pillar, or those from the configuration
@@ -34,7 +35,8 @@ def list(
 
 
 def list_available(ctx: Context, return_yaml: bool = True, **kwargs: object) -> object:
-    """Return the names of the beacons that can be configured on this host.
+    """Return the names of the beacon modules that this host can use, as YAML text or with ``return_yaml=False`` as a
+    list.
 
     CLI Example:
 
@@ -45,7 +47,7 @@ def list_available(ctx: Context, return_yaml: bool = True, **kwargs: object) -> 
 
 
 def add(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[str, Any]:
-    """Add a beacon. Return a map with ``result`` and ``comment``.
+    """Add a beacon to the running minion. Return a map with ``result`` (bool) and ``comment``.
 
     name
         name of the beacon module, or any name if ``beacon_data`` has ``beacon_module``
@@ -66,7 +68,8 @@ def add(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[
 
 
 def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: object) -> dict[str, Any]:
-    """Change the options of a beacon. Return a map with ``result``, ``comment`` and ``changes`` (the diff).
+    """Replace the options of a beacon. Return a map with ``result`` (bool), ``comment`` and ``changes`` (the diff as
+    text).
 
     CLI Example:
 
@@ -87,7 +90,7 @@ def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: object) -> dict[
 
 
 def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, Any]:
-    """Remove a beacon. Return a map with ``result`` and ``comment``.
+    """Remove a beacon from the running minion. Return a map with ``result`` (bool) and ``comment``.
 
     CLI Example:
 
@@ -99,7 +102,8 @@ def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, Any]:
 
 
 def save(ctx: Context, **kwargs: object) -> dict[str, Any]:
-    """Write all beacons except those from pillar to a configuration file, so that they survive a restart.
+    """Write all beacons except those from pillar to a configuration file of the minion, so that they exist after a
+    restart. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -113,7 +117,7 @@ def save(ctx: Context, **kwargs: object) -> dict[str, Any]:
 
 
 def enable(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Enable the beacons of the minion.
+    """Let the minion run its beacons again. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -125,7 +129,7 @@ def enable(ctx: Context, **kwargs: object) -> dict[str, object]:
 
 
 def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Disable all beacons of the minion.
+    """Stop all beacons of the minion. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -137,7 +141,7 @@ def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
 
 
 def enable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
-    """Enable one beacon.
+    """Let the minion run one beacon again. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -147,7 +151,7 @@ def enable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object
 
 
 def disable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
-    """Disable one beacon.
+    """Stop one beacon of the minion. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -157,7 +161,7 @@ def disable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, objec
 
 
 def reset(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Remove all beacons except those from pillar.
+    """Remove all beacons of the minion except those from pillar. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -187,8 +191,8 @@ def _text(beacons: object) -> str:
 
 
 def _fault(ctx: Context, name: str, config: object) -> str:
-    """Return why a beacon cannot run with this configuration, "" if it can. For an unknown beacon the text starts with
-    ``Beacon "``.
+    """Return the reason why a beacon cannot run with the configuration ``config``, "" if it can. For an unknown beacon
+    the text starts with ``Beacon "``.
     """
     if not isinstance(config, type([])):
         return f"Configuration for {name} beacon must be a list."

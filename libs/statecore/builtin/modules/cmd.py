@@ -91,33 +91,33 @@ def run(
 
 
 def run_stdout(ctx: Context, cmd: object, **kwargs: object) -> str:
-    """Run a command and return its standard output. Arguments as of ``cmd.run``."""
+    """Run a command and return its standard output. The arguments are those of ``cmd.run``."""
     return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stdout"])
 
 
 def run_stderr(ctx: Context, cmd: object, **kwargs: object) -> str:
-    """Run a command and return its standard error. Arguments as of ``cmd.run``."""
+    """Run a command and return its standard error. The arguments are those of ``cmd.run``."""
     return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stderr"])
 
 
 def run_all(ctx: Context, cmd: object, redirect_stderr: bool = False, **kwargs: object) -> dict[str, Any]:
-    """Run a command and return a map with pid, retcode, stdout and stderr. Arguments as of ``cmd.run``."""
+    """Run a command and return a map with pid, retcode, stdout and stderr. The arguments are those of ``cmd.run``."""
     result = _run(ctx, cmd, _checked(kwargs) | {"merge_stderr": redirect_stderr})
     return result | {"stdout": "", "stderr": ""} if kwargs.get("hide_output") else result
 
 
 def retcode(ctx: Context, cmd: Any, **kwargs: Any) -> int:
-    """Run a command and return its exit code. Arguments as of ``cmd.run``."""
+    """Run a command and return its exit code. The arguments are those of ``cmd.run``."""
     return int(_run(ctx, cmd, _checked(kwargs))["retcode"] or 0)
 
 
 def shell(ctx: Context, cmd: str, **kwargs: Any) -> str:
-    """Run a command through a shell and return its output. Arguments as of ``cmd.run``."""
+    """Run a command through a shell and return its output. The arguments are those of ``cmd.run``."""
     return run(ctx, cmd, **(kwargs | {"python_shell": True}))
 
 
 def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> dict[str, object]:
-    """Run a shell command in a chroot on the host. Return the map of ``cmd.run_all``.
+    """Run a shell command in a chroot on the host. Return a map with pid, retcode, stdout and stderr.
 
     To manage a mounted host, set the option ``host_root`` instead.
     """
@@ -138,7 +138,7 @@ def script(
     defaults: Mapping[str, object] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Copy a script to the host, run it and delete it. Return the map of ``cmd.run_all``.
+    """Copy a script to the host, run it and delete it. Return a map with pid, retcode, stdout and stderr.
 
     source
         ``salt://`` or a path of the host
@@ -175,7 +175,7 @@ def script(
 
 
 def script_retcode(ctx: Context, source: str, **kwargs: Any) -> int:
-    """Run ``cmd.script`` and return only the exit code."""
+    """Run a script as ``cmd.script`` does, but return only its exit code."""
     return int(script(ctx, source, **kwargs)["retcode"])
 
 
@@ -185,17 +185,18 @@ def which(ctx: Context, cmd: str) -> str | None:
 
 
 def which_bin(ctx: Context, cmds: Sequence[str]) -> str | None:
-    """Return the path of the first of these programs that the host has, None if it has none of them."""
+    """Return the path of the first program of the list ``cmds`` that the host has, None if it has none of them."""
     return next((path for cmd in cmds if (path := ctx.host.which(cmd))), None)
 
 
 def has_exec(ctx: Context, cmd: str) -> bool:
-    """Return whether the host has a program."""
+    """Return whether the host has the program ``cmd``."""
     return ctx.host.which(cmd) is not None
 
 
 def exec_code(ctx: Context, lang: str, code: object, cwd: str | None = None, args: object = None, **kwargs: Any) -> str:
-    """Run code with an interpreter of the host and return the output as ``cmd.run`` does.
+    """Run source code with an interpreter of the host, such as python3. Return its standard output and standard error,
+    mixed.
 
     Example: ``cmd.exec_code python3 'print(1)'``.
     """
@@ -316,14 +317,14 @@ def _words(text: str) -> list[str]:
 
 
 def _background(command: str | list[str]) -> list[str]:
-    """Return a command that starts ``command`` in the background and prints its process id."""
+    """Return a shell command that starts ``command`` in the background and prints its process id."""
     text = command if isinstance(command, str) else shlex.join(command)
     return ["/bin/sh", "-c", f"( {text}\n) </dev/null >/dev/null 2>&1 & echo $!"]
 
 
 def _need(ctx: Context, options: Mapping[str, Any]) -> None:
-    """Raise CommandError, in Salt's words, if the shell or the user does not exist. Called before the command
-    starts.
+    """Raise CommandError, in Salt's words, if the options of a command name a shell or a user that the host does not
+    have.
     """
     if options.get("shell") and ctx.host.which(str(options["shell"])) is None:
         raise CommandError(f"The shell {options['shell']} is not available")
@@ -348,8 +349,8 @@ def _environment(ctx: Context, options: Mapping[str, object]) -> dict[str, str]:
 
 
 def _judged(result: CommandResult, options: Mapping[str, object]) -> int:
-    """Return the exit code to report: 0 if ``success_retcodes``, ``success_stdout`` or ``success_stderr`` match, 1
-    after a timeout.
+    """Return the exit code to report for a finished command: 0 if ``success_retcodes``, ``success_stdout`` or
+    ``success_stderr`` match, 1 after a timeout, else its own exit code.
     """
     if result.timed_out:
         return _TIMED_OUT

@@ -1,4 +1,6 @@
-"""Configuration values from options, grains, pillar and the master's options: Salt's ``config`` execution module."""
+"""Values of the minion's configuration, grains, pillar and the master's configuration: Salt's ``config`` execution
+module.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ def get(
     omit_master: bool = False,
     omit_grains: bool = False,
 ) -> Any:
-    """Return the value at a path (``pkg:apache``). The options are searched first, then grains, pillar, and the
-    master's options.
+    """Return the value at a path such as ``pkg:apache``. The minion's options are searched first, then its grains, its
+    pillar, the master's options and the built-in defaults.
 
     merge
         "recurse" or "overwrite": return the merged values of all these places; an earlier place has precedence
@@ -71,7 +73,13 @@ def option(
     omit_all: bool = False,
     wildcard: bool = False,
 ) -> Any:
-    """Return the value of exactly this name (not a path). The places are searched in the order of ``config.get``.
+    """Return the value of a name, which is not split into a path. The sources are searched in the order of
+    ``config.get``.
+
+    wildcard
+        True: ``value`` is a glob; return a map of name to value of all names that match
+    omit_all
+        True: search only the built-in defaults
 
     wildcard
         True: ``value`` is a glob; return a map of all names that match
@@ -104,8 +112,8 @@ def merge(
     omit_master: bool = False,
     omit_pillar: bool = False,
 ) -> Any:
-    """Return all values of an option, combined: lists are joined, maps are merged (the minion's keys win), the first
-    text is returned alone.
+    """Return the values of an option from the minion's options, pillar and the master's options, combined. Lists are
+    joined. Maps are merged, where the minion's keys win. If the first value is text, only that text is returned.
     """
     omitted = {"opts": omit_opts, "grains": True, "master": omit_master, "pillar": omit_pillar}
     result: Any = None
@@ -125,17 +133,17 @@ def merge(
 
 
 def items(ctx: Context) -> dict[str, Any]:
-    """Return all options of this minion."""
+    """Return a map of all options of this minion to their values."""
     return dict(ctx.opts)
 
 
 def backup_mode(ctx: Context, backup: str = "") -> str:
-    """Return the given backup mode, else the option ``backup_mode``."""
+    """Return the argument ``backup``; if it is empty, the minion's option ``backup_mode``."""
     return backup or str(option(ctx, "backup_mode"))
 
 
 def manage_mode(ctx: Context, mode: str | int | None) -> str | None:
-    """Return a file mode as octal text with at least four digits; None for None."""
+    """Return a file mode as octal text with at least four digits, such as "0644". Return None for None."""
     if mode is None:
         return None
     text = str(mode).strip('"').strip("'").lstrip("0Oo")
@@ -143,7 +151,9 @@ def manage_mode(ctx: Context, mode: str | int | None) -> str | None:
 
 
 def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, object]]:
-    """Return the maps to search, in order, without those that are omitted."""
+    """Return the maps that ``config.get`` searches, first the one with precedence: options, grains, pillar, the
+    master's options, defaults. Maps whose name is True in ``omitted`` are left out.
+    """
     master = ctx.pillar.get("master", {})
     places: dict[str, Mapping[str, Any]] = {
         "opts": ctx.opts,

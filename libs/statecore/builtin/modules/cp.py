@@ -39,7 +39,7 @@ def get_file(
     gzip: object = None,
     **kwargs: object,
 ) -> str:
-    """Copy a file of the tree to the host. Return the path written, "" if the tree does not have the file.
+    """Copy a file of the state tree to the host. Return the path written, "" if the tree does not have the file.
 
     makedirs
         True: create missing directories
@@ -66,8 +66,8 @@ def get_template(
     makedirs: bool = False,
     **kwargs: object,
 ) -> str:
-    """Render a template of the tree and write the result to the host. Return the path written, "" if the tree does not
-    have the file.
+    """Render a template of the state tree and write the result to the host. Return the path written, "" if the tree
+    does not have the file.
 
     The keyword arguments are variables of the template.
     """
@@ -89,7 +89,7 @@ def get_dir(
     gzip: object = None,
     **kwargs: object,
 ) -> list[str]:
-    """Copy a directory of the tree to the host. Return the paths written.
+    """Copy a directory of the state tree to the host. Return the list of paths written.
 
     With a slash at the end of ``path``, only the directory's content is copied into ``dest``; otherwise the directory
     itself.
@@ -115,7 +115,7 @@ def get_url(
     makedirs: bool = False,
     source_hash: str | None = None,
 ) -> object:
-    """Copy a file of the tree, of the host or of an http(s) server to ``dest``. Return the path written.
+    """Copy a file of the state tree, of the host or of an http(s) server to ``dest``. Return the path written.
 
     dest
         "": only fetch the file and return the path of the copy; None: return the file's text
@@ -133,7 +133,7 @@ def get_url(
 
 
 def get_file_str(ctx: Context, path: str, saltenv: str | None = None) -> object:
-    """Return the text of a file of the tree, False if the tree does not have it.
+    """Return the text of a file of the state tree, False if the tree does not have the file.
 
     CLI Example:
 
@@ -151,8 +151,8 @@ def cache_file(
     verify_ssl: bool = True,
     use_etag: bool = False,
 ) -> str | bool:
-    """Fetch a file of the tree or of a server. Return the path of the copy, False if the tree does not have the
-    file.
+    """Copy a file of the state tree or of an http(s) server into the minion's cache. Return the path of the copy, False
+    if the tree does not have the file.
 
     source_hash
         digest of a server's file: a copy with this digest is not fetched again
@@ -167,7 +167,9 @@ def cache_file(
 
 
 def cache_files(ctx: Context, paths: Any, saltenv: str | None = None) -> list[str | bool]:
-    """Fetch several files (a list, or text with commas). Return the results of ``cp.cache_file``."""
+    """Copy several files (a list, or text with commas) into the minion's cache. Return a list with the result of
+    ``cp.cache_file`` for each.
+    """
     names = paths.split(",") if isinstance(paths, str) else paths
     return [cache_file(ctx, each.strip(), saltenv) for each in names]
 
@@ -180,7 +182,7 @@ def cache_dir(
     include_pat: str | None = None,
     exclude_pat: str | None = None,
 ) -> list[str]:
-    """Fetch all files below a directory of the tree. Return the paths of the copies.
+    """Copy all files below a directory of the state tree into the minion's cache. Return the paths of the copies.
 
     include_pat, exclude_pat
         patterns for paths to include or exclude: a regular expression after ``E@``, else a glob
@@ -192,12 +194,14 @@ def cache_dir(
 
 
 def cache_master(ctx: Context, saltenv: str | None = None) -> list[str]:
-    """Fetch all files of a saltenv. Return the paths of the copies."""
+    """Copy all files of a saltenv into the minion's cache. Return the paths of the copies."""
     return cache_dir(ctx, _SCHEME, saltenv)
 
 
 def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
-    """Return the path of the copy of a file, "" if there is none.
+    """Return the path of a file's copy in the minion's cache, "" if there is none.
+
+    A file of the state tree is fetched if it is not in the cache. A file of an http(s) server is not.
 
     A file of the tree is fetched if it is not in the cache. A file of a server is not.
     """
@@ -209,8 +213,8 @@ def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
 
 
 def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, str]:
-    """Return a map with ``hsum`` (hexadecimal digest) and ``hash_type`` of a file of the tree or the host; {} if it
-    does not exist.
+    """Return a map with ``hsum`` (hexadecimal digest) and ``hash_type`` of a file of the state tree or the host. Return
+    {} if the file does not exist.
     """
     relative, environment = _environment(ctx, path, saltenv)
     if path.startswith(_SCHEME):
@@ -222,8 +226,8 @@ def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, 
 
 
 def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool = True) -> object:
-    """Return the mode of a file of the tree as octal text, or with ``octal=False`` st_mode as a number. Return None if
-    it does not exist.
+    """Return the mode of a file of the state tree as octal text, or with ``octal=False`` st_mode as a number. Return
+    None if the file does not exist.
     """
     found = _fetched(ctx, path, saltenv)
     if found is None:
@@ -248,13 +252,13 @@ def list_master_symlinks(ctx: Context, saltenv: str | None = None, prefix: str =
 
 
 def list_states(ctx: Context, saltenv: str | None = None) -> list[str]:
-    """Return the names of all SLS files of a saltenv."""
+    """Return the names of all SLS files of a saltenv, such as ``web.nginx``."""
     names = [each.removesuffix(".sls") for each in ctx.files.paths(saltenv or ctx.saltenv) if each.endswith(".sls")]
     return sorted(each.removesuffix("/init").replace("/", ".") for each in names)
 
 
 def envs(ctx: Context) -> list[str]:
-    """Return the names of all saltenvs."""
+    """Return the names of all saltenvs of the state tree."""
     return ctx.files.envs()
 
 
@@ -282,7 +286,8 @@ def push(
 
 
 def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str | None = None) -> bool:
-    """Send all files below a directory to the master, as ``cp.push`` does.
+    """Send all files below a directory of the host to the master, as ``cp.push`` does. Return False if one of them
+    could not be sent.
 
     glob
         only files whose names match
@@ -295,7 +300,9 @@ def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str 
 
 
 def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str]:
-    """Split a ``salt://`` path into (path in the tree, saltenv)."""
+    """Return a pair for a ``salt://`` path: (path in the state tree, saltenv). The saltenv comes from ``?saltenv=``,
+    else from the argument.
+    """
     name, _, query = path.removeprefix(_SCHEME).partition("?")
     return name, query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv or ctx.saltenv
 
@@ -317,8 +324,8 @@ def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: FileVerificat
 
 
 def recv(ctx: Context, files: Mapping[str, str | bytes], dest: str) -> dict[str, bool] | str:
-    """Write the small files that ``salt-cp`` sends. Return a map of path to whether it was written, or the text
-    "Destination unavailable".
+    """Write the small files that the master's command ``salt-cp`` sends. Return a map of path to whether the file was
+    written, or the text "Destination unavailable".
     """
     taken: dict[str, bool] = {}
     for path, data in files.items():
@@ -348,7 +355,7 @@ def recv_chunked(
     compressed: bool = True,
     mode: int | None = None,
 ) -> bool | str:
-    """Write one chunk of a file that ``salt-cp`` sends. Return True, or the error as text.
+    """Write one chunk of a file that the master's command ``salt-cp`` sends. Return True, or the error as text.
 
     Missing directories are created.
 
@@ -386,8 +393,8 @@ def _empty_directory(ctx: Context, place: Path) -> bool | str:
 
 
 def _put(ctx: Context, data: bytes | Path, path: str, dest: str, makedirs: bool) -> str:
-    """Write data to a path of the host. If the path is a directory, write into it. Return the path, "" if its directory
-    is missing.
+    """Write data to the path ``dest`` of the host. If ``dest`` is a directory, write a file of the name of ``path``
+    into it. Return the path written, "" if its directory is missing.
     """
     if dest.endswith("/") or ctx.host.path(dest).is_dir():
         dest = f"{dest.rstrip('/')}/{path.partition('?')[0].rpartition('/')[2]}"

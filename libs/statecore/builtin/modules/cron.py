@@ -11,7 +11,7 @@ from statecore.system.hostfiles import cron_spool, cron_table
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has cron tables, else a sentence with the reason."""
+    """Return None if the host can store cron tables; else return the reason as text."""
     return cron_spool.missing(ctx.host)
 
 
@@ -26,8 +26,8 @@ def raw_cron(ctx: Context, user: str) -> str:
 
 
 def list_tab(ctx: Context, user: str) -> dict[str, list[Any]]:
-    """Return a user's parsed cron table: a map with ``pre`` (lines before the first job), ``env``, ``crons`` and
-    ``special``.
+    """Return a user's cron table as a map of lists: ``pre`` (lines before the first job), ``env`` (variables),
+    ``crons`` (jobs), ``special`` (jobs with times such as @hourly).
 
     CLI Example:
 
@@ -40,7 +40,9 @@ ls = list_tab
 
 
 def get_entry(ctx: Context, user: str, identifier: str | None = None, cmd: str | None = None) -> Any:
-    """Return the job with this identifier, or without it the job with this command. Return False if there is none."""
+    """Return the job of a user's cron table that has this identifier; without an identifier, the job with this command.
+    Return False if there is no such job.
+    """
     table = list_tab(ctx, user)
     key, wanted = ("identifier", identifier) if identifier else ("cmd", cmd)
     entries = (*table["crons"], *table["special"])
@@ -74,7 +76,7 @@ def set_job(
     comment: str | None = None,
     identifier: Any = None,
 ) -> str:
-    """Add or update a job. Return "new", "updated", "present", or the error of crontab.
+    """Add a job to a user's cron table, or update it. Return "new", "updated", "present", or the error of crontab.
 
     CLI Example:
 
@@ -94,7 +96,9 @@ def set_special(
     comment: str | None = None,
     identifier: Any = None,
 ) -> str:
-    """Add or update a job with a special time such as ``@hourly``. Return as ``cron.set_job``."""
+    """Add a job with a special time such as ``@hourly`` to a user's cron table, or update it. Return "new", "updated",
+    "present", or the error of crontab.
+    """
     return _put(ctx, user, {"spec": special}, cmd, commented, comment, identifier)
 
 
@@ -109,8 +113,8 @@ def rm_job(
     dayweek: Any = None,
     identifier: Any = None,
 ) -> str:
-    """Remove a job, if its times are those given (None matches any). Return "removed", "absent", or the error of
-    crontab.
+    """Remove a job from a user's cron table if it has the given times; a time that is None matches any. Return
+    "removed", "absent", or the error of crontab.
     """
     when = dict(zip(cron_table.TIMES, (minute, hour, daymonth, month, dayweek), strict=True))
     return _change(ctx, user, lambda table: cron_table.take(table["crons"], cmd, identifier, when))
@@ -120,13 +124,17 @@ rm = rm_job
 
 
 def rm_special(ctx: Context, user: str, cmd: str, special: str | None = None, identifier: Any = None) -> str:
-    """Remove a job with a special time such as ``@hourly``. Return as ``cron.rm_job``."""
+    """Remove a job with a special time such as ``@hourly`` from a user's cron table. Return "removed", "absent", or the
+    error of crontab.
+    """
     when = {"spec": special}
     return _change(ctx, user, lambda table: cron_table.take(table["special"], cmd, identifier, when))
 
 
 def set_env(ctx: Context, user: str, name: str, value: Any = None) -> str:
-    """Set a variable in a user's cron table. Return "new", "updated", "present", or the error of crontab."""
+    """Set an environment variable in a user's cron table. Return "new", "updated", "present", or the error of
+    crontab.
+    """
     wanted = cron_table.env_value(value)
 
     def change(table: Mapping[str, list[Any]]) -> str:
@@ -141,7 +149,7 @@ def set_env(ctx: Context, user: str, name: str, value: Any = None) -> str:
 
 
 def rm_env(ctx: Context, user: str, name: str) -> str:
-    """Remove a variable from a user's cron table. Return "removed", "absent", or the error of crontab."""
+    """Remove an environment variable from a user's cron table. Return "removed", "absent", or the error of crontab."""
 
     def change(table: Mapping[str, list[Any]]) -> str:
         there = [each for each in table["env"] if each["name"] == name]
@@ -160,8 +168,8 @@ def _put(
 
 
 def _change(ctx: Context, user: str, change: Callable[[Mapping[str, list[Any]]], str]) -> str:
-    """Apply ``change`` to the parsed cron table, and install the table if it returns anything other than "present" or
-    "absent".
+    """Call ``change`` with a user's parsed cron table, which it modifies, and install the result. ``change`` returns
+    "present" or "absent" if nothing has to be installed. Return its word, or the error of crontab.
     """
     table = list_tab(ctx, user)
     done = change(table)

@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError, InvocationError
 
 
 def load(ctx: Context) -> dict[str, Any]:
-    """Return the whole store as a map. Raises CommandError if the file is damaged.
+    """Return the minion's whole ``data`` store as a map of key to value. Raise CommandError if its file is damaged.
 
     CLI Example:
 
@@ -26,7 +26,8 @@ def load(ctx: Context) -> dict[str, Any]:
 
 
 def dump(ctx: Context, new_data: object) -> bool:
-    """Replace the whole store by a map, or by text that is a Python map. Return False for anything else.
+    """Replace the minion's whole ``data`` store by a map, or by text that is a Python map. Return True; False for any
+    other value.
 
     CLI Example:
 
@@ -44,13 +45,13 @@ def dump(ctx: Context, new_data: object) -> bool:
 
 
 def clear(ctx: Context) -> bool:
-    """Delete the whole store."""
+    """Delete the minion's whole ``data`` store. Return True."""
     data_files.remove(_place(ctx))
     return True
 
 
 def update(ctx: Context, key: Any, value: Any) -> bool:
-    """Store a value under a key.
+    """Store a value under a key of the minion's ``data`` store. Return True.
 
     CLI Example:
 
@@ -60,7 +61,8 @@ def update(ctx: Context, key: Any, value: Any) -> bool:
 
 
 def cas(ctx: Context, key: object, value: object, old_value: object) -> bool:
-    """Replace a value if the present value equals ``old_value``. Return whether it was replaced.
+    """Replace a value in the minion's ``data`` store if its present value equals ``old_value`` (compare and swap).
+    Return whether it was replaced.
 
     CLI Example:
 
@@ -71,7 +73,7 @@ def cas(ctx: Context, key: object, value: object, old_value: object) -> bool:
 
 
 def pop(ctx: Context, key: Any, default: Any = None) -> Any:
-    """Remove a key and return its value, or ``default`` if the key is missing."""
+    """Remove a key from the minion's ``data`` store. Return its value, or ``default`` if the key is missing."""
     now = load(ctx)
     value = now.pop(key, default)
     dump(ctx, now)
@@ -79,7 +81,7 @@ def pop(ctx: Context, key: Any, default: Any = None) -> Any:
 
 
 def get(ctx: Context, key: str | Sequence[object], default: object = None) -> Any:
-    """Return the value of a key, or a list of values for a list of keys.
+    """Return the value of a key in the minion's ``data`` store, or a list of values for a list of keys.
 
     In the list, missing keys are left out; with ``default`` they have this value.
 
@@ -96,22 +98,22 @@ def get(ctx: Context, key: str | Sequence[object], default: object = None) -> An
 
 
 def keys(ctx: Context) -> list[Any]:
-    """Return the keys of the store."""
+    """Return the list of all keys in the minion's ``data`` store."""
     return list(load(ctx))
 
 
 def values(ctx: Context) -> list[Any]:
-    """Return the values of the store."""
+    """Return the list of all values in the minion's ``data`` store."""
     return list(load(ctx).values())
 
 
 def items(ctx: Context) -> dict[str, Any]:
-    """Return the whole store as a map, like ``data.load``."""
+    """Return the minion's whole ``data`` store as a map of key to value, as ``data.load`` does."""
     return load(ctx)
 
 
 def has_key(ctx: Context, key: object) -> bool:
-    """Return whether the store has a key."""
+    """Return whether the minion's ``data`` store has a key."""
     return key in load(ctx)
 
 

@@ -13,7 +13,7 @@ from statecore.model.values import update as _update
 
 
 def get(ctx: Context, key: str, default: object = "") -> Any:
-    """Return the value at a path whose first part is the formula.
+    """Return the value at a path in a formula's ``defaults.yaml``. The first part of the path is the formula.
 
     ``core:users:root`` is ``users:root`` in ``salt://core/defaults.yaml`` (or .json). The formula alone returns the
     whole file, None if there is no such file. Raises SlsError for a file that cannot be parsed.
@@ -40,7 +40,8 @@ def _load(ctx: Context, formula: str) -> object:
 def merge(
     ctx: Context, dest: object, src: object, merge_lists: bool = False, in_place: bool = True, convert_none: bool = True
 ) -> Any:
-    """Merge ``src`` into ``dest`` and return the result. Raises InvocationError if one of them is not a map.
+    """Merge the map ``src`` into the map ``dest`` and return the result. Raise InvocationError if one of them is not a
+    map.
 
     merge_lists
         True: append lists instead of replacing them
@@ -65,7 +66,7 @@ def merge(
 
 
 def deepcopy(ctx: Context, source: object) -> Any:
-    """Return a deep copy of a value.
+    """Return a copy of a value in which nested maps and lists are copied too.
 
     CLI Example:
 
@@ -77,8 +78,8 @@ def deepcopy(ctx: Context, source: object) -> Any:
 def update(
     ctx: Context, dest: Any, defaults: Any, merge_lists: bool = True, in_place: bool = True, convert_none: bool = True
 ) -> Any:
-    """Merge each entry of ``dest`` (a map of name to map) over the same defaults. Return the result. Raises
-    InvocationError.
+    """Fill each map in ``dest`` (a map of name to map) with the missing keys of ``defaults``. Return the result. Raise
+    InvocationError if a value is not a map.
 
     CLI Example:
 

@@ -21,12 +21,12 @@ _BITS = {4: (1, 32), 6: (8, 128)}
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has ``dig``, else a sentence with the reason."""
+    """Return None if the host has the program ``dig``; else return the reason as text."""
     return None if ctx.host.which("dig") else "the host has no dig"
 
 
 def check_ip(ctx: Context, addr: object) -> bool:
-    """Return whether the text is an IP address or a network.
+    """Return whether the text is an IP address or a network such as 10.0.0.0/8.
 
     CLI Example:
 
@@ -36,7 +36,7 @@ def check_ip(ctx: Context, addr: object) -> bool:
 
 
 def A(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the IPv4 addresses of a name.
+    """Return the IPv4 addresses that DNS has for a name, as texts.
 
     CLI Example:
 
@@ -46,34 +46,34 @@ def A(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
 
 
 def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the IPv6 addresses of a name."""
+    """Return the IPv6 addresses that DNS has for a name, as texts."""
     return [each for each in _ask(ctx, host, "AAAA", nameserver) if _is_address(each)]
 
 
 def CNAME(ctx: Context, host: str, nameserver: str | None = None) -> str:
-    """Return the name that an alias points to, "" if the name is not an alias."""
+    """Return the name that an alias in DNS points to, "" if the name is not an alias."""
     return "\n".join(_ask(ctx, host, "CNAME", nameserver))
 
 
 def PTR(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the names of an IP address."""
+    """Return the names that DNS has for an IP address."""
     return _run(ctx, ["-x", _plain(host)], nameserver)
 
 
 def TXT(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the TXT records of a name, with their quotes."""
+    """Return the TXT records that DNS has for a name, each with its quotes."""
     return _ask(ctx, host, "TXT", nameserver)
 
 
 def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> list[str]:
-    """Return the addresses of a domain's name servers, or with ``resolve=False`` their names."""
+    """Return the addresses of the name servers of a DNS domain, or with ``resolve=False`` their names."""
     names = _ask(ctx, domain, "NS", nameserver)
     return [address for name in names for address in A(ctx, name, nameserver)] if resolve else names
 
 
 def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> list[list[str]]:
-    """Return a list of [preference, name] of a domain's mail servers. With ``resolve``, each name is replaced by its
-    first address.
+    """Return the mail servers of a DNS domain as a list of [preference, name]. With ``resolve``, each name is replaced
+    by its first address.
 
     CLI Example:
 
@@ -87,7 +87,7 @@ def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None 
 
 
 def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> list[str]:
-    """Return the networks that may send a domain's mail, including those of included records.
+    """Return the networks that may send mail for a DNS domain, those of included SPF records too.
 
     Without an SPF record, the TXT records are searched.
 
@@ -129,7 +129,7 @@ def _ask(ctx: Context, name: str, record: str, nameserver: str | None) -> list[s
 
 
 def _run(ctx: Context, words: list[str], nameserver: str | None) -> list[str]:
-    """Run dig and return the lines of its output. Return [] and log a warning if dig fails."""
+    """Run the host's ``dig`` and return the lines of its output. If dig fails, log a warning and return []."""
     server = [f"@{_plain(nameserver)}"] if nameserver is not None else []
     result = ctx.host.run(["dig", "+short", *words, *server], env={"LC_ALL": "C"})
     if result.retcode:
@@ -139,7 +139,9 @@ def _run(ctx: Context, words: list[str], nameserver: str | None) -> list[str]:
 
 
 def _plain(word: object) -> str:
-    """Return the word unchanged. Raises InvocationError for a word that dig could take for an option."""
+    """Return a word of a ``dig`` command unchanged. Raise InvocationError for a word that dig could take for an
+    option.
+    """
     text = str(word)
     if not text or text.startswith(("-", "+", "@")) or any(sign.isspace() for sign in text):
         raise InvocationError(f"{text!r} is not a valid name for a DNS query")

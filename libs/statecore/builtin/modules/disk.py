@@ -14,8 +14,8 @@ _TAG = re.compile(r'(\w+)="([^"]*)"')
 
 
 def usage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
-    """Return a map of mount point to filesystem, 1K-blocks, used, available and capacity. ``args`` are option letters
-    for df.
+    """Return the use of each mounted file system as ``df`` shows it: a map of mount point to filesystem, 1K-blocks,
+    used, available and capacity. ``args`` are option letters for df.
 
     CLI Example:
 
@@ -25,13 +25,15 @@ def usage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
 
 
 def inodeusage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str]]:
-    """Return a map of mount point to filesystem, inodes, used, free and use."""
+    """Return the use of inodes of each mounted file system: a map of mount point to filesystem, inodes, used, free and
+    use.
+    """
     return _table(ctx, "-iP", args, ("filesystem", "inodes", "used", "free", "use"))
 
 
 def percent(ctx: Context, args: str | None = None) -> object:
-    """Return a map of mount point to the used share, such as "63%". If ``args`` names a mount point, return only its
-    share.
+    """Return a map of mount point to the used share of its file system, such as "63%". If ``args`` names a mount point,
+    return only its share.
     """
     found = {place: row["capacity"] for place, row in usage(ctx).items()}
     if not args:
@@ -77,7 +79,9 @@ def _table(ctx: Context, option: str, args: str | None, names: tuple[str, ...]) 
 
 
 def _counted(ctx: Context, names: tuple[str, ...], *, inodes: bool) -> dict[str, dict[str, str]]:
-    """Compute the table of ``df`` from the host's mount table. File systems without blocks are left out."""
+    """Return the table of ``df``, computed from the host's mount table: a map of mount point to columns, whose keys are
+    ``names``. File systems without blocks are left out.
+    """
     found = {}
     for mounted in mount_table.parse(ctx.host.mount_table()).values():
         try:

@@ -1,5 +1,7 @@
 """Hosts files, zone files and DNS queries: Salt's ``dnsutil`` execution module.
 
+DNS queries need the host's program ``dig``. Without it, ``A`` and ``AAAA`` use the minion's own resolver.
+
 DNS queries need the host's ``dig``. Without it, ``A`` and ``AAAA`` use the minion's own resolver.
 """
 
@@ -24,8 +26,8 @@ _UNITS = {"H": 3600, "D": 86400, "W": _WEEK}
 
 
 def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None = None) -> Any:
-    """Return a map of address to names of a hosts file, or of the text ``hosts``. Return an error text if there is no
-    file.
+    """Return a map of address to list of names, read from a hosts file or from the text ``hosts``. Return an error text
+    if there is no file.
 
     CLI Example:
 
@@ -44,8 +46,8 @@ def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None =
 def hosts_append(
     ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | None = None, entries: object = None
 ) -> str:
-    """Append a line with an address and the names (text with commas) that it does not have yet. Return a sentence about
-    the change.
+    """Append a line to a hosts file: an address, and those names of ``entries`` (text with commas) that the address
+    does not have yet. Return a sentence about the change.
 
     CLI Example:
 
@@ -64,7 +66,8 @@ def hosts_append(
 
 
 def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: object = None) -> None:
-    """Remove names (text with commas) from a hosts file. A line without names left is removed.
+    """Remove names (``entries``: text with commas) from a hosts file. Return None. A line that has no names left is
+    removed.
 
     CLI Example:
 
@@ -88,7 +91,8 @@ def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: object = 
 
 
 def parse_zone(ctx: Context, zonefile: str | None = None, zone: str | None = None) -> object:
-    """Return the content of a zone file, or of the text ``zone``, as a map. Return an error text if there is none.
+    """Return the content of a DNS zone file, or of the text ``zone``, as a map. Return an error text if there is
+    neither.
 
     Keys: ORIGIN, NETWORK, SOURCE, CONTACT, SERIAL, REFRESH, RETRY, EXPIRE, MINTTL (seconds), NS, MX, and for each other
     record type a map of name to value.
@@ -119,7 +123,7 @@ def check_ip(ctx: Context, ip_addr: str) -> object:
 
 
 def A(ctx: Context, host: str, nameserver: str | None = None) -> Any:
-    """Return the IPv4 addresses of a name, or an error text if it has none.
+    """Return the IPv4 addresses that DNS has for a name, or an error text if there are none.
 
     CLI Example:
 
@@ -129,27 +133,31 @@ def A(ctx: Context, host: str, nameserver: str | None = None) -> Any:
 
 
 def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> object:
-    """Return the IPv6 addresses of a name, or an error text if it has none."""
+    """Return the IPv6 addresses that DNS has for a name, or an error text if there are none."""
     return _addresses(ctx, "AAAA", host, nameserver, socket.AF_INET6)
 
 
 def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> Any:
-    """Return the addresses of a domain's name servers, or with ``resolve=False`` their names."""
+    """Return the addresses of the name servers of a DNS domain, or with ``resolve=False`` their names. Return an error
+    text if the host has no dig.
+    """
     return ctx.call("dig.NS", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
 def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> object:
-    """Return the networks that may send a domain's mail."""
+    """Return the networks that may send mail for a DNS domain. Return an error text if the host has no dig."""
     return ctx.call("dig.SPF", domain, record, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
 def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> Any:
-    """Return a list of [preference, name] of a domain's mail servers."""
+    """Return the mail servers of a DNS domain as a list of [preference, name]. Return an error text if the host has no
+    dig.
+    """
     return ctx.call("dig.MX", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
 def serial(ctx: Context, zone: str = "", update: bool = False) -> str:
-    """Return the serial number (YYYYMMDDNN) of a zone. It is kept in the grain ``dnsserial_ZONE``.
+    """Return the serial number (YYYYMMDDNN) of a DNS zone. The minion stores it in the grain ``dnsserial_ZONE``.
 
     update
         True: compute and store the next serial number
@@ -187,7 +195,7 @@ def _has_dig(ctx: Context) -> bool:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Return the lines of a zone file without comments. Lines inside parentheses are joined."""
+    """Return the lines of a DNS zone file without comments. Lines inside parentheses are joined to one line."""
     found: list[str] = []
     held = ""
     for line in (raw.partition(";")[0].rstrip() for raw in text.splitlines()):
@@ -202,7 +210,9 @@ def _logical_lines(text: str) -> list[str]:
 
 
 def _record(found: dict[str, Any], line: str) -> None:
-    """Add one record to ``found``. Salt's column order is expected: name, TTL (may be missing), IN, type, value."""
+    """Add the record in one line of a DNS zone file to the map ``found``. Salt's column order is expected: name, TTL
+    (may be missing), IN, type, value.
+    """
     origin = found.get("ORIGIN", "")
     words = (line.replace("@", origin) if origin else line).split()
     if "SOA" in words:

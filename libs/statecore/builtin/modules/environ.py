@@ -67,20 +67,24 @@ def setenv(
 
 
 def get(ctx: Context, key: str, default: str = "") -> Any:
-    """Return the value of an environment variable."""
+    """Return the value of an environment variable of the minion's process, ``default`` if it is not set."""
     return os.environ.get(key, default) if isinstance(key, str) else False
 
 
 def has_value(ctx: Context, key: str, value: str | None = None) -> bool:
-    """Return whether an environment variable is set, and if ``value`` is given, has this value."""
+    """Return whether an environment variable of the minion's process is set, and has the value ``value`` if one is
+    given.
+    """
     return isinstance(key, str) and key in os.environ and value in (None, os.environ[key])
 
 
 def item(ctx: Context, keys: Any, default: str = "") -> dict[str, str]:
-    """Return a map of name to value for one variable or a list of variables."""
+    """Return a map of name to value for one environment variable or a list of them. A variable that is not set has the
+    value ``default``.
+    """
     return {key: os.environ.get(key, default) for key in (keys if isinstance(keys, list) else [keys])}
 
 
 def items(ctx: Context) -> dict[str, str]:
-    """Return all environment variables."""
+    """Return a map of name to value of all environment variables of the minion's process."""
     return dict(os.environ)

@@ -29,7 +29,7 @@ def send(
     with_env_opts: bool = False,
     **kwargs: object,
 ) -> bool:
-    """Send an event to the master's bus. Return True if the event was handed over.
+    """Send an event to the master's event bus. Return True if the minion handed the event over.
 
     The event's data are the further keyword arguments, overridden by ``data``.
 
@@ -58,8 +58,8 @@ def send(
 
 
 def fire_master(ctx: Context, data: Any, tag: str, preload: object = None) -> bool:
-    """Send an event to the master's bus. The event there has the keys ``id`` (the minion's) and ``data``. Return True
-    if it was handed over.
+    """Send an event to the master's event bus. The event has the keys ``id`` (the minion's id) and ``data``. Return
+    True if the minion handed the event over.
 
     CLI Example:
 
@@ -71,7 +71,8 @@ def fire_master(ctx: Context, data: Any, tag: str, preload: object = None) -> bo
 
 
 def fire(ctx: Context, data: Any, tag: str) -> bool:
-    """Refresh the minion for the tags pillar_refresh, grains_refresh, module_refresh and beacons_refresh.
+    """Refresh the minion if the tag is pillar_refresh, grains_refresh, module_refresh or beacons_refresh. Return
+    whether this succeeded.
 
     An event with any other tag is sent to the master, because a Saltern minion has no event bus of its own.
 

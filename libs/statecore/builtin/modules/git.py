@@ -1,5 +1,9 @@
 """Git repositories on the managed host, through its ``git`` program: Salt's ``git`` execution module.
 
+Arguments of many functions: ``cwd`` is the directory of the repository. ``user`` is the user that git runs as.
+``identity`` is the path of an SSH key without a passphrase, or a list of such paths. All functions raise CommandError
+with git's error output.
+
 Arguments of many functions: ``user`` is the user that git runs as. ``identity`` is the path of an SSH key without a
 passphrase, or a list of such paths. All functions raise CommandError with git's error output.
 """
@@ -42,7 +46,7 @@ def clone(
     https_pass: str | None = None,
     **kwargs: object,
 ) -> bool:
-    """Clone a repository into ``cwd``, or into the directory ``name`` in it.
+    """Clone a git repository into ``cwd``, or into the directory ``name`` in it. Return True.
 
     https_user, https_pass
         login for an https URL
@@ -58,46 +62,48 @@ def clone(
 
 
 def is_worktree(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> bool:
-    """Return whether a directory is a linked worktree."""
+    """Return whether a directory is a linked worktree of a git repository."""
     return ctx.host.path(f"{cwd}/.git").is_file()
 
 
 def revision(
     ctx: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None, **kwargs: object
 ) -> str:
-    """Return the SHA1 of a revision; with ``short`` abbreviated."""
+    """Return the SHA1 of a revision of a git repository; with ``short`` its abbreviated form."""
     return rev_parse(ctx, cwd, rev, opts="--short" if short else "", user=user)
 
 
 def rev_parse(
     ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> str:
-    """Return the output of ``git rev-parse --verify`` with these options."""
+    """Return the output of ``git rev-parse --verify`` with the options ``opts``."""
     return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *([rev] if rev else [])], user=user)
 
 
 def current_branch(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> str:
-    """Return the name of the checked-out branch, "" if HEAD is detached."""
+    """Return the name of the branch that is checked out in a git repository, "" if HEAD is detached."""
     return _try(ctx, cwd, ["symbolic-ref", "-q", "--short", "HEAD"], user=user).stdout.strip()
 
 
 def list_branches(ctx: Context, cwd: str, remote: bool = False, user: str | None = None, **kwargs: object) -> list[str]:
-    """Return the names of the local branches, or with ``remote`` of the remote-tracking branches."""
+    """Return the names of the local branches of a git repository, or with ``remote`` of the remote-tracking
+    branches.
+    """
     return _do(
         ctx, cwd, ["for-each-ref", "--format=%(refname:short)", f"refs/{'remotes' if remote else 'heads'}/"], user=user
     ).split()
 
 
 def list_tags(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> list[str]:
-    """Return the names of the tags."""
+    """Return the names of the tags of a git repository."""
     return _do(ctx, cwd, ["for-each-ref", "--format=%(refname:strip=2)", "refs/tags/"], user=user).split()
 
 
 def remotes(
     ctx: Context, cwd: str, user: str | None = None, redact_auth: bool = True, **kwargs: object
 ) -> dict[str, Any]:
-    """Return a map of remote name to its ``fetch`` and ``push`` URLs. Passwords are replaced unless ``redact_auth`` is
-    False.
+    """Return the remotes of a git repository: a map of remote name to its ``fetch`` and ``push`` URLs. Passwords are
+    replaced unless ``redact_auth`` is False.
     """
     found: dict[str, Any] = {}
     for line in _do(ctx, cwd, ["remote", "-v"], user=user).splitlines():
@@ -117,7 +123,7 @@ def remote_set(
     https_pass: str | None = None,
     **kwargs: object,
 ) -> dict[str, str]:
-    """Set the URL of a remote. Return its ``fetch`` and ``push`` URLs."""
+    """Set the URL of a remote of a git repository. Return a map with its ``fetch`` and ``push`` URLs."""
     if remote in remotes(ctx, cwd, user):
         _do(ctx, cwd, ["remote", "rm", remote], user=user)
     _do(ctx, cwd, ["remote", "add", remote, _address(url, https_user, https_pass)], user=user)
@@ -158,7 +164,7 @@ def fetch(
     identity: object = None,
     **kwargs: object,
 ) -> str:
-    """Fetch from a remote. Return git's list of updated refs, "" if nothing was updated."""
+    """Fetch from a remote of a git repository. Return git's list of updated refs, "" if nothing was updated."""
     words = ["fetch", *(["--force"] if force else []), *_words(opts), *([remote] if remote else []), *_words(refspecs)]
     result = _try(ctx, cwd, words, user=user, identity=identity)
     _check(result, words)
@@ -174,7 +180,7 @@ def checkout(
     user: str | None = None,
     **kwargs: object,
 ) -> str:
-    """Check out a revision. Return git's output."""
+    """Check out a revision of a git repository. Return git's output."""
     words = ["checkout", *(["--force"] if force else []), *_words(opts), *([rev] if rev else [])]
     return _do(ctx, cwd, words, user=user)
 
@@ -187,7 +193,7 @@ def reset(ctx: Context, cwd: str, opts: object = "", user: str | None = None, **
 def merge(
     ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> str:
-    """Merge a revision into the current branch. Return git's output."""
+    """Merge a revision into the current branch of a git repository. Return git's output."""
     return _do(ctx, cwd, ["merge", *_words(opts), *([rev] if rev else [])], user=user)
 
 
@@ -200,18 +206,18 @@ def branch(
 
 
 def tag_delete(ctx: Context, cwd: str, names: Sequence[str], user: str | None = None) -> bool:
-    """Delete tags. Return True."""
+    """Delete tags of a git repository. Return True."""
     _do(ctx, cwd, ["tag", "-d", *names], user=user)
     return True
 
 
 def is_ancestor(ctx: Context, cwd: str, old: str, new: str, user: str | None = None) -> bool:
-    """Return whether the revision ``old`` is an ancestor of ``new``."""
+    """Return whether the revision ``old`` is an ancestor of the revision ``new`` in a git repository."""
     return _try(ctx, cwd, ["merge-base", "--is-ancestor", old, new], user=user).retcode == 0
 
 
 def has_changes(ctx: Context, cwd: str, user: str | None = None) -> bool:
-    """Return whether tracked files differ from HEAD."""
+    """Return whether tracked files of a git worktree differ from HEAD."""
     return bool(_try(ctx, cwd, ["diff", "HEAD"], user=user).stdout)
 
 
@@ -229,7 +235,7 @@ def submodule(
 
 
 def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> dict[str, list[str]]:
-    """Return a map with lists of modified, new, deleted and untracked files."""
+    """Return the changed files of a git worktree: a map with lists of modified, new, deleted and untracked files."""
     names = {"M": "modified", "A": "new", "D": "deleted", "??": "untracked"}
     found: dict[str, list[str]] = {}
     for entry in _do(ctx, cwd, ["status", "-z", "--porcelain"], user=user).split("\0"):
@@ -240,7 +246,7 @@ def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) ->
 
 
 def config_get(ctx: Context, key: str, cwd: str | None = None, user: str | None = None, **kwargs: object) -> object:
-    """Return the value of a configuration key, None if it is not set.
+    """Return the value of a key of git's configuration, None if it is not set.
 
     ``global=True`` reads the user's configuration. ``all=True`` returns a list of all values.
     """
@@ -260,7 +266,7 @@ def config_get_regexp(
     user: str | None = None,
     **kwargs: object,
 ) -> dict[str, list[str]]:
-    """Return a map of key to values for all keys that match a regular expression."""
+    """Return a map of key to list of values for all keys of git's configuration that match a regular expression."""
     words = ["config", *_scope(kwargs), "--get-regexp", key, *([value_regex] if value_regex else [])]
     found: dict[str, list[str]] = {}
     for line in _try(ctx, cwd, words, user=user).stdout.splitlines():
@@ -278,7 +284,7 @@ def config_set(
     user: str | None = None,
     **kwargs: object,
 ) -> object:
-    """Set a configuration key to ``value``, or to the list ``multivar``. Return the list of its values."""
+    """Set a key of git's configuration to ``value``, or to the list ``multivar``. Return the list of its values."""
     wanted = [str(each) for each in multivar] if multivar is not None else [str(value)]
     scope = _scope(kwargs)
     _do(ctx, cwd, ["config", *scope, "--replace-all", key, wanted[0]], user=user)
@@ -295,19 +301,21 @@ def config_unset(
     user: str | None = None,
     **kwargs: object,
 ) -> bool:
-    """Remove a configuration key; with ``all=True`` even if it has several values. Return True."""
+    """Remove a key of git's configuration; with ``all=True`` even if it has several values. Return True."""
     words = ["config", *_scope(kwargs), "--unset-all" if kwargs.get("all") else "--unset", key]
     _do(ctx, cwd, [*words, *([value_regex] if value_regex else [])], user=user)
     return True
 
 
 def address(ctx: Context, url: str, https_user: str | None = None, https_pass: str | None = None) -> str:
-    """Return the URL with the login for https added. Raises CommandError if a login is given for another scheme."""
+    """Return the URL of a git repository with the login ``https_user`` and ``https_pass`` added. Raise CommandError if
+    a login is given for a scheme other than https.
+    """
     return _address(url, https_user, https_pass)
 
 
 def _address(url: str, user: str | None, password: str | None) -> str:
-    """Return the URL with the login for https added. Raises CommandError if a login is given for another scheme."""
+    
     if not user:
         return url
     parts = urlsplit(url)
@@ -318,7 +326,7 @@ def _address(url: str, user: str | None, password: str | None) -> str:
 
 
 def _redacted(url: str) -> str:
-    """Replace the login in a URL by ``<redacted>``."""
+    """Return the URL of a git repository with its login replaced by ``<redacted>``."""
     parts = urlsplit(url) if "://" in url else None
     if parts is None or "@" not in parts.netloc:
         return url

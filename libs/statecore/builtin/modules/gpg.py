@@ -22,8 +22,8 @@ def verify(
     signed_by_all: object = None,
     keyring: str | None = None,
 ) -> dict[str, Any]:
-    """Verify the signatures of a text or of a file of the host. Return a map with ``res``, ``message``, and data of the
-    signer.
+    """Verify the OpenPGP signatures of a text or of a file of the host. Return a map with ``res`` (True if they are
+    good), ``message``, and data of the signer.
 
     signature
         file with detached signatures; without it, the text or file contains its own signature
@@ -74,7 +74,7 @@ def verify(
 
 
 def _home(ctx: Context, user: str | None, gnupghome: str | None) -> Path | None:
-    """Return gpg's home directory; None for the default of the minion's user."""
+    """Return the home directory for the program gpg; None for the default of the minion's user."""
     if gnupghome is not None:
         return ctx.host.path(gnupghome)
     if user == "salt":

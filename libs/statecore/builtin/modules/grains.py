@@ -1,4 +1,6 @@
-"""Reading grains, and setting those of the static grains file: Salt's ``grains`` execution module.
+"""Functions that read grains, and set those of the static grains file: Salt's ``grains`` execution module.
+
+A grain that is set during a state run is seen by all later calls of this run. The next job sees it in its grains.
 
 A grain that is set during a state run is seen by all later calls of this run. The next job sees it in its grains.
 """
@@ -35,7 +37,7 @@ _SANITIZERS: Mapping[str, Callable[[str], str]] = {
 
 
 def _current(ctx: Context) -> dict[str, object]:
-    """Return the run's grains, with the changes that this run has made."""
+    """Return the grains with the changes that this state run has made to them."""
     grains = dict(ctx.grains)
     for key, value in ctx.scratch.get(_SET, {}).items():
         if value is _ABSENT:
@@ -56,12 +58,12 @@ def get(ctx: Context, key: str, default: object = "", delimiter: str = DELIMITER
 
 
 def has_value(ctx: Context, key: str) -> bool:
-    """Return whether a grain exists at the path."""
+    """Return whether a grain exists at a path such as ``pkg:apache``."""
     return traverse(_current(ctx), key, _ABSENT) is not _ABSENT
 
 
 def items(ctx: Context, sanitize: bool = False) -> dict[str, Any]:
-    """Return all grains. With ``sanitize``, names of the host and serial numbers are replaced.
+    """Return a map of all grains. With ``sanitize``, names of the host and serial numbers are replaced.
 
     CLI Example:
 
@@ -94,7 +96,7 @@ def ls(ctx: Context) -> list[str]:
 
 
 def equals(ctx: Context, key: str, value: object) -> bool:
-    """Return whether the grain, converted to text, equals ``value``."""
+    """Return whether the text of a grain equals ``value``."""
     return str(value) == str(get(ctx, key))
 
 
@@ -106,7 +108,7 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> object:
-    """Return the entry of a table that fits this minion.
+    """Return the entry of the table ``lookup_dict`` whose key matches a grain of this minion.
 
     lookup_dict
         map whose keys are globs for the grain's value
@@ -125,7 +127,7 @@ def filter_by(
 def setvals(
     ctx: Context, grains: Mapping[str, object], destructive: bool = False, refresh_pillar: bool = True
 ) -> dict[str, object]:
-    """Write grains to the static grains file. Return the grains that were set.
+    """Write grains to the static grains file. Return a map of the grains that were set.
 
     destructive
         True: a value of None removes the grain
@@ -157,7 +159,7 @@ def setvals(
 def setval(
     ctx: Context, key: str, val: object, destructive: bool = False, refresh_pillar: bool = True
 ) -> dict[str, object]:
-    """Set one top-level grain. Return as ``grains.setvals``.
+    """Set one top-level grain in the static grains file. Return a map of the grain that was set.
 
     CLI Example:
 
@@ -167,7 +169,7 @@ def setval(
 
 
 def append(ctx: Context, key: str, val: object, convert: bool = False, delimiter: str = DELIMITER) -> Any:
-    """Append a value, or all values of a list, to a list grain. The grain is created if it does not exist.
+    """Append a value, or all values of a list, to a grain that is a list. The grain is created if it does not exist.
 
     convert
         True: turn a grain that is not a list into a list first
@@ -186,7 +188,9 @@ def append(ctx: Context, key: str, val: object, convert: bool = False, delimiter
 
 
 def remove(ctx: Context, key: str, val: object, delimiter: str = DELIMITER) -> Any:
-    """Remove a value from a list grain. Return the grains that were set, or a sentence with the reason."""
+    """Remove a value from a grain that is a list. Return a map of the grain that was set, or a sentence with the reason
+    if nothing was removed.
+    """
     values = copy.deepcopy(get(ctx, key, [], delimiter))
     if not isinstance(values, list):
         return f"The key {key} is not a valid list"
@@ -197,7 +201,9 @@ def remove(ctx: Context, key: str, val: object, delimiter: str = DELIMITER) -> A
 
 
 def _set_nested(ctx: Context, key: str, value: object, delimiter: str) -> dict[str, object]:
-    """Set the whole top-level grain that contains the path."""
+    """Set the value at a path in a grain, and write the whole top-level grain. Return a map of the grain that was
+    set.
+    """
     while delimiter in key:
         key, last = key.rsplit(delimiter, 1)
         around = copy.deepcopy(get(ctx, key, {}, delimiter))
@@ -208,7 +214,7 @@ def _set_nested(ctx: Context, key: str, value: object, delimiter: str) -> dict[s
 def set_(
     ctx: Context, key: str, val: object = "", force: bool = False, destructive: bool = False, delimiter: str = DELIMITER
 ) -> dict[str, object]:
-    """Set a grain at a path. Return a map with ``comment``, ``changes`` and ``result``.
+    """Set the grain at a path such as ``pkg:apache``. Return a map with ``comment``, ``changes`` and ``result``.
 
     force
         True: allow a list or map to be overwritten, or another value to be replaced by a list or map
@@ -240,8 +246,8 @@ def set_(
 
 
 def _placed(around: object, key: str, value: object, *, force: bool, drop: bool) -> object:
-    """Return the surrounding value with ``key`` set to ``value``, or with ``drop`` removed. Return _ABSENT if another
-    value is in the way.
+    """Return the value ``around`` of a grain with its ``key`` set to ``value``, or with ``drop`` without the key.
+    Return _ABSENT if ``around`` holds another value, unless ``force`` is set.
     """
     if isinstance(around, dict):
         if drop:
@@ -262,10 +268,12 @@ def _refused(comment: str) -> dict[str, Any]:
 
 
 def delval(ctx: Context, key: str, destructive: bool = False, force: bool = False) -> dict[str, object]:
-    """Set a grain to None, or with ``destructive`` remove it. Return as ``grains.set``."""
+    """Set a grain to None, or with ``destructive`` remove it. Return a map with ``comment``, ``changes`` and
+    ``result``.
+    """
     return set_(ctx, key, None, destructive=destructive, force=force)
 
 
 def delkey(ctx: Context, key: str, force: bool = False) -> dict[str, object]:
-    """Remove a grain. Return as ``grains.set``."""
+    """Remove a grain. Return a map with ``comment``, ``changes`` and ``result``."""
     return delval(ctx, key, destructive=True, force=force)

@@ -13,7 +13,7 @@ _FILE = "/etc/group"
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has groupadd, groupmod and groupdel, else a sentence with the reason."""
+    """Return None if the host has the programs groupadd, groupmod and groupdel; else return the reason as text."""
     missing = [program for program in ("groupadd", "groupmod", "groupdel") if ctx.host.which(program) is None]
     return f"the host has no {', '.join(missing)}" if missing else None
 
@@ -29,7 +29,7 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
 
 
 def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
-    """Return the maps of ``group.info`` for all groups."""
+    """Return a list with the map of ``group.info`` (name, passwd, gid, members) for each group of the host."""
     if not ctx.host.mounted:
         rows: list[tuple[str, str, int, list[str]]] = [
             (each.gr_name, each.gr_passwd or "", each.gr_gid, list(each.gr_mem)) for each in grp.getgrall()
@@ -42,7 +42,7 @@ def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
 def add(
     ctx: Context, name: str, gid: object = None, system: bool = False, non_unique: bool = False, local: bool = False
 ) -> bool:
-    """Create a group. Return True. Raises CommandError with groupadd's error.
+    """Create a group on the host. Return True. Raise CommandError with groupadd's error.
 
     gid
         number of the group; default: the next free one
@@ -63,7 +63,7 @@ def add(
 
 
 def delete(ctx: Context, name: str, local: bool = False) -> bool:
-    """Delete a group. Return True. Raises CommandError with groupdel's error."""
+    """Delete a group of the host. Return True. Raise CommandError with groupdel's error."""
     _not_local(local)
     return _do(ctx, ["groupdel", str(name)])
 
@@ -81,19 +81,21 @@ def chgid(ctx: Context, name: str, gid: Any, non_unique: bool = False) -> bool:
 
 
 def adduser(ctx: Context, name: str, username: str) -> bool:
-    """Add a user to a group. Return True. Raises CommandError."""
+    """Add a user to a group of the host. Return True. Raise CommandError if this fails."""
     return _do(ctx, ["gpasswd", "--add", str(username), str(name)])
 
 
 def deluser(ctx: Context, name: str, username: str) -> bool:
-    """Remove a user from a group. Return True. Raises CommandError."""
+    """Remove a user from a group of the host. Return True. Raise CommandError if this fails."""
     if username not in info(ctx, name).get("members", ()):
         return True
     return _do(ctx, ["gpasswd", "--delete", str(username), str(name)])
 
 
 def members(ctx: Context, name: str, members_list: str | Sequence[str]) -> bool:
-    """Replace all members of a group by these users (a list, or text with commas). Return True. Raises CommandError."""
+    """Replace all members of a group by the users ``members_list`` (a list, or text with commas). Return True. Raise
+    CommandError if this fails.
+    """
     listed = members_list if isinstance(members_list, str) else ",".join(map(str, members_list))
     return _do(ctx, ["gpasswd", "--members", listed, str(name)])
 

@@ -1,5 +1,8 @@
 """The hosts file of the managed host, which maps addresses to names: Salt's ``hosts`` execution module.
 
+The option ``hosts.file`` is the path of the file (default /etc/hosts). A line is ``address names... # comment``. Lines
+with the same address are joined.
+
 The option ``hosts.file`` is the path of the file. A line is ``address names... # comment``. Lines with the same address
 are joined.
 """
@@ -16,7 +19,8 @@ from statecore.model.errors import CommandError
 
 
 def list_hosts(ctx: Context) -> dict[str, Any]:
-    """Return a map of address to ``{"aliases": [...], "comment": text}``. A comment line has the key ``comment-N``.
+    """Return the hosts file as a map of address to ``{"aliases": [...], "comment": text}``. A comment line has the key
+    ``comment-N``.
 
     The key ``comment`` is missing if the line has no comment.
 
@@ -28,17 +32,17 @@ def list_hosts(ctx: Context) -> dict[str, Any]:
 
 
 def get_ip(ctx: Context, host: str) -> str:
-    """Return the first address of a name, "" if it has none."""
+    """Return the first address of a name in the hosts file, "" if it has none."""
     return next((address for address, names in _addresses(ctx).items() if host in names), "")
 
 
 def get_alias(ctx: Context, ip: str) -> list[str]:
-    """Return the names of an address, in the order of the file."""
+    """Return the names of an address in the hosts file, in the order of the file."""
     return list(_addresses(ctx).get(ip, ()))
 
 
 def has_pair(ctx: Context, ip: str, alias: str | list[str]) -> bool:
-    """Return whether the address has this name, or all names of a list."""
+    """Return whether an address has the name ``alias`` in the hosts file, or all names of a list."""
     names = _addresses(ctx).get(ip)
     if names is None:
         return False
@@ -46,8 +50,8 @@ def has_pair(ctx: Context, ip: str, alias: str | list[str]) -> bool:
 
 
 def set_host(ctx: Context, ip: str, alias: str, comment: str | None = None) -> bool:
-    """Replace all names of an address by ``alias`` (names separated by blanks). An empty ``alias`` removes the
-    address.
+    """Replace all names of an address in the hosts file by ``alias`` (names separated by blanks). An empty ``alias``
+    removes the address. Return True.
 
     CLI Example:
 
@@ -72,14 +76,14 @@ def set_host(ctx: Context, ip: str, alias: str, comment: str | None = None) -> b
 
 
 def rm_host(ctx: Context, ip: str, alias: str) -> bool:
-    """Remove a name from an address. An address without names is removed."""
+    """Remove a name from an address in the hosts file. An address without names is removed. Return True."""
     if not has_pair(ctx, ip, alias):
         return True
     return _write(ctx, "".join(_without(line, ip, alias) for line in _text(ctx).splitlines(keepends=True)))
 
 
 def add_host(ctx: Context, ip: str, alias: str) -> bool:
-    """Add a name to an address.
+    """Add a name to an address in the hosts file. Return True.
 
     CLI Example:
 
@@ -93,7 +97,7 @@ def add_host(ctx: Context, ip: str, alias: str) -> bool:
 
 
 def set_comment(ctx: Context, ip: str, comment: str) -> bool:
-    """Set the comment of an address. Return False if the address is not in the file."""
+    """Set the comment of an address in the hosts file. Return True; False if the address is not in the file."""
     hosts = list_hosts(ctx)
     if not isinstance(hosts.get(ip), dict):
         return False

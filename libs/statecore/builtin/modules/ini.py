@@ -17,8 +17,8 @@ from statecore.system.hostfiles import ini
 
 
 def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | None = None) -> dict[str, Any]:
-    """Return the content of a file: a map of option to value, and of section to such a map. Return {} if the file does
-    not exist.
+    """Return the content of an INI file: a map of option to value, and of section to such a map. Return {} if the file
+    does not exist.
 
     CLI Example:
 
@@ -30,7 +30,7 @@ def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | 
 def get_section(
     ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
 ) -> dict[str, object]:
-    """Return a map of option to value of one section, {} if the section does not exist."""
+    """Return a map of option to value of one section of an INI file, {} if the section does not exist."""
     found = get_ini(ctx, file_name, separator, encoding).get(section)
     return found if isinstance(found, dict) else {}
 
@@ -38,8 +38,8 @@ def get_section(
 def get_option(
     ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
 ) -> object:
-    """Return the value of an option in a section (or, with ``section=None``, outside of sections). Return None if it
-    does not exist.
+    """Return the value of an option in a section of an INI file (with ``section=None``: outside of sections). Return
+    None if the option does not exist.
     """
     top = get_ini(ctx, file_name, separator, encoding)
     holder = top.get(section) if section else top
@@ -54,7 +54,7 @@ def set_option(
     encoding: str | None = None,
     no_spaces: bool = False,
 ) -> dict[str, object]:
-    """Set options. Return a map of the changes. Without a change the file is not written.
+    """Set options in an INI file. Return a map of the changes. Without a change the file is not written.
 
     sections
         ``{section: {option: value}, option: value}``
@@ -75,7 +75,7 @@ def set_option(
 def remove_option(
     ctx: Context, file_name: str, section: str | None, option: str, separator: str = "=", encoding: str | None = None
 ) -> object:
-    """Remove an option. Return its old value, None if it did not exist."""
+    """Remove an option from an INI file. Return its old value, None if it did not exist."""
     top = _read(ctx, file_name, separator, encoding)
     holder = top.get(section) if section else None
     value = (holder if isinstance(holder, dict) else top).pop(option, None)
@@ -87,7 +87,7 @@ def remove_option(
 def remove_section(
     ctx: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
 ) -> dict[str, object] | None:
-    """Remove a section. Return its options, None if it did not exist."""
+    """Remove a section from an INI file. Return a map of its options, None if it did not exist."""
     top = _read(ctx, file_name, separator, encoding)
     if not isinstance(top.get(section), dict):
         return None

@@ -18,12 +18,12 @@ _BRIDGE_FILTERS = tuple(f"net.bridge.bridge-nf-call-{each}" for each in ("ip6tab
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on hosts of the RedHat family, else a sentence with the reason."""
+    """Return None on hosts of the RedHat family; else return the reason as text."""
     return None if ctx.grains.get("os_family") == "RedHat" else "the host is not of the family RedHat"
 
 
 def get_interface(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of an interface's file, [] if there is none.
+    """Return the lines of a network interface's file in /etc/sysconfig/network-scripts, [] if there is none.
 
     CLI Example:
 
@@ -33,8 +33,8 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
 
 
 def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: object) -> list[str]:
-    """Write an interface's file and return its lines. With ``test`` nothing is written. ``settings`` are those of
-    ``network.managed``.
+    """Write the file of a network interface and return its lines. With ``test`` nothing is written. ``settings`` are
+    the arguments of the state ``network.managed``.
 
     iface_type
         eth, bond, team, teamport, bridge, slave, vlan, alias, ipip or ib
@@ -57,7 +57,7 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
 
 
 def get_routes(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of an interface's route files, first IPv4, then IPv6."""
+    """Return the lines of the files with a network interface's routes, first IPv4, then IPv6."""
     return [
         line
         for name in ("route", "route6")
@@ -66,7 +66,7 @@ def get_routes(ctx: Context, iface: str) -> list[str]:
 
 
 def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
-    """Write an interface's route files and return their lines. With ``test`` nothing is written.
+    """Write the files with a network interface's routes and return their lines. With ``test`` nothing is written.
 
     routes
         list of maps with ipaddr, netmask, gateway, metric, and name (written as a comment)
@@ -79,14 +79,16 @@ def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave or teamport: its bond
-    or team brings it up.
+    """Bring a network interface up with ``ifup``. Return its output, None for a slave or teamport, which its bond or
+    team brings up. Raise CommandError with ifup's error.
     """
     return None if iface_type.lower() in ("slave", "teamport") else network_files.run(ctx.host, ["ifup", iface])
 
 
 def down(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Take an interface down. Raises CommandError with ifdown's error. Nothing is done for a slave or teamport."""
+    """Take a network interface down with ``ifdown``. Return its output, None for a slave or teamport, for which nothing
+    is done. Raise CommandError with ifdown's error.
+    """
     return None if iface_type.lower() in ("slave", "teamport") else network_files.run(ctx.host, ["ifdown", iface])
 
 
@@ -110,8 +112,8 @@ def build_network_settings(ctx: Context, **settings: object) -> list[str]:
 
 
 def apply_network_settings(ctx: Context, **settings: object) -> bool:
-    """Restart the network service, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's name.
-    Return whether all succeeded.
+    """Restart the host's network service, unless ``require_reboot`` is set. With ``apply_hostname``, also set the
+    host's name. Return whether all succeeded.
     """
     named = True
     if settings.get("apply_hostname") in options.TRUE:
@@ -122,7 +124,7 @@ def apply_network_settings(ctx: Context, **settings: object) -> bool:
 
 
 def _release(ctx: Context) -> int:
-    """Return the RedHat release whose file format the host uses."""
+    """Return the number of the RedHat release whose format the host's network files have."""
     given = str(ctx.grains.get("osmajorrelease") or ctx.grains.get("osrelease") or "9").partition(".")[0]
     number = int(given) if given.isdecimal() else 9
     if ctx.grains.get("os") == "Fedora":

@@ -1,6 +1,9 @@
 """Network interfaces in /etc/network/interfaces: the ``ip`` execution module on Debian hosts without netplan (Salt's
 debian_ip).
 
+The file consists of stanzas, which begin with words such as ``auto eth0`` or ``iface eth0 inet dhcp``. Only the stanzas
+of the given interface are written. The rest of the file stays unchanged.
+
 Only the stanzas of the given interface are written. The rest of the file stays unchanged.
 """
 
@@ -41,7 +44,7 @@ _PACKAGES = {"vlan": "vlan", "bridge": "bridge-utils", "bond": "ifenslave"}
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on hosts of the Debian family without netplan, else a sentence with the reason."""
+    """Return None on hosts of the Debian family without netplan; else return the reason as text."""
     if ctx.grains.get("os_family") != "Debian":
         return "the host is not of the family Debian"
     if ctx.host.which("netplan") and ctx.host.path("/etc/netplan").is_dir():
@@ -50,8 +53,8 @@ def available(ctx: Context) -> str | None:
 
 
 def get_interface(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of an interface, [] if it is not configured. For ``source``, return the lines that include other
-    files.
+    """Return the lines of a network interface in /etc/network/interfaces, [] if it is not configured. For the name
+    ``source``, return the lines that include other files.
 
     CLI Example:
 
@@ -64,8 +67,8 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
 
 
 def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: object) -> list[str]:
-    """Write an interface's stanzas and return their lines. With ``test`` nothing is written. ``settings`` are those of
-    ``network.managed``.
+    """Write the stanzas of a network interface and return their lines. With ``test`` nothing is written. ``settings``
+    are the arguments of the state ``network.managed``.
 
     iface_type
         eth, bond, bridge, slave, vlan or source
@@ -91,13 +94,13 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
 
 
 def get_bond(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of a bond's modprobe file, [] if there is none."""
+    """Return the lines of the modprobe file of a bond (a network interface that joins several), [] if there is none."""
     return network_files.text(ctx.host, f"{_MODPROBE}/{iface}.conf").splitlines(keepends=True)
 
 
 def build_bond(ctx: Context, iface: str, **settings: object) -> list[str]:
-    """Write a bond's modprobe file, load the kernel module ``bonding``, and return the file's lines. With ``test``
-    nothing is done.
+    """Write the modprobe file of a bond (a network interface that joins several), and load the kernel module
+    ``bonding``. Return the file's lines. With ``test`` nothing is done.
 
     CLI Example:
 
@@ -115,7 +118,7 @@ def build_bond(ctx: Context, iface: str, **settings: object) -> list[str]:
 
 
 def get_routes(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of the scripts that add and delete an interface's routes."""
+    """Return the lines of the scripts that add and delete the routes of a network interface."""
     return [
         line
         for place in _ROUTES.values()
@@ -124,8 +127,8 @@ def get_routes(ctx: Context, iface: str) -> list[str]:
 
 
 def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
-    """Write the scripts that add and delete an interface's routes, and return their lines. With ``test`` nothing is
-    written.
+    """Write the scripts that add and delete the routes of a network interface, and return their lines. With ``test``
+    nothing is written.
 
     routes
         list of maps with ipaddr, netmask, gateway, metric, and name (written as a comment)
@@ -148,25 +151,29 @@ def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Bring an interface up. Raises CommandError with ifup's error. Nothing is done for a slave: its bond brings
-    it up.
+    """Bring a network interface up with ``ifup``. Return its output, None for a slave, which its bond brings up. Raise
+    CommandError with ifup's error.
     """
     return None if iface_type in ("slave", "source") else network_files.run(ctx.host, ["ifup", iface])
 
 
 def down(ctx: Context, iface: str, iface_type: str = "eth") -> str | None:
-    """Take an interface down. Raises CommandError with ifdown's error. Nothing is done for a slave."""
+    """Take a network interface down with ``ifdown``. Return its output, None for a slave, for which nothing is done.
+    Raise CommandError with ifdown's error.
+    """
     return None if iface_type in ("slave", "source") else network_files.run(ctx.host, ["ifdown", iface])
 
 
 def get_network_settings(ctx: Context) -> list[str]:
-    """Return the lines NETWORKING, HOSTNAME, DOMAIN and SEARCH, as ``key=value``."""
+    """Return the host's network settings as lines ``key=value`` with the keys NETWORKING, HOSTNAME, DOMAIN and
+    SEARCH.
+    """
     return _shown(_current(ctx))
 
 
 def build_network_settings(ctx: Context, **settings: object) -> list[str]:
-    """Write /etc/default/networking, and domain and search of /etc/resolv.conf. Return as
-    ``ip.get_network_settings``.
+    """Write /etc/default/networking, and domain and search of /etc/resolv.conf. Return the settings as lines
+    ``key=value``.
 
     With ``test`` nothing is written.
 
@@ -200,8 +207,8 @@ def build_network_settings(ctx: Context, **settings: object) -> list[str]:
 
 
 def apply_network_settings(ctx: Context, **settings: object) -> bool:
-    """Restart networking, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's name. Return
-    whether all succeeded.
+    """Restart the host's networking, unless ``require_reboot`` is set. With ``apply_hostname``, also set the host's
+    name. Return whether all succeeded.
     """
     named = True
     if settings.get("apply_hostname") in options.TRUE:
@@ -215,7 +222,7 @@ def apply_network_settings(ctx: Context, **settings: object) -> bool:
 
 
 def _has_carrier(ctx: Context) -> bool:
-    """Return whether bonds get the option ``use_carrier``. Ubuntu's do not since 16.04."""
+    """Return whether bonds of this host get the option ``use_carrier``. On Ubuntu they have not had it since 16.04."""
     return not (ctx.grains.get("os") == "Ubuntu" and int(str(ctx.grains.get("osrelease") or "0").split(".")[0]) >= 16)
 
 

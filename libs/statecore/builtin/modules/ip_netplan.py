@@ -20,7 +20,7 @@ _MODE = 0o600
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on hosts of the Debian family with netplan, else a sentence with the reason."""
+    """Return None on hosts of the Debian family with netplan; else return the reason as text."""
     if ctx.grains.get("os_family") != "Debian":
         return "the host is not of the family Debian"
     return None if netplan_active(ctx) else "the host has no netplan, or no /etc/netplan"
@@ -32,7 +32,7 @@ def netplan_active(ctx: Context) -> bool:
 
 
 def get_interface(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of an interface's file, [] if there is none.
+    """Return the lines of a network interface's netplan file, [] if there is none.
 
     CLI Example:
 
@@ -42,8 +42,8 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
 
 
 def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: object) -> list[str]:
-    """Write an interface's file and return its lines. With ``test`` nothing is written. ``settings`` are those of
-    ``network.managed``.
+    """Write the netplan file of a network interface and return its lines. With ``test`` nothing is written.
+    ``settings`` are the arguments of the state ``network.managed``.
 
     iface_type
         eth, bond, bridge, slave or vlan
@@ -57,12 +57,13 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
 
 
 def get_routes(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of the file with an interface's routes."""
+    """Return the lines of the netplan file with a network interface's routes."""
     return network_files.text(ctx.host, _file(f"{iface}-routes")).splitlines(keepends=True)
 
 
 def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
-    """Write the file with an interface's routes and return its lines. With ``test`` nothing is written.
+    """Write the netplan file with a network interface's routes and return its lines. With ``test`` nothing is
+    written.
 
     routes
         list of maps with ipaddr, netmask, gateway and metric
@@ -74,27 +75,31 @@ def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> bool:
-    """Apply all netplan files, which brings the interfaces up."""
+    """Run ``netplan apply``, which brings all configured network interfaces up. Return True. Raise CommandError with
+    netplan's error.
+    """
     return apply_network_settings(ctx)
 
 
 def down(ctx: Context, iface: str, iface_type: str = "eth") -> str:
-    """Take an interface down until it is brought up again."""
+    """Take a network interface down until netplan brings it up again. Return the program's output. Raise CommandError
+    if it fails.
+    """
     return network_files.run(ctx.host, ["ip", "link", "set", "dev", iface, "down"])
 
 
 def get_network_settings(ctx: Context) -> list[str]:
-    """Return []: netplan has only settings of interfaces."""
+    """Return []: netplan has no settings of the whole host, only settings of interfaces."""
     return []
 
 
 def build_network_settings(ctx: Context, **settings: object) -> list[str]:
-    """Return []: netplan has only settings of interfaces."""
+    """Return [] and write nothing: netplan has no settings of the whole host, only settings of interfaces."""
     return []
 
 
 def apply_network_settings(ctx: Context, **settings: object) -> bool:
-    """Check all netplan files, then apply them. Raises CommandError with netplan's error."""
+    """Check all netplan files, then apply them. Return True. Raise CommandError with netplan's error."""
     network_files.run(ctx.host, ["netplan", "generate"])
     network_files.run(ctx.host, ["netplan", "apply"])
     return True

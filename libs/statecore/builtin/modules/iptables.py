@@ -36,7 +36,7 @@ _PLACES = (
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has ``iptables``, else a sentence with the reason."""
+    """Return None if the host has the program ``iptables``; else return the reason as text."""
     return None if ctx.host.which("iptables") else "the host has no iptables"
 
 
@@ -61,7 +61,7 @@ def build_rule(
     family: str = "ipv4",
     **kwargs: object,
 ) -> str:
-    """Return the text of a rule, or with ``full`` the whole command.
+    """Return the text of a packet filter rule as arguments of iptables, or with ``full`` the whole command.
 
     The keyword arguments are long options of iptables. Special names: ``if`` and ``of`` are interfaces, ``connstate``
     is ``--state``, ``target`` is ``jump``, ``dports`` and ``sports`` add their match, ``match`` and ``match-set`` may
@@ -82,12 +82,14 @@ def build_rule(
 
 
 def get_saved_rules(ctx: Context, conf_file: str | None = None, family: str = "ipv4") -> dict[str, Any]:
-    """Return the rules of the file that is loaded at boot: a map of table to chain to policy, counters and rules."""
+    """Return the packet filter rules in the file that is loaded at boot: a map of table to chain to policy, counters
+    and rules.
+    """
     return iptables_rules.parse(network_files.text(ctx.host, conf_file or _place(ctx, family)))
 
 
 def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, Any]:
-    """Return the kernel's rules: a map of table to chain to policy, counters and rules.
+    """Return the kernel's packet filter rules: a map of table to chain to policy, counters and rules.
 
     CLI Example:
 
@@ -99,12 +101,14 @@ def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, Any]:
 def get_saved_policy(
     ctx: Context, table: str = "filter", chain: str | None = None, conf_file: str | None = None, family: str = "ipv4"
 ) -> str | None:
-    """Return the policy of a chain in the file that is loaded at boot, None if the chain does not exist."""
+    """Return the policy (ACCEPT, DROP) of a packet filter chain in the file that is loaded at boot. Return None if the
+    chain does not exist.
+    """
     return _policy(get_saved_rules(ctx, conf_file, family), table, chain)
 
 
 def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> str | None:
-    """Return the kernel's policy of a chain, None if the chain does not exist.
+    """Return the kernel's policy (ACCEPT, DROP) of a packet filter chain. Return None if the chain does not exist.
 
     CLI Example:
 
@@ -116,13 +120,16 @@ def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, fa
 def set_policy(
     ctx: Context, table: str = "filter", chain: str | None = None, policy: str | None = None, family: str = "ipv4"
 ) -> str:
-    """Set the policy of a chain. Return the error of iptables, "" on success."""
+    """Set the policy (ACCEPT, DROP) of a packet filter chain in the kernel. Return the error of iptables, "" on
+    success.
+    """
     _need(chain=chain, policy=policy)
     return _complaint(_do(ctx, family, table, ["-P", str(chain), str(policy)]))
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
-    """Write the kernel's rules to the file that is loaded at boot, or to ``filename``. Return a sentence.
+    """Write the kernel's packet filter rules to the file that is loaded at boot, or to ``filename``. Return a sentence
+    with the path.
 
     Rules that match a regular expression of the option ``iptables.save_filters`` are left out.
 
@@ -138,8 +145,8 @@ def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str
 
 
 def is_saved(ctx: Context, filename: str | None = None, family: str = "ipv4") -> bool:
-    """Return whether the file that is loaded at boot (or ``filename``) has the kernel's rules. Salt does not have this
-    function.
+    """Return whether the file that is loaded at boot (or ``filename``) has the kernel's packet filter rules. Salt does
+    not have this function.
     """
     return iptables_rules.same(network_files.text(ctx.host, filename or _place(ctx, family)), _kept(ctx, family))
 
@@ -147,7 +154,7 @@ def is_saved(ctx: Context, filename: str | None = None, family: str = "ipv4") ->
 def check(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> bool:
-    """Return whether a chain has a rule, written as arguments of iptables.
+    """Return whether a packet filter chain has a rule, written as arguments of iptables.
 
     CLI Example:
 
@@ -158,19 +165,19 @@ def check(
 
 
 def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> bool:
-    """Return whether a table has a chain."""
+    """Return whether a packet filter table has a chain."""
     _need(chain=chain)
     return str(chain) in iptables_rules.parse(_saved(ctx, family, table)).get(table, {})
 
 
 def new_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> object:
-    """Create a chain. Return True, or the error of iptables."""
+    """Create a packet filter chain. Return True, or the error of iptables as text."""
     _need(chain=chain)
     return _complaint(_do(ctx, family, table, ["-N", str(chain)])) or True
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> object:
-    """Delete an empty chain. Return True, or the error of iptables."""
+    """Delete an empty packet filter chain. Return True, or the error of iptables as text."""
     _need(chain=chain)
     return _complaint(_do(ctx, family, table, ["-X", str(chain)])) or True
 
@@ -178,7 +185,8 @@ def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, 
 def append(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> bool:
-    """Append a rule to a chain. Return False if the chain has the rule already, or iptables refuses it.
+    """Append a rule to a packet filter chain. Return True; False if the chain has the rule already, or iptables refuses
+    it.
 
     CLI Example:
 
@@ -197,8 +205,8 @@ def insert(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> object:
-    """Insert a rule at a position of a chain. Return "" on success, the error of iptables, or False if the chain has
-    the rule already.
+    """Insert a rule at a position of a packet filter chain. Return "" on success, the error of iptables, or False if
+    the chain has the rule already.
 
     position
         number from 1; a negative number counts from the end: -1 is before the last rule
@@ -227,7 +235,9 @@ def delete(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> str:
-    """Delete a rule, given by its position or its text. Return the error of iptables, "" on success."""
+    """Delete a packet filter rule, given by its position in the chain or by its text. Return the error of iptables, ""
+    on success.
+    """
     _need(chain=chain)
     if position and rule:
         raise InvocationError("Only specify a position or a rule, not both")
@@ -236,7 +246,9 @@ def delete(
 
 
 def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "ipv4") -> str:
-    """Delete all rules of a chain, or without ``chain`` of a table. Return the error of iptables, "" on success."""
+    """Delete all rules of a packet filter chain, or without ``chain`` of a table. Return the error of iptables, "" on
+    success.
+    """
     return _complaint(_do(ctx, family, table, ["-F", *([chain] if chain else [])]))
 
 
@@ -253,8 +265,8 @@ def _program(ctx: Context, family: str) -> str:
 
 
 def _wait(ctx: Context, family: str) -> str:
-    """Return the option that makes the program wait for the lock of other instances, "" if it has none (before
-    1.4.20).
+    """Return the option (``--wait``) that makes iptables wait for the lock of other instances, "" for versions before
+    1.4.20, which have no such option.
     """
     program = _program(ctx, family)
     key = f"iptables.wait.{program}"
@@ -278,7 +290,9 @@ def _saved(ctx: Context, family: str, table: str | None = None) -> str:
 
 
 def _kept(ctx: Context, family: str) -> str:
-    """Return the kernel's rules without those that ``iptables.save_filters`` matches."""
+    """Return the text of the kernel's packet filter rules without those that a regular expression of the option
+    ``iptables.save_filters`` matches.
+    """
     try:
         filters = [re.compile(pattern) for pattern in ctx.call("config.option", "iptables.save_filters") or []]
     except re.error as error:

@@ -12,7 +12,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def load_map(ctx: Context, path: str, value: str) -> object:
-    """Return the value of a variable in a template of the state tree, such as a formula's map.jinja.
+    """Return the value of the variable ``value`` in a Jinja template of the state tree, such as a formula's
+    map.jinja.
 
     CLI Example:
 
@@ -24,7 +25,7 @@ def load_map(ctx: Context, path: str, value: str) -> object:
 
 
 def import_yaml(ctx: Context, path: str) -> object:
-    """Return the data of a YAML file of the state tree.
+    """Return the parsed content of a YAML file of the state tree, which is rendered by Jinja first.
 
     CLI Example:
 
@@ -34,7 +35,7 @@ def import_yaml(ctx: Context, path: str) -> object:
 
 
 def import_json(ctx: Context, path: str) -> object:
-    """Return the data of a JSON file of the state tree.
+    """Return the parsed content of a JSON file of the state tree, which is rendered by Jinja first.
 
     CLI Example:
 

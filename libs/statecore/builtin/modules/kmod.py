@@ -14,7 +14,7 @@ ALIASES = {"available": "available_"}
 
 
 def available_(ctx: Context) -> list[str]:
-    """Return the names of all modules that the host has for the running kernel, sorted."""
+    """Return the names of all kernel modules that the host has for the running kernel, sorted."""
     top = ctx.host.path(f"/lib/modules/{os.uname().release}")
     names = [path.name.partition(".ko")[0].replace("-", "_") for path in top.rglob("*.ko*")]
     builtin = top / "modules.builtin"
@@ -24,12 +24,12 @@ def available_(ctx: Context) -> list[str]:
 
 
 def check_available(ctx: Context, mod: str) -> bool:
-    """Return whether the host has a module for the running kernel."""
+    """Return whether the host has a kernel module for the running kernel."""
     return mod in available_(ctx)
 
 
 def lsmod(ctx: Context) -> list[dict[str, Any]]:
-    """Return a list of maps, one for each loaded module: module, size (bytes), depcount, deps.
+    """Return a list of maps, one for each loaded kernel module: module (its name), size (bytes), depcount, deps.
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def lsmod(ctx: Context) -> list[dict[str, Any]]:
 
 
 def mod_list(ctx: Context, only_persist: bool = False) -> list[str]:
-    """Return the names of the loaded modules, or with ``only_persist`` of those that are loaded at boot."""
+    """Return the names of the loaded kernel modules, or with ``only_persist`` of those that are loaded at boot."""
     if not only_persist:
         return sorted(each["module"] for each in lsmod(ctx))
     lines = (line.split() for line in _text(ctx).splitlines() if not line.strip().startswith("#"))
@@ -52,12 +52,12 @@ def mod_list(ctx: Context, only_persist: bool = False) -> list[str]:
 
 
 def is_loaded(ctx: Context, mod: str) -> bool:
-    """Return whether a module is loaded."""
+    """Return whether a kernel module is loaded."""
     return mod in mod_list(ctx)
 
 
 def load(ctx: Context, mod: str, persist: bool = False) -> Any:
-    """Load a module. Return the names of all modules that were loaded, or an error text.
+    """Load a kernel module. Return the names of all modules that were loaded with it, or an error text.
 
     persist
         True: also load the module at boot
@@ -76,7 +76,7 @@ def load(ctx: Context, mod: str, persist: bool = False) -> Any:
 
 
 def remove(ctx: Context, mod: str, persist: bool = False, comment: bool = True) -> Any:
-    """Unload a module. Return the names of all modules that were unloaded, or an error text.
+    """Unload a kernel module. Return the names of all modules that were unloaded, or an error text.
 
     persist
         True: also remove the module from the list for the boot

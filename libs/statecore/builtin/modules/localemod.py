@@ -34,12 +34,12 @@ _PARTS = re.compile(
 
 
 def list_avail(ctx: Context) -> list[str]:
-    """Return the names of the locales that programs can use."""
+    """Return the names of the locales that programs of the host can use."""
     return ctx.host.run(["locale", "-a"]).stdout.splitlines()
 
 
 def get_locale(ctx: Context) -> str:
-    """Return the system's locale, "" if none is set.
+    """Return the locale of the host, such as en_US.UTF-8; "" if none is set.
 
     CLI Example:
 
@@ -54,7 +54,7 @@ def get_locale(ctx: Context) -> str:
 
 
 def set_locale(ctx: Context, locale: str) -> bool:
-    """Set the system's locale."""
+    """Set the locale of the host. Return whether this succeeded."""
     if _localectl(ctx) and ctx.host.run(["localectl", "set-locale", f"LANG={locale}"]).retcode == 0:
         return True
     name, key = _file(ctx)
@@ -69,12 +69,14 @@ def set_locale(ctx: Context, locale: str) -> bool:
 
 
 def avail(ctx: Context, locale: str) -> bool:
-    """Return whether programs can use a locale. Spellings of the codeset such as utf8 and UTF-8 are equal."""
+    """Return whether programs of the host can use a locale. Spellings of the codeset such as utf8 and UTF-8 are
+    equal.
+    """
     return _normal(locale) in {_normal(each) for each in list_avail(ctx)}
 
 
 def gen_locale(ctx: Context, locale: str, **kwargs: object) -> object:
-    """Generate a locale. Return whether this succeeded; False if the host does not know the locale.
+    """Generate a locale on the host. Return whether this succeeded; False if the host does not know the locale.
 
     verbose
         True: return a map with retcode, stdout, stderr and pid of the program
@@ -119,7 +121,7 @@ def _file(ctx: Context) -> tuple[str, str]:
 
 
 def _enable(ctx: Context, full: str) -> None:
-    """Enable a locale in /etc/locale.gen, the list of locales to generate."""
+    """Add a locale to /etc/locale.gen, the host's list of locales to generate."""
     text = _text(ctx, _GENERATED)
     if full in (line.strip() for line in text.splitlines()):
         return

@@ -37,37 +37,39 @@ def pcre(ctx: Context, tgt: str, minion_id: str | None = None) -> bool:
 
 
 def list_(ctx: Context, tgt: str | Sequence[str], minion_id: str | None = None) -> bool:
-    """Return whether the minion's id is in a list."""
+    """Return whether the minion's id is in a list, or in a text with commas."""
     return _matches(ctx, tgt, "list", minion_id)
 
 
 def grain(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Return whether a grain matches a glob: ``os:Debian``."""
+    """Return whether a grain of this minion matches a glob. Example of a target: ``os:Debian``."""
     return _matches(ctx, tgt, "grain", delimiter=delimiter)
 
 
 def grain_pcre(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Return whether a grain matches a regular expression."""
+    """Return whether a grain of this minion matches a regular expression. Example of a target: ``os:Debian|Ubuntu``."""
     return _matches(ctx, tgt, "grain_pcre", delimiter=delimiter)
 
 
 def pillar(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Return whether a pillar value matches a glob."""
+    """Return whether a pillar value of this minion matches a glob. Example of a target: ``role:web*``."""
     return _matches(ctx, tgt, "pillar", delimiter=delimiter)
 
 
 def pillar_pcre(ctx: Context, tgt: str, delimiter: str = DELIMITER) -> bool:
-    """Return whether a pillar value matches a regular expression."""
+    """Return whether a pillar value of this minion matches a regular expression. Example of a target:
+    ``role:web|db``.
+    """
     return _matches(ctx, tgt, "pillar_pcre", delimiter=delimiter)
 
 
 def ipcidr(ctx: Context, tgt: str) -> bool:
-    """Return whether the minion has this address, or an address in this network."""
+    """Return whether the minion has the address ``tgt``, or an address in the network ``tgt``."""
     return _matches(ctx, tgt, "ipcidr")
 
 
 def compound(ctx: Context, tgt: str, minion_id: str | None = None) -> bool:
-    """Return whether a compound target matches: ``G@os:Debian and not web*``."""
+    """Return whether a compound target matches this minion. Example of a target: ``G@os:Debian and not web*``."""
     return _matches(ctx, tgt, "compound", minion_id)
 
 
@@ -80,8 +82,8 @@ def filter_by(
     merge_lists: bool = False,
     default: str = "default",
 ) -> object:
-    """Return the first entry of a table whose key, a target, matches the minion. If none matches, return the entry
-    ``default``, or None.
+    """Return the value of the first key in the map ``lookup`` that is a target which matches this minion. If none
+    matches, return the value of the key ``default``, or None.
 
     merge
         map to merge over the entry
@@ -97,8 +99,8 @@ def filter_by(
 def search_by(
     ctx: Context, lookup: Mapping[str, Sequence[str]], tgt_type: str = "compound", minion_id: str | None = None
 ) -> list[str] | None:
-    """Return the names of a table of name to list of targets, of which at least one target matches. Return None if
-    there is none.
+    """Return the keys of the map ``lookup`` (name to list of targets) that have at least one target which matches this
+    minion. Return None if there is none.
     """
     found = [
         name for name, targets in lookup.items() if any(_matches(ctx, tgt, tgt_type, minion_id) for tgt in targets)
@@ -107,8 +109,8 @@ def search_by(
 
 
 def ifelse(ctx: Context, *foo_bar: Any, minion_id: str | None = None, tgt_type: str = "compound", **kwargs: Any) -> Any:
-    """Return the value that belongs to the first matching target. The arguments are pairs of target and value, then a
-    default value.
+    """Return the value that follows the first matching target. The arguments are pairs of target and value, and at the
+    end a default value.
 
     A target may also be True or False. Raises InvocationError if the default value is missing.
     """

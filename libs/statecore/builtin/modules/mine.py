@@ -24,7 +24,9 @@ _GUARD, _GUARD_VERSION, _VALUE = "__saltmine_acl__", 1, "__data__"
 
 @dataclass(frozen=True, slots=True)
 class MineFunction:
-    """One entry of the option ``mine_functions``."""
+    """One entry of the option ``mine_functions``: a function whose result the minion publishes in the mine, and its
+    arguments.
+    """
 
     #: Name of the function; empty if the entry's name is the function's name.
     function: str = ""
@@ -35,7 +37,9 @@ class MineFunction:
 
     @classmethod
     def of(cls, definition: object) -> MineFunction:
-        """Parse an entry: a map of keyword arguments, or a list of arguments and such maps. Raises InvocationError."""
+        """Return the entry that a definition in ``mine_functions`` describes: a map of keyword arguments, or a list of
+        arguments and such maps. Raise InvocationError for any other definition.
+        """
         entries = [definition] if isinstance(definition, Mapping) else definition
         if entries is None or entries == "":
             return cls()
@@ -57,8 +61,8 @@ class MineFunction:
         )
 
     def guarded(self, value: object) -> object:
-        """Return the value as it is stored: with ``allow_tgt``, wrapped in a map that names the minions that may read
-        it.
+        """Return the result of a mine function as it is stored in the mine: with ``allow_tgt``, wrapped in a map that
+        names the minions that may read it.
         """
         if not self.allow_tgt:
             return value
@@ -67,7 +71,8 @@ class MineFunction:
 
 
 def update(ctx: Context, clear: bool = False, mine_functions: object = None) -> bool | None:
-    """Call all mine functions and send their results to the master. Return None if there are none.
+    """Call all mine functions and send their results to the master. Return whether the master stored them; None if
+    there are no mine functions.
 
     A function that fails is logged and left out.
 
@@ -96,7 +101,7 @@ def update(ctx: Context, clear: bool = False, mine_functions: object = None) -> 
 
 
 def send(ctx: Context, name: str, *args: object, **kwargs: object) -> bool:
-    """Call a function and store its result in the mine under ``name``. Return False if the function fails.
+    """Call a function and store its result in the mine under ``name``. Return True; False if the function fails.
 
     mine_function
         function to call, if ``name`` is not the function's name
@@ -120,8 +125,8 @@ def send(ctx: Context, name: str, *args: object, **kwargs: object) -> bool:
 
 
 def get(ctx: Context, tgt: object, fun: object, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
-    """Return a map of minion id to its mine value. For several functions (a list, or text with commas): function to
-    minion id to value.
+    """Return the mine values of other minions: a map of minion id to value. For several functions (a list, or text with
+    commas): a map of function to such a map.
 
     Minions cannot be targeted by pillar, because the caller could find out what other minions' pillar holds.
 
@@ -145,7 +150,7 @@ def get(ctx: Context, tgt: object, fun: object, tgt_type: str = "glob", exclude_
 
 
 def delete(ctx: Context, fun: str) -> bool:
-    """Delete one function's value of this minion from the mine.
+    """Delete one function's value of this minion from the mine. Return whether this succeeded.
 
     CLI Example:
 
@@ -159,7 +164,7 @@ def delete(ctx: Context, fun: str) -> bool:
 
 
 def flush(ctx: Context) -> bool:
-    """Delete all values of this minion from the mine.
+    """Delete all values of this minion from the mine. Return whether this succeeded.
 
     CLI Example:
 
@@ -171,8 +176,8 @@ def flush(ctx: Context) -> bool:
 
 
 def valid(ctx: Context) -> dict[str, object] | None:
-    """Return the entries of ``mine_functions`` whose functions exist on this minion. Return None if there are no
-    entries.
+    """Return a map of the entries of ``mine_functions`` whose functions exist on this minion. Return None if there are
+    no entries.
 
     CLI Example:
 
@@ -201,7 +206,9 @@ def _configured(ctx: Context) -> Mapping[str, Any]:
 
 
 def _by_name(functions: object) -> Mapping[str, object]:
-    """Return the mine functions as a map. A list names functions without arguments. Raises InvocationError."""
+    """Return mine functions as a map of name to definition. A list of names gives functions without arguments. Raise
+    InvocationError for any other value.
+    """
     if isinstance(functions, Mapping):
         return functions
     if isinstance(functions, list) and all(isinstance(name, str) for name in functions):
@@ -221,7 +228,7 @@ def _store(ctx: Context, data: Mapping[str, object], *, clear: bool = False) -> 
 
 
 def _own(ctx: Context, tgt: object, fun: Any, tgt_type: str) -> dict[str, Any]:
-    """Return the result of ``mine.get`` without a master: only this minion's own values exist."""
+    """Return the result of ``mine.get`` for a minion without a master, which only has its own values."""
     functions: Sequence[str] = fun.split(",") if isinstance(fun, str) else fun
     if not isinstance(functions, list):
         raise InvocationError(

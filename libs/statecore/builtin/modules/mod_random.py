@@ -18,14 +18,14 @@ ALIASES = {"hash": "hash_"}
 
 
 def hash_(ctx: Context, value: object, algorithm: str = "sha512") -> str:
-    """Return the hexadecimal digest of a value's text. Raises InvocationError for an unknown algorithm."""
+    """Return the hexadecimal digest of a value, converted to text. Raise InvocationError for an unknown algorithm."""
     if algorithm not in hashlib.algorithms_guaranteed:
         raise InvocationError(f"unknown digest algorithm '{algorithm}'")
     return hashlib.new(algorithm, value if isinstance(value, bytes) else str(value).encode()).hexdigest()
 
 
 def str_encode(ctx: Context, value: str, encoder: str = "base64") -> str:
-    """Encode a text as base64."""
+    """Return a text encoded as base64. Raise InvocationError for an unknown encoder."""
     if encoder != "base64":
         raise InvocationError("You must specify a valid encoder: base64")
     return base64.b64encode(value.encode()).decode()

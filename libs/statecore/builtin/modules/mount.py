@@ -1,4 +1,6 @@
-"""Mounted file systems, fstab, swap, and the mount programs: Salt's ``mount`` execution module.
+"""Mounted file systems, the file fstab, and swap of the managed host: Salt's ``mount`` execution module.
+
+For a mounted host, only file systems mounted below its root are listed, with the host's own paths.
 
 For a mounted host, only file systems mounted below its root are listed, with the host's own paths.
 """
@@ -23,7 +25,7 @@ _BLKID = "disk.blkid"
 
 
 def active(ctx: Context, extended: bool = False) -> dict[str, dict[str, Any]]:
-    """Return a map of mount point to device, alt_device, fstype and opts.
+    """Return the host's mounted file systems: a map of mount point to device, alt_device, fstype and opts.
 
     extended
         True: also return mountid, parentid, major, minor, root, superopts, device_uuid and device_label
@@ -82,7 +84,7 @@ def get_mount_from_path(ctx: Context, path: str) -> str:
 
 
 def get_device_from_path(ctx: Context, path: str) -> str | None:
-    """Return the device of the file system that holds the path, None if the host does not list it."""
+    """Return the device of the file system that holds the path, None if the host's mount table does not list it."""
     found = _holder(ctx, path)
     return found.device if found else None
 
@@ -91,7 +93,8 @@ def get_device_from_path(ctx: Context, path: str) -> str | None:
 
 
 def fstab(ctx: Context, config: str = "/etc/fstab") -> dict[str, dict[str, Any]]:
-    """Return a map of mount point to device, fstype, opts, dump and pass. Return {} if the file does not exist.
+    """Return the entries of fstab: a map of mount point to device, fstype, opts, dump and pass. Return {} if the file
+    does not exist.
 
     A second entry for the same mount point has the key with ``_`` appended.
 
@@ -127,7 +130,7 @@ def set_fstab(
     match_on: str | Sequence[str] = "auto",
     not_change: bool = False,
 ) -> str:
-    """Add or change an entry of fstab. Return "new", "change" or "present".
+    """Add an entry to fstab, or change the existing entry. Return "new", "change" or "present".
 
     match_on
         fields that identify the existing entry: device, name, fstype, opts, dump, pass_num. ``auto``: the name for file
@@ -158,8 +161,8 @@ def set_fstab(
 
 
 def rm_fstab(ctx: Context, name: str, device: str | None = None, config: str = "/etc/fstab") -> bool:
-    """Remove the entries of a mount point, or with ``device`` only those of this device. Return True, even if there
-    were none.
+    """Remove the entries of a mount point from fstab, or with ``device`` only those of this device. Return True, even
+    if there were none.
 
     CLI Example:
 
@@ -187,7 +190,8 @@ def mount(
     user: str | None = None,
     util: str = "mount",
 ) -> Any:
-    """Mount a file system. Return True, or the error of ``mount``. Without a device, the entry of fstab is used.
+    """Mount a file system. Without a device, the entry of fstab is used. Return True, or the error of ``mount`` as
+    text.
 
     mkmnt
         True: create the mount point if it does not exist
@@ -217,8 +221,8 @@ def remount(
     opts: str | Sequence[str] = "defaults",
     user: str | None = None,
 ) -> object:
-    """Mount a file system again with other options, or for the first time if it is not mounted. Return as
-    ``mount.mount``.
+    """Mount a file system again with other options, or for the first time if it is not mounted. Return True, or the
+    error of ``mount`` as text.
     """
     if not is_mounted(ctx, name):
         return mount(ctx, name, device, mkmnt, fstype, opts, user)
@@ -235,7 +239,7 @@ def umount(
     util: str = "mount",
     lazy: bool = False,
 ) -> object:
-    """Unmount a path, or with ``device`` this device. Return True, or the error of ``umount``.
+    """Unmount a path, or with ``device`` this device. Return True, or the error of ``umount`` as text.
 
     lazy
         True: unmount as soon as no process uses the file system
@@ -270,7 +274,7 @@ def is_fuse_exec(ctx: Context, cmd: str) -> bool:
 
 
 def swaps(ctx: Context) -> dict[str, dict[str, str]]:
-    """Return a map of swap device or file to type, size, used and priority.
+    """Return the swap that the host uses: a map of swap device or file to type, size, used and priority.
 
     CLI Example:
 
@@ -287,7 +291,8 @@ def swaps(ctx: Context) -> dict[str, dict[str, str]]:
 
 
 def swapon(ctx: Context, name: str, priority: object = None) -> dict[str, Any]:
-    """Start to use a swap device or file. Return a map with ``stats`` and ``new``, {} on failure.
+    """Start to use a swap device or file. Return a map with ``stats`` (an entry of ``mount.swaps``) and ``new``
+    (whether the swap was not in use before), {} on failure.
 
     CLI Example:
 
@@ -318,7 +323,9 @@ def swapoff(ctx: Context, name: str) -> bool | None:
 
 
 def read_mount_cache(ctx: Context, name: str) -> dict[str, Any]:
-    """Return the data of the last mount by a state at a path: device, fstype, mkmnt, opts; {} if there is none."""
+    """Return the data of the last mount that a state made at a path: device, fstype, mkmnt, opts; {} if there is
+    none.
+    """
     found = _cache(ctx).get(name)
     return dict(found) if isinstance(found, Mapping) else {}
 
@@ -326,14 +333,14 @@ def read_mount_cache(ctx: Context, name: str) -> dict[str, Any]:
 def write_mount_cache(
     ctx: Context, real_name: str, device: str, mkmnt: bool, fstype: str, mount_opts: str | Sequence[str]
 ) -> bool:
-    """Store the data of a mount by a state. Return True."""
+    """Store the data of a mount that a state made at a path. Return True."""
     options = mount_opts if isinstance(mount_opts, str) else [str(each) for each in mount_opts]
     entry = {"device": device, "fstype": fstype, "mkmnt": mkmnt, "opts": options}
     return _keep(ctx, {**_cache(ctx), real_name: entry})
 
 
 def delete_mount_cache(ctx: Context, real_name: str) -> bool:
-    """Delete the stored data of the mount at a path. Return True."""
+    """Delete the stored data of the mount that a state made at a path. Return True."""
     known = _cache(ctx)
     return (
         _keep(ctx, {name: entry for name, entry in known.items() if name != real_name}) if real_name in known else True
@@ -377,7 +384,7 @@ def _holder(ctx: Context, path: str) -> mount_table.Mounted | None:
 
 
 def _alternative(ctx: Context, device: str) -> str:
-    """Return the file behind a loop device, as ``mount -l`` shows it. Return other devices unchanged."""
+    """Return the file that a loop device shows, as ``mount -l`` prints it. Return any other device unchanged."""
     name = device.removeprefix("/dev/")
     if not name.startswith("loop") or "/" in name:
         return device

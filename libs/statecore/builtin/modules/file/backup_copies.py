@@ -11,8 +11,8 @@ from statecore.model.context import Context
 
 
 def list_backups(ctx: Context, path: str, limit: int | None = None) -> dict[int, dict[str, object]]:
-    """Return the copies that ``backup: minion`` kept of a file: a map of number (0 is the newest) to Backup Time, Size
-    (bytes) and Location.
+    """Return the backup copies of a file that states with ``backup: minion`` kept: a map of number (0 is the newest) to
+    Backup Time, Size (bytes) and Location.
     """
     found = backups.backups_of(ctx.host.path(path), _cache(ctx))[: None if limit is None else int(limit)]
     return {
@@ -27,7 +27,7 @@ def list_backup(ctx: Context, path: str, limit: int | None = None) -> dict[int, 
 
 
 def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[str, dict[int, dict[str, object]]]:
-    """Return the kept copies of all files in a directory: a map of file name to the map of ``file.list_backups``.
+    """Return the backup copies of all files in a directory: a map of file name to the map of ``file.list_backups``.
 
     ``path`` is the directory with a slash at the end, or a file in the directory.
     """
@@ -37,7 +37,7 @@ def list_backups_dir(ctx: Context, path: str, limit: int | None = None) -> dict[
 
 
 def restore_backup(ctx: Context, path: str, backup_id: object) -> dict[str, object]:
-    """Replace a file by one of its copies, after a copy of the present file is kept. Return a map with ``result`` and
+    """Replace a file by one of its backup copies. The present file is copied first. Return a map with ``result`` and
     ``comment``.
 
     backup_id
@@ -54,8 +54,8 @@ def restore_backup(ctx: Context, path: str, backup_id: object) -> dict[str, obje
 
 
 def delete_backup(ctx: Context, path: str, backup_id: object) -> dict[str, object]:
-    """Delete one copy of a file. ``backup_id`` is its number in ``file.list_backups``. Return a map with ``result`` and
-    ``comment``.
+    """Delete one backup copy of a file. ``backup_id`` is its number in ``file.list_backups``. Return a map with
+    ``result`` and ``comment``.
     """
     found = _chosen(ctx, path, backup_id)
     if isinstance(found, str):
@@ -73,7 +73,9 @@ def remove_backup(ctx: Context, path: str, backup_id: object) -> dict[str, objec
 
 
 def _chosen(ctx: Context, path: str, backup_id: Any) -> Path | str:
-    """Return the path of the copy with this number, or a sentence that says why there is none."""
+    """Return the path of a file's backup copy with the number ``backup_id``. If there is none, return the reason as
+    text.
+    """
     if not str(backup_id).isdecimal():
         return f"Invalid backup_id '{backup_id}'"
     found = backups.backups_of(ctx.host.path(path), _cache(ctx))

@@ -274,8 +274,8 @@ def _lines(args: tuple[object, ...], kwargs: dict[str, object]) -> list[str]:
 
 
 def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
-    """Return the bytes with ``content`` as a line at the beginning or the end. Return them unchanged if they have this
-    line.
+    """Return the bytes of a file with ``content`` as a line at the beginning or the end. Return the bytes unchanged if
+    they have this line.
     """
     if re.search(rb"^" + re.escape(content) + rb"$", data, re.MULTILINE):
         return data
@@ -285,7 +285,9 @@ def _with_line(data: bytes, content: bytes, *, at_end: bool) -> bytes:
 
 
 def _compiled(pattern: str, flags: object) -> re.Pattern[bytes]:
-    """Compile a regular expression for bytes: as in Salt, a file may hold any bytes. Raises InvocationError."""
+    """Return the regular expression compiled for bytes, because a file may hold any bytes. Raise InvocationError if the
+    expression is invalid.
+    """
     try:
         return re.compile(str(pattern).encode(), _flags(flags))
     except re.error as error:
@@ -300,8 +302,8 @@ def _of_text(pattern: str, flags: object) -> re.Pattern[str]:
 
 
 def _flags(flags: object) -> int:
-    """Convert flags, given as a number or as names, to a number. 8, Salt's default, is MULTILINE. UNICODE is dropped:
-    the patterns may be bytes.
+    """Convert flags of Python's ``re`` module, given as a number or as names, to a number. The flag UNICODE is dropped,
+    because the patterns may be bytes. Raise CommandError for an unknown name.
     """
     if isinstance(flags, int):
         return flags & ~re.UNICODE

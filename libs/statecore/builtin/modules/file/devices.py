@@ -40,19 +40,23 @@ def get_devmm(ctx: Context, name: str) -> tuple[int, int]:
 def mknod_chrdev(
     ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
 ) -> dict[str, Any]:
-    """Create a character device. Return a state's return map; in test mode nothing is created."""
+    """Create a character device file. Return a map with name, changes, comment and result. In test mode nothing is
+    created.
+    """
     return _made(ctx, name, stat.S_IFCHR, "Character device", (major, minor), Attributes(user, group, _mode(mode)))
 
 
 def mknod_blkdev(
     ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
 ) -> dict[str, Any]:
-    """Create a block device. Return a state's return map; in test mode nothing is created."""
+    """Create a block device file. Return a map with name, changes, comment and result. In test mode nothing is
+    created.
+    """
     return _made(ctx, name, stat.S_IFBLK, "Block device", (major, minor), Attributes(user, group, _mode(mode)))
 
 
 def mknod_fifo(ctx: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0660") -> dict[str, Any]:
-    """Create a named pipe. Return a state's return map; in test mode nothing is created."""
+    """Create a named pipe. Return a map with name, changes, comment and result. In test mode nothing is created."""
     return _made(ctx, name, stat.S_IFIFO, "Fifo pipe", (0, 0), Attributes(user, group, _mode(mode)))
 
 
@@ -66,7 +70,8 @@ def mknod(
     group: Any = None,
     mode: object = "0600",
 ) -> dict[str, object]:
-    """Create a device file or a named pipe, and its missing parent directories. Return a state's return map.
+    """Create a device file or a named pipe, and its missing parent directories. Return a map with name, changes,
+    comment and result.
 
     ntype
         ``c`` (character device), ``b`` (block device) or ``p`` (named pipe)

@@ -34,8 +34,8 @@ def line(
     quiet: bool = False,
     indent: bool = True,
 ) -> Any:
-    """Ensure, insert, replace or delete one line. Return the diff, or with ``show_changes=False`` True; False without a
-    change.
+    """Ensure, insert, replace or delete one line of a file. Return the diff, or with ``show_changes=False`` True; False
+    without a change.
 
     In test mode nothing is written.
 
@@ -69,8 +69,8 @@ def blockreplace(
     insert_before_match: str | None = None,
     insert_after_match: str | None = None,
 ) -> object:
-    """Replace the text between two marker lines. Return the diff, or with ``show_changes=False`` whether the text
-    changed.
+    """Replace the text between two marker lines of a file. Return the diff, or with ``show_changes=False`` whether the
+    text changed.
     """
     block = Block(
         marker_start=marker_start,
@@ -90,15 +90,15 @@ def blockreplace(
 
 
 def comment(ctx: Context, path: str, regex: str, char: str = "#", backup: object = ".bak") -> Any:
-    """Comment out each line that starts with a match of the expression. Return the diff of these lines, or False
-    without a change.
+    """Comment out each line of a file that starts with a match of the regular expression. Return the diff of these
+    lines, or False without a change.
     """
     return comment_line(ctx, path, regex, char, True, backup)
 
 
 def uncomment(ctx: Context, path: str, regex: str, char: str = "#", backup: object = ".bak") -> object:
-    """Remove the comment character from each commented line that matches. Return the diff of these lines, or False
-    without a change.
+    """Remove the comment character from each commented line of a file that matches the regular expression. Return the
+    diff of these lines, or False without a change.
     """
     return comment_line(ctx, path, regex, char, False, backup)
 
@@ -128,7 +128,8 @@ def psed(
     escape_all: bool = False,
     multi: bool = False,
 ) -> None:
-    """Replace matches of a regular expression in the manner of sed. ``file.replace`` is the better function.
+    """Replace matches of a regular expression in a file, in the manner of sed. ``file.replace`` is the better
+    function.
 
     limit
         regular expression: only the text after its first match is kept and changed

@@ -20,7 +20,7 @@ _DAY = 86400
 
 
 def touch(ctx: Context, name: str, atime: object = None, mtime: object = None) -> bool:
-    """Create a file, or set its access and modification time (seconds since 1970).
+    """Create a file, or set its access and modification time (seconds since 1970). Return True.
 
     If one of the two times is missing, the other one is used. If both are missing, the present time is used.
     """
@@ -35,7 +35,7 @@ def touch(ctx: Context, name: str, atime: object = None, mtime: object = None) -
 
 
 def remove(ctx: Context, path: str, **kwargs: object) -> bool:
-    """Remove a file, a link or a whole directory. Return False if the path does not exist. The path must be
+    """Remove a file, a link or a whole directory. Return True; False if the path does not exist. The path must be
     absolute.
     """
     if not path.startswith("/"):
@@ -48,7 +48,7 @@ def remove(ctx: Context, path: str, **kwargs: object) -> bool:
 
 
 def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existing: bool = False) -> bool:
-    """Copy a file, or with ``recurse`` a directory.
+    """Copy a file, or with ``recurse`` a directory. Return True. Raise CommandError if the source does not exist.
 
     remove_existing
         True: remove an existing target directory first
@@ -71,7 +71,7 @@ def copy(ctx: Context, src: str, dst: str, recurse: bool = False, remove_existin
 
 
 def rename(ctx: Context, src: str, dst: str) -> bool:
-    """Rename a file or directory. Raises CommandError."""
+    """Rename a file or directory. Return True. Raise CommandError if this fails."""
     try:
         ctx.host.path(src, follow=False).rename(ctx.host.path(dst, follow=False))
     except OSError as error:
@@ -99,7 +99,7 @@ def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = Fals
 
 
 def link(ctx: Context, src: str, path: str) -> bool:
-    """Create the hard link ``path`` to the file ``src``."""
+    """Create the hard link ``path`` to the file ``src``. Return True."""
     try:
         ctx.host.path(path, follow=False).hardlink_to(ctx.host.path(src))
     except OSError as error:
@@ -136,14 +136,14 @@ def symlink(
 
 
 def mkdir(ctx: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
-    """Create a directory and its missing parents."""
+    """Create a directory and its missing parents. Return True."""
     wanted = Attributes(user, group, managed_file.parse_mode(mode))
     managed_file.make_directories(ctx.host, ctx.host.path(dir_path), wanted, ctx.host.root)
     return True
 
 
 def makedirs(ctx: Context, path: str, user: object = None, group: object = None, mode: object = None) -> bool:
-    """Create the parent directories of a path. The part after the last slash is not created."""
+    """Create the missing parent directories of a path. The part after the last slash is not created. Return True."""
     return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
 
 
@@ -151,7 +151,7 @@ def rmdir(
     ctx: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: float | None = None
 ) -> bool | dict[str, object]:
     """Remove an empty directory. With ``recurse``, first remove the empty directories below it. Files are never
-    removed.
+    removed. Return whether the directory is removed.
 
     older_than
         only remove directories that have not changed for this number of days
@@ -175,8 +175,8 @@ def rmdir(
 
 
 def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
-    """Return the directory, preceded by all directories below it if ``below`` is set, deepest first. Symbolic links are
-    not followed.
+    """Return the directory as a list of one path. With ``below``, the list begins with all directories below it, the
+    deepest first. Symbolic links are not followed.
     """
     if not below:
         return [path]
@@ -212,8 +212,8 @@ def chgrp(ctx: Context, path: str, group: object) -> str | None:
 
 
 def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
-    """Copy a directory. Each target path is resolved anew, so that links below the target cannot lead the copy out of
-    the host's root.
+    """Copy a directory to the path ``dst`` of the host. Each target path is resolved anew, so that links below the
+    target cannot lead the copy out of the host's root.
     """
     for place, names, files in walk(source):
         here = f"{dst}/{place.relative_to(source).as_posix()}"

@@ -17,7 +17,7 @@ from statecore.model.errors import CommandError, HostError, InvocationError
 
 
 def uid_to_user(ctx: Context, uid: int) -> str:
-    """Return the name of a user id; the id as text if no user has it."""
+    """Return the name of the user with a user id; the id as text if no user has it."""
     return ctx.host.user_name(int(uid))
 
 
@@ -30,7 +30,7 @@ def user_to_uid(ctx: Context, user: str | int | None) -> int | str:
 
 
 def gid_to_group(ctx: Context, gid: str | int) -> str:
-    """Return the name of a group id, "" if the host does not know the group."""
+    """Return the name of the group with a group id, "" if the host does not know the group."""
     number = group_to_gid(ctx, gid)
     return ctx.host.group_name(number) if isinstance(number, int) else ""
 
@@ -58,8 +58,8 @@ def lchown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
 
 
 def lsattr(ctx: Context, path: str) -> dict[str, list[str]] | None:
-    """Return a map of the path to the letters of the attributes that are set. Return None if the host has no
-    ``lsattr``.
+    """Return the file attributes (chattr) of a file: a map of the path to the list of attribute letters. Return None if
+    the host has no ``lsattr``.
     """
     if ctx.host.which("lsattr") is None:
         return None
@@ -75,7 +75,7 @@ def chattr(
     flags: str | None = None,
     version: object = None,
 ) -> bool:
-    """Add or remove file attributes of files. Return whether ``chattr`` succeeded.
+    """Add or remove file attributes (chattr) of files. Return whether the program ``chattr`` succeeded.
 
     operator
         ``add`` or ``remove``
@@ -134,8 +134,8 @@ def set_selinux_context(
 
 
 def restorecon(ctx: Context, path: str, recursive: bool = False) -> bool:
-    """Reset the SELinux context of a file to the policy's; with ``recursive`` of all files in a directory. Return
-    whether ``restorecon`` succeeded.
+    """Reset the SELinux context of a file to the context of the SELinux policy; with ``recursive`` of all files in a
+    directory. Return whether ``restorecon`` succeeded.
     """
     return not ctx.call("cmd.retcode", ["restorecon", "-FR" if recursive else "-F", path], python_shell=False)
 
@@ -155,6 +155,12 @@ def check_perms(
     serange: str | None = None,
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Set owner, group, mode, attributes and SELinux context of a file. In test mode only report the changes.
+
+    Return a pair: a map with name, changes, comment and result, and a map of the previous values (luser, lgroup,
+    lmode).
+
+    ret
+        such a map with changes, to add more changes to; None starts a new one
 
     Return a pair: a state's return map, and a map of the values before (luser, lgroup, lmode).
 

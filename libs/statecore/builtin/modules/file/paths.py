@@ -12,7 +12,7 @@ from statecore.model.errors import CommandError
 
 
 def bytes_of(ctx: Context, path: str) -> bytes:
-    """Return the content of a file. Raises CommandError if the file does not exist."""
+    """Return the content of a file of the host. Raise CommandError if the file does not exist."""
     data = managed_file.read(ctx.host.path(path), path)
     if data is None:
         raise CommandError(f"File not found: {path}")
@@ -20,12 +20,14 @@ def bytes_of(ctx: Context, path: str) -> bytes:
 
 
 def host_name(ctx: Context, place: Path) -> str:
-    """Convert a real path below the host's root to the path that the host's users know."""
+    """Convert a path of the minion's file system below the host's root to the path that the host's own programs use."""
     return "/" + "/".join(place.relative_to(ctx.host.root).parts)
 
 
 def existing(ctx: Context, path: str) -> Path:
-    """Return the real path of a host's path, with links followed. Raises CommandError if nothing exists there."""
+    """Return the path in the minion's file system of a file of the host, with links followed. Raise CommandError if
+    nothing exists there.
+    """
     real_path = ctx.host.path(path)
     if not real_path.exists():
         raise CommandError(f"File or directory does not exist: {path}")

@@ -23,8 +23,8 @@ def sed(
     escape_all: bool = False,
     negate_match: bool = False,
 ) -> object:
-    """Replace matches of a pattern with the host's ``sed``. Return the result of ``cmd.run_all``, False if the file
-    does not exist.
+    """Replace matches of a pattern in a file with the host's ``sed``. Return a map with pid, retcode, stdout and
+    stderr, False if the file does not exist.
     """
     if not ctx.host.path(path).exists():
         return False
@@ -45,7 +45,8 @@ def sed_contains(ctx: Context, path: str, text: str, limit: str = "", flags: str
 
 
 def grep(ctx: Context, path: str, pattern: str, *opts: object) -> object:
-    """Run the host's ``grep`` on a file, or on the files that a glob matches. Return the result of ``cmd.run_all``.
+    """Run the host's ``grep`` on a file, or on the files that a glob matches. Return a map with pid, retcode, stdout
+    and stderr.
 
     Each of ``opts`` is one option of grep.
     """
@@ -62,7 +63,7 @@ def grep(ctx: Context, path: str, pattern: str, *opts: object) -> object:
 
 
 def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dry_run: bool = False) -> object:
-    """Apply a patch file with the host's ``patch``. Return the result of ``cmd.run_all``.
+    """Apply a patch file with the host's ``patch``. Return a map with pid, retcode, stdout and stderr.
 
     originalfile
         path of a file, or of a directory that the patch's paths are relative to
@@ -88,6 +89,6 @@ def _run(ctx: Context, words: list[str]) -> Any:
 
 
 def _slashed(text: str, escape_all: bool = False) -> str:
-    """Escape a pattern for use between the slashes of a sed command."""
+    """Return a pattern escaped for use between the slashes of a sed command."""
     plain = str(text).replace("/", "\\/")
     return re.sub(r"([\^.\[$()|*+?{])", r"\\\1", plain) if escape_all else plain

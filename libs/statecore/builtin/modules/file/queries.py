@@ -49,7 +49,9 @@ def is_link(ctx: Context, path: str, nostat: bool = False) -> bool:
 
 
 def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
-    """Return the target of a symbolic link. With ``canonicalize``, resolve all links and return the final path."""
+    """Return the target of a symbolic link. With ``canonicalize``, resolve all links and return the final path. Raise
+    InvocationError if the path is not a link.
+    """
     real_path = ctx.host.path(path, follow=False)
     if not real_path.is_symlink():
         raise InvocationError(f"A valid link was not specified: {path}")
@@ -107,8 +109,8 @@ def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks
 
 
 def lstat(ctx: Context, path: str) -> dict[str, Any]:
-    """Return the ``st_*`` fields of a file as a map, without following a symbolic link; {} if the path does not
-    exist.
+    """Return the ``st_*`` fields of lstat(2) for a file as a map. A symbolic link is not followed. Return {} if the
+    path does not exist.
     """
     try:
         found = ctx.host.path(path, follow=False).lstat()
@@ -209,8 +211,8 @@ def statvfs(ctx: Context, path: str) -> dict[str, int]:
 
 
 def open_files(ctx: Context, by_pid: bool = False) -> dict[Any, list[Any]]:
-    """Return the files that processes have open: a map of file to process ids, or with ``by_pid`` of process id to
-    files.
+    """Return the files that processes of the host have open: a map of file to process ids, or with ``by_pid`` of
+    process id to files.
     """
     files: dict[str, set[int]] = {}
     pids: dict[int, set[str]] = {}
@@ -226,8 +228,8 @@ def open_files(ctx: Context, by_pid: bool = False) -> dict[Any, list[Any]]:
 
 
 def _opened(process: Path) -> Iterator[str]:
-    """Yield the paths of the files that a process has open, its program included. Yield nothing if the process has
-    ended or belongs to another user.
+    """Yield the paths of the files that a process has open, and the path of its program. Yield nothing if the process
+    has ended or belongs to another user.
     """
     try:
         links = [process / "exe", *(process / "fd").iterdir()]

@@ -36,7 +36,7 @@ _INTERVAL = re.compile(r"([+-]?)\s*((?:\d+(?:\.\d*)?\s*[wdhms]\s*)+)", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file that the search has reached."""
+    """A file that ``file.find`` has reached in its search."""
 
     ctx: Context
     #: Path as the host's users know it.
@@ -48,7 +48,9 @@ class _File:
         return self.name.rpartition("/")[2]
 
     def stat(self) -> Any:
-        """Return the status of the link's target, like ``find -L``; of the link itself if the target does not exist."""
+        """Return the os.stat_result of the file that a link leads to, as ``find -L`` does. If the link's target does
+        not exist, return that of the link.
+        """
         target = self.ctx.host.path(self.name)
         return target.stat() if lexists(target) and not target.is_symlink() else self.place.lstat()
 
@@ -57,8 +59,8 @@ _Test = Callable[[_File], bool]
 
 
 def find(ctx: Context, path: str, *args: Any, **kwargs: Any) -> list[Any]:
-    """Return the paths of all files below a directory (the directory included) that fit every criterion, or the results
-    of the actions.
+    """Return the paths of all files below a directory (the directory included) that fit every criterion. With
+    ``print``, ``exec`` or ``delete``, return the results of these actions instead.
 
     ``path`` may be a glob.
 
@@ -166,7 +168,7 @@ def _glob(case: int) -> Callable[[Context, str], _Test]:
 
 
 def _alternatives(text: str) -> list[str]:
-    """Expand the ``{a,b}`` alternatives of a glob into a list of globs without them."""
+    """Return the globs that a glob with ``{a,b}`` alternatives stands for, without braces."""
     found = re.search(r"\{([^{}]*)\}", text)
     if found is None:
         return [text]

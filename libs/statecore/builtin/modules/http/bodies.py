@@ -17,7 +17,7 @@ _SCHEME = "salt://"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Source of a request's body or headers. If ``file`` is set, ``data`` is ignored."""
+    """Source of the body or the headers of an HTTP request. If ``file`` is set, ``data`` is ignored."""
 
     data: Any
     file: str | None
@@ -26,8 +26,8 @@ class Body:
     values: Mapping[str, Any] | None = None
 
     def content(self, ctx: Context) -> Any:
-        """Return ``data``, the bytes of ``file``, or the data that the rendered file gives. Raises CommandError and
-        SlsError.
+        """Return ``data``, the bytes of ``file``, or the data that the rendered file gives. Raise CommandError for a
+        missing file, SlsError for a template that cannot be rendered.
         """
         if self.file is None:
             return self.data
@@ -43,14 +43,14 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A request's body as bytes, with the headers that this body needs."""
+    """Body of an HTTP request as bytes, with the headers that this body needs."""
 
     data: bytes | None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) -> Made:
-    """Return the bytes of a body. A map is encoded as form fields.
+    """Return the bytes of an HTTP request's body. A map is encoded as form fields.
 
     form
         (field name, file name): send the body as a file of a multipart form
@@ -62,8 +62,8 @@ def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) 
 
 
 def headers_of(ctx: Context, named: object, listed: Any, file: Body) -> dict[str, str]:
-    """Return a map of header name to value. Headers of the file replace ``named`` (a map) or ``listed`` (lines). Raises
-    InvocationError.
+    """Return the headers of an HTTP request: a map of header name to value. Headers of the file replace ``named`` (a
+    map) or ``listed`` (lines). Raise InvocationError for a line that is not a header.
     """
     read = file.content(ctx)
     if isinstance(read, Mapping):

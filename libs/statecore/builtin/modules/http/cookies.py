@@ -22,7 +22,7 @@ _FORMATS = ("lwp", "mozilla")
 
 @dataclass(frozen=True, slots=True)
 class CookieFile:
-    """The cookie jar of one request, with the files that store it: (path, format, True if session cookies are stored
+    """Cookie jar of one HTTP request, and the files that store it: (path, format, True if session cookies are stored
     too).
     """
 
@@ -30,7 +30,7 @@ class CookieFile:
     files: tuple[tuple[Path, str, bool], ...]
 
     def save(self) -> None:
-        """Write the cookies to the files, readable by the minion's user only. Raises CommandError."""
+        """Write the cookies to the files with mode 0600. Raise CommandError if a file cannot be written."""
         for path, form, session in self.files:
             kept = _jar(form)
             for cookie in self.jar:
@@ -49,7 +49,7 @@ class CookieFile:
 
 
 def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str | None) -> CookieFile | None:
-    """Return the cookie jar for a request, None if the request keeps no cookies.
+    """Return the cookie jar for an HTTP request, None if the request keeps no cookies.
 
     ``kept`` is (file or None, format), ``session`` the file for session cookies. Without a file name, a file in the
     minion's cache is used.

@@ -212,7 +212,7 @@ def query(
 def wait_for_successful_query(
     ctx: Context, url: str, wait_for: float = 300, request_interval: float = INTERVAL, **kwargs: Any
 ) -> dict[str, object]:
-    """Repeat ``http.query`` until it succeeds. Return the last result.
+    """Repeat an HTTP request until it succeeds. Return the result of the last one, as ``http.query`` does.
 
     wait_for
         seconds after which no further request is sent
@@ -246,7 +246,7 @@ def _seconds(name: str, value: Any) -> float:
 
 
 def _hidden(text: str, params: object, data: object, fields: Sequence[str] | None) -> str:
-    """Replace the values of the given fields in a text by ``HIDDEN``."""
+    """Return a text in which the values of the given request fields are replaced by ``HIDDEN``."""
     for field in fields or ():
         for given in (params, data):
             value = str(given.get(field) or "") if isinstance(given, Mapping) else ""
@@ -309,7 +309,9 @@ def _host_file(ctx: Context, argument: str, name: object) -> Any:
 
 
 def _proxy(options: Mapping[str, Any], address: str) -> str | None:
-    """Return the URL of the proxy, "" for no proxy, None to use the environment variables."""
+    """Return the URL of the proxy for a request to ``address``: "" for no proxy, None to use the environment
+    variables.
+    """
     host, port = options.get("proxy_host"), options.get("proxy_port")
     if not (host and port):
         return None
@@ -351,8 +353,8 @@ def _decoded(form: str, text: str, address: str) -> Any:
 
 
 def _element(tree: Any) -> dict[str, Any]:
-    """Convert an XML element to Salt's form: {tag: text}, or children by tag. A tag that occurs several times has a
-    list.
+    """Convert an XML element to a map as Salt does: {tag: text}, or {tag: children}. A tag that occurs several times
+    has a list.
     """
     name = tree.tag.rpartition("}")[2]
     if not len(tree):

@@ -17,7 +17,7 @@ PARTS = (queries, users, grants, schemas)
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has a MySQL client, else a sentence with the reason."""
+    """Return None if the host has a MySQL client program; else return the reason as text."""
     if ctx.host.which("mariadb") or ctx.host.which("mysql"):
         return None
     return "the host has no client program of MySQL (mariadb, mysql): install mariadb-client"

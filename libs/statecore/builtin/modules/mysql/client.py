@@ -41,8 +41,8 @@ Row = Sequence[str | None]
 
 
 def need_connection(given: Mapping[str, object]) -> None:
-    """Raise InvocationError for an argument that is not a connection argument, or that the client program does not
-    support.
+    """Raise InvocationError if ``given`` has an argument that is not a MySQL connection argument, or that the client
+    program does not support.
     """
     known = {*_CONNECTION, *_FILE}
     plain = [name for name in given if not name.startswith("__")]
@@ -55,7 +55,8 @@ def need_connection(given: Mapping[str, object]) -> None:
 
 
 def ask(ctx: Context, given: Mapping[str, object], statement: str, *, secrets: Sequence[str | None] = ()) -> list[Row]:
-    """Run one statement and return its rows. Values in the statement must be quoted by ``databases.mysql``.
+    """Run one SQL statement on the MySQL server and return its rows as maps of column to value. Values in the statement
+    must be quoted by ``databases.mysql``.
 
     ``secrets`` are values to hide in errors. Raises CommandError with the server's reason.
     """
@@ -66,8 +67,10 @@ def ask(ctx: Context, given: Mapping[str, object], statement: str, *, secrets: S
 def run(
     ctx: Context, given: Mapping[str, object], text: str, *, secrets: Sequence[str | None] = ()
 ) -> list[tuple[list[str], list[Row]]]:
-    """Run SQL text and return (columns, rows) of each statement that returns rows. Raises CommandError with the
-    server's reason.
+    """Run SQL text on the MySQL server and return (columns, rows) of each statement that returns rows. Raise
+    CommandError with the server's message.
+
+    ``secrets`` are values to hide in that message.
 
     ``secrets`` are values to hide in that reason.
     """
@@ -94,7 +97,7 @@ def run(
 
 
 def _settings(ctx: Context, given: Mapping[str, object]) -> tuple[str, list[str]]:
-    """Return (content of an option file for the client, secret values in it)."""
+    """Return (content of an option file for the MySQL client, secret values in it)."""
     file, group = (_setting(ctx, given, name, name.removeprefix("connection_")) for name in _FILE)
     lines, secret = _of_file(ctx, str(file), str(group or "client")) if file else ([], None)
     for argument, (option, client) in _CONNECTION.items():
@@ -114,7 +117,7 @@ def _setting(ctx: Context, given: Mapping[str, object], argument: str, option: s
 
 
 def _of_file(ctx: Context, name: str, group: str) -> tuple[list[str], str | None]:
-    """Return (lines of one group of an option file, the password in it or None)."""
+    """Return (lines of one group of a MySQL option file, the password in them or None)."""
     data = managed_file.read(ctx.host.path(name), name)
     if data is None:
         raise CommandError(f"connection_default_file: there is no file {name}")
@@ -131,7 +134,9 @@ def _of_file(ctx: Context, name: str, group: str) -> tuple[list[str], str | None
 
 
 def _quoted(value: str) -> str:
-    """Quote a value for an option file, where backslashes escape and quotes protect blanks and ``#``."""
+    """Return a value quoted for a MySQL option file, in which backslashes escape and quotes protect blanks and
+    ``#``.
+    """
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -1,4 +1,4 @@
-"""Functions of the ``mysql`` module for the privileges of accounts."""
+"""Functions of the ``mysql`` module for the privileges of MySQL accounts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _SSL = {"SSL": False, "X509": False, "CIPHER": True, "ISSUER": True, "SUBJECT": 
 
 
 def user_grants(ctx: Context, user: str, host: str = "localhost", **connection_args: object) -> Any:
-    """Return the lines of SHOW GRANTS for an account, without passwords. Return False if the account does not exist.
+    """Return the lines of SHOW GRANTS for a MySQL account, without passwords. Return False if the account does not
+    exist.
 
     CLI Example:
 
@@ -43,7 +44,7 @@ def grant_exists(
     escape: bool = True,
     **connection_args: Any,
 ) -> bool:
-    """Return whether an account has all of these privileges on a database or table.
+    """Return whether a MySQL account has all the privileges ``grant`` on a database or table.
 
     CLI Example:
 
@@ -73,7 +74,8 @@ def grant_add(
     ssl_option: object = False,
     **connection_args: object,
 ) -> bool:
-    """Grant privileges to an account. Return whether the account then has them. Raises CommandError.
+    """Grant privileges to a MySQL account. Return whether the account then has them. Raise CommandError if the server
+    refuses.
 
     ssl_option
         a list of requirements, such as ``[{SSL: True}, {CIPHER: name}]``
@@ -100,7 +102,9 @@ def grant_revoke(
     escape: bool = True,
     **connection_args: object,
 ) -> bool:
-    """Revoke privileges of an account. Return whether the account no longer has them. Raises CommandError."""
+    """Revoke privileges of a MySQL account. Return whether the account no longer has them. Raise CommandError if the
+    server refuses.
+    """
     *_, place = mysql.place(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant)) + (", GRANT OPTION" if grant_option else "")
     client.ask(ctx, connection_args, f"REVOKE {listed} ON {place} FROM {mysql.account(user, host)}")
@@ -108,8 +112,8 @@ def grant_revoke(
 
 
 def _required(options: object) -> str:
-    """Return the REQUIRE clause for options such as ``[{'SSL': True}, {'CIPHER': '...'}]``, "" for none. Raises
-    InvocationError.
+    """Return the REQUIRE clause of a GRANT statement for options such as ``[{'SSL': True}, {'CIPHER': '...'}]``, "" for
+    none. Raise InvocationError for an unknown option.
     """
     if not options:
         return ""

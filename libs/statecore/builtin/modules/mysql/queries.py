@@ -14,7 +14,8 @@ from statecore.system.databases import mysql
 
 
 def query(ctx: Context, database: str, query: str, **connection_args: object) -> dict[str, Any]:
-    """Run one SQL statement. Return a map with ``query time``, and ``rows returned``, ``columns`` and ``results``.
+    """Run one SQL statement on the MySQL server. Return a map with ``query time``, and ``rows returned``, ``columns``
+    and ``results``.
 
     A statement that returns no rows has ``rows affected`` instead.
 
@@ -37,7 +38,7 @@ def query(ctx: Context, database: str, query: str, **connection_args: object) ->
 def file_query(
     ctx: Context, database: str, file_name: str, saltenv: str | None = None, **connection_args: object
 ) -> dict[str, Any]:
-    """Run the SQL statements of a file. ``file_name`` is a path of the host, or ``salt://...``.
+    """Run the SQL statements of a file on the MySQL server. ``file_name`` is a path of the host, or ``salt://...``.
 
     Return a map with ``query time``, the total of ``rows returned``, and one entry of ``columns`` and ``results`` for
     each statement that returns rows. Raises CommandError if the file does not exist.
@@ -64,19 +65,21 @@ def file_query(
 
 
 def version(ctx: Context, **connection_args: object) -> str:
-    """Return the server's version as text."""
+    """Return the MySQL server's version as text."""
     return str(client.ask(ctx, connection_args, "SELECT VERSION()")[0][0])
 
 
 def plugin_status(ctx: Context, name: str, **connection_args: object) -> str:
-    """Return the status of a plugin, such as ACTIVE or DISABLED; "" if the server does not have the plugin."""
+    """Return the status of a plugin of the MySQL server, such as ACTIVE or DISABLED; "" if the server does not have the
+    plugin.
+    """
     asked = f"SELECT PLUGIN_STATUS FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = {mysql.literal(name)}"
     rows = client.ask(ctx, connection_args, asked)
     return str(rows[0][0]) if rows else ""
 
 
 def verify_login(ctx: Context, user: str, password: str | None = None, **connection_args: object) -> bool:
-    """Return whether the server accepts this user and password. Raises CommandError for any other fault."""
+    """Return whether the MySQL server accepts a user and password. Raise CommandError for any other fault."""
     login = {**connection_args, "connection_user": user, "connection_pass": password or ""}
     try:
         client.ask(ctx, login, "SELECT 1")
@@ -89,7 +92,9 @@ def verify_login(ctx: Context, user: str, password: str | None = None, **connect
 
 
 def quote_identifier(ctx: Context, identifier: str, for_grants: bool = False) -> str:
-    """Return a name quoted as an SQL identifier. With ``for_grants``, the wildcards ``_`` and ``%`` are escaped too."""
+    """Return a name quoted as an identifier for MySQL. With ``for_grants``, the wildcards ``_`` and ``%`` are escaped
+    too.
+    """
     return mysql.identifier(identifier, pattern=for_grants)
 
 

@@ -1,4 +1,4 @@
-"""Functions of the ``mysql`` module for databases."""
+"""Functions of the ``mysql`` module for the databases of a MySQL server."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _OWN = ("mysql", "information_schema", "performance_schema", "sys")
 
 
 def db_list(ctx: Context, **connection_args: object) -> list[str]:
-    """Return the names of all databases."""
+    """Return the names of all databases of the MySQL server."""
     return [str(row[0]) for row in client.ask(ctx, connection_args, "SHOW DATABASES")]
 
 
 def db_get(ctx: Context, name: str, **connection_args: object) -> dict[str, str]:
-    """Return a map with ``character_set`` and ``collate`` of a database, {} if it does not exist.
+    """Return a map with ``character_set`` and ``collate`` of a MySQL database, {} if the database does not exist.
 
     CLI Example:
 
@@ -32,14 +32,14 @@ def db_get(ctx: Context, name: str, **connection_args: object) -> dict[str, str]
 
 
 def db_exists(ctx: Context, name: str, **connection_args: object) -> bool:
-    """Return whether a database exists."""
+    """Return whether the MySQL server has a database."""
     return bool(db_get(ctx, name, **connection_args))
 
 
 def db_create(
     ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: object
 ) -> bool:
-    """Create a database. Return False if it exists. Raises CommandError.
+    """Create a MySQL database. Return True; False if it exists. Raise CommandError if the server refuses.
 
     CLI Example:
 
@@ -54,14 +54,16 @@ def db_create(
 def alter_db(
     ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: object
 ) -> bool:
-    """Change the character set or the collation of a database. Raises CommandError."""
+    """Change the character set or the collation of a MySQL database. Return True. Raise CommandError if the server
+    refuses.
+    """
     client.ask(ctx, connection_args, f"ALTER DATABASE {mysql.identifier(name)}{_written(character_set, collate)}")
     return True
 
 
 def db_remove(ctx: Context, name: str, **connection_args: object) -> bool:
-    """Drop a database with all its tables. Return False if it does not exist. Raises CommandError for the server's
-    system databases.
+    """Drop a MySQL database with all its tables. Return True; False if it does not exist. Raise CommandError for the
+    server's system databases.
     """
     if name in _OWN:
         raise CommandError(f"DB '{name}' may not be removed")

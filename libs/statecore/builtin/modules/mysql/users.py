@@ -1,4 +1,7 @@
-"""Functions of the ``mysql`` module for accounts.
+"""Functions of the ``mysql`` module for the accounts of a MySQL server.
+
+Passwords for the plugin mysql_native_password are hashed by the minion, so that the plain password is neither sent nor
+logged.
 
 Passwords for the plugin mysql_native_password are hashed by the minion, so that the plain password is neither sent nor
 logged.
@@ -21,7 +24,7 @@ _SOCKET = ("unix_socket", "auth_socket")
 
 
 def user_list(ctx: Context, **connection_args: object) -> list[dict[str, str]]:
-    """Return a list of maps with ``User`` and ``Host``, one for each account."""
+    """Return a list of maps with ``User`` and ``Host``, one for each account of the MySQL server."""
     rows = client.ask(ctx, connection_args, "SELECT User, Host FROM mysql.user ORDER BY User, Host")
     return [{"User": str(user), "Host": str(host)} for user, host in rows]
 
@@ -38,7 +41,8 @@ def user_exists(
     auth_plugin: str = _NATIVE,
     **connection_args: object,
 ) -> bool:
-    """Return whether an account exists and has this password, this password hash, or (``passwordless``) no password.
+    """Return whether a MySQL account exists and has this password, this password hash, or (``passwordless``) no
+    password.
 
     Passwords of plugins other than mysql_native_password cannot be verified: only the plugin's name is compared.
 
@@ -75,7 +79,7 @@ def user_create(
     auth_plugin: str = _NATIVE,
     **connection_args: Any,
 ) -> bool:
-    """Create an account. Return False if it exists. Raises CommandError.
+    """Create a MySQL account. Return True; False if it exists. Raise CommandError if the server refuses.
 
     allow_passwordless
         True: the account may be created without a password
@@ -107,8 +111,8 @@ def user_chpass(
     auth_plugin: str | None = None,
     **connection_args: object,
 ) -> bool:
-    """Set, or with ``allow_passwordless`` remove, the password of an account. Return False if the account does not
-    exist. Raises CommandError.
+    """Set, or with ``allow_passwordless`` remove, the password of a MySQL account. Return True; False if the account
+    does not exist. Raise CommandError if the server refuses.
 
     CLI Example:
 
@@ -125,7 +129,7 @@ def user_chpass(
 
 
 def user_remove(ctx: Context, user: str, host: str = "localhost", **connection_args: Any) -> bool:
-    """Drop an account. Return False if it does not exist. Raises CommandError."""
+    """Drop a MySQL account. Return True; False if it does not exist. Raise CommandError if the server refuses."""
     if not user_exists(ctx, user, host, **connection_args):
         return False
     client.ask(ctx, connection_args, f"DROP USER {mysql.account(user, host)}")
@@ -133,7 +137,7 @@ def user_remove(ctx: Context, user: str, host: str = "localhost", **connection_a
 
 
 def _found(ctx: Context, user: str, host: str, connection: dict[str, object]) -> tuple[str, str] | None:
-    """Return (authentication plugin, stored password hash) of an account, None if it does not exist."""
+    """Return (authentication plugin, stored password hash) of a MySQL account, None if the account does not exist."""
     asked = (
         "SELECT plugin, authentication_string FROM mysql.user"
         f" WHERE User = {mysql.literal(user)} AND Host = {mysql.literal(host)}"
@@ -152,8 +156,8 @@ def _identified(
     auth_plugin: str,
     connection: dict[str, object],
 ) -> str:
-    """Return the IDENTIFIED clause of a CREATE USER or ALTER USER statement, "" for no password. Raises
-    InvocationError, CommandError.
+    """Return the IDENTIFIED clause of a CREATE USER or ALTER USER statement, "" for no password. Raise InvocationError
+    for arguments that exclude each other, CommandError if the password is missing.
     """
     maria = "MariaDB" in str(client.ask(ctx, connection, "SELECT VERSION()")[0][0])
     if not (password or password_hash):

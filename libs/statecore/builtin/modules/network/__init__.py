@@ -26,8 +26,8 @@ _ASKED_AT_ONCE = 8
 
 
 def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
-    """Return a map of interface name to its data: up, hwaddr, inet (address, netmask, broadcast, label) and inet6
-    (address, prefixlen, scope).
+    """Return the host's network interfaces: a map of name to up, hwaddr, inet (address, netmask, broadcast, label) and
+    inet6 (address, prefixlen, scope).
 
     CLI Example:
 
@@ -47,14 +47,14 @@ def interfaces(ctx: Context) -> dict[str, dict[str, Any]]:
 
 
 def interface(ctx: Context, iface: str) -> object:
-    """Return the IPv4 addresses of an interface: a list of maps, None if it has none. Raises CommandError for an
-    unknown interface.
+    """Return the IPv4 addresses of a network interface as a list of maps (address, netmask, broadcast, label), None if
+    it has none. Raise CommandError for an unknown interface.
     """
     return _existing(ctx, iface).get("inet")
 
 
 def interface_ip(ctx: Context, iface: str) -> str:
-    """Return the first IPv4 address of an interface, "" if it has none. Raises CommandError for an unknown
+    """Return the first IPv4 address of a network interface, "" if it has none. Raise CommandError for an unknown
     interface.
     """
     entries = _existing(ctx, iface).get("inet") or [{"address": ""}]
@@ -62,7 +62,8 @@ def interface_ip(ctx: Context, iface: str) -> str:
 
 
 def hw_addr(ctx: Context, iface: str) -> str:
-    """Return the hardware address of an interface, "" if it has none. Raises CommandError for an unknown interface.
+    """Return the hardware address of a network interface, "" if it has none. Raise CommandError for an unknown
+    interface.
 
     CLI Example:
 
@@ -194,7 +195,7 @@ def get_hostname(ctx: Context) -> str:
 
 
 def get_fqdn(ctx: Context) -> str:
-    """Return the grain ``fqdn``, else the host's name."""
+    """Return the grain ``fqdn`` (the host's full name); if it is empty, the host's name."""
     return str(ctx.grains.get("fqdn") or get_hostname(ctx))
 
 

@@ -37,7 +37,7 @@ _TABLES = ("tcp", "tcp6", "udp", "udp6")
 
 
 def netstat(ctx: Context) -> list[dict[str, str]]:
-    """Return a list of maps, one for each TCP and UDP socket.
+    """Return a list of maps, one for each TCP and UDP socket of the host.
 
     Keys: proto, recv-q, send-q, local-address, remote-address, user (id), inode, program (``pid/name``, or ``-`` if the
     process cannot be inspected), and for TCP state.
@@ -99,7 +99,9 @@ def _rows(ctx: Context, name: str) -> Iterator[list[str]]:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Parse (address, port) of a kernel table, which writes addresses in this machine's byte order."""
+    """Return (address, port) of a field such as ``0100007F:0016`` in a kernel table, which writes addresses in this
+    machine's byte order.
+    """
     digits, _, port = text.partition(":")
     words = (int(digits[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(digits), 8))
     family = socket.AF_INET6 if len(digits) > 8 else socket.AF_INET
@@ -118,8 +120,8 @@ def _unmapped(address: str) -> str:
 
 
 def _owners(ctx: Context) -> dict[str, str]:
-    """Return a map of socket inode to ``pid/name`` of a process that has it open. Processes that cannot be inspected
-    are missing.
+    """Return a map of socket inode to ``pid/name`` of a process that has the socket open. Sockets of processes that
+    cannot be inspected are missing.
     """
     top = processes.directory(ctx.host)
     found: dict[str, str] = {}

@@ -149,7 +149,9 @@ def _run(ctx: Context, program: str, *words: str, timeout: float | None = None) 
 
 
 def _named(host: str) -> str:
-    """Return the name or address unchanged. Raises InvocationError for text that a program could take for an option."""
+    """Return a host name or address unchanged. Raise InvocationError for text that a program could take for an
+    option.
+    """
     if _NAME.fullmatch(str(host)) is None:
         raise InvocationError(f"{host!r} is neither a host name nor an address")
     return str(host)

@@ -33,7 +33,7 @@ _KNOWN = 0x2
 
 
 def routes(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
-    """Return a list of maps, one for each route: addr_family, destination, gateway, netmask, flags, interface.
+    """Return the host's routes as a list of maps: addr_family, destination, gateway, netmask, flags, interface.
 
     family
         ``inet`` or ``inet6``: only routes of this family
@@ -48,7 +48,8 @@ def routes(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
 
 
 def default_route(ctx: Context, family: str | None = None) -> list[dict[str, str]]:
-    """Return the default routes, in the form of ``network.routes``.
+    """Return the host's default routes as a list of maps: addr_family, destination, gateway, netmask, flags,
+    interface.
 
     CLI Example:
 
@@ -58,7 +59,8 @@ def default_route(ctx: Context, family: str | None = None) -> list[dict[str, str
 
 
 def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
-    """Return destination, gateway, interface and source of the route that the kernel chooses for an address.
+    """Return a map with destination, gateway, interface and source of the route that the kernel chooses for an
+    address.
 
     CLI Example:
 
@@ -81,7 +83,8 @@ def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
 
 
 def arp(ctx: Context) -> dict[str, str]:
-    """Return a map of hardware address to IPv4 address of the neighbours that have answered.
+    """Return a map of hardware address to IPv4 address for the machines in the kernel's ARP table that have
+    answered.
 
     CLI Example:
 
@@ -95,7 +98,7 @@ ip_neighs = ipneighs = arp
 
 
 def ip_neighs6(ctx: Context) -> dict[str, str]:
-    """Return a map of hardware address to IPv6 address of the neighbours, from the host's ``ip -6 neigh``.
+    """Return a map of hardware address to IPv6 address for the neighbours that the host's ``ip -6 neigh`` lists.
 
     CLI Example:
 
@@ -113,7 +116,7 @@ ipneighs6 = ip_neighs6
 
 
 def ip_in_subnet(ctx: Context, ip_addr: str, cidr: str) -> bool:
-    """Return whether an address is in a network.
+    """Return whether the address ``ip_addr`` is in the network ``cidr``.
 
     CLI Example:
 
@@ -123,7 +126,7 @@ def ip_in_subnet(ctx: Context, ip_addr: str, cidr: str) -> bool:
 
 
 def convert_cidr(ctx: Context, cidr: str) -> dict[str, str]:
-    """Return a map with ``network``, ``netmask`` and ``broadcast`` of a network.
+    """Return a map with ``network``, ``netmask`` and ``broadcast`` of a network such as 172.31.0.0/16.
 
     CLI Example:
 
@@ -163,7 +166,7 @@ def iphexval(ctx: Context, ip: str) -> str:
 
 
 def connect(ctx: Context, host: str, port: int | str | None = None, **kwargs: Any) -> dict[str, Any]:
-    """Try to connect to a server. Return a map with ``result`` and ``comment``.
+    """Try to connect to a server. Return a map with ``result`` (bool) and ``comment``.
 
     proto
         tcp (default) or udp; a UDP "connection" only checks that the kernel has a route

@@ -26,7 +26,7 @@ Answer = dict[str, Any]
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has ``nft``, else a sentence with the reason."""
+    """Return None if the host has the program ``nft``; else return the reason as text."""
     return None if ctx.host.which("nft") else "the host has no nft"
 
 
@@ -50,7 +50,8 @@ def build_rule(
     family: str = "ipv4",
     **kwargs: object,
 ) -> Answer:
-    """Return a map with ``rule``: the text of a rule, or with ``full`` the whole nft command.
+    """Return a map with ``result``, ``comment`` and ``rule``: the text of an nftables rule, or with ``full`` the whole
+    nft command.
 
     command
         insert, add or delete; used with ``full``
@@ -75,13 +76,13 @@ def build_rule(
 
 
 def get_saved_rules(ctx: Context, conf_file: str | None = None) -> list[str]:
-    """Return the lines of the file of saved rules, without comments and empty lines."""
+    """Return the lines of the file of saved nftables rules, without comments and empty lines."""
     lines = network_files.text(ctx.host, conf_file or _file(ctx, None)).splitlines(keepends=True)
     return [line for line in lines if line.strip() and not line.strip().startswith("#")]
 
 
 def list_tables(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
-    """Return a list of maps, one for each table of a family: name, family, handle.
+    """Return the nftables tables of a family as a list of maps: name, family, handle.
 
     CLI Example:
 
@@ -91,7 +92,7 @@ def list_tables(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
 
 
 def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
-    """Return a list with the text of each table of a family. Ports, protocols and users appear as numbers."""
+    """Return a list with the text of each nftables table of a family. Ports, protocols and users appear as numbers."""
     at = nftables_rules.of(family)
     return [
         network_files.run(
@@ -102,13 +103,13 @@ def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
 
 
 def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
-    """Return the whole ruleset of a family as ``nft --json`` lists it."""
+    """Return the whole nftables ruleset of a family as ``nft --json`` lists it: a list of maps with one key each."""
     return nft.listed(ctx, "ruleset", nftables_rules.of(family))
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
-    """Write the rules of all families to a file. If ``filename`` is a directory, a file in it is written. Return the
-    text written.
+    """Write the nftables rules of all families to a file. If ``filename`` is a directory, a file in it is written.
+    Return the text written.
 
     CLI Example:
 
@@ -120,14 +121,14 @@ def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str
 
 
 def is_saved(ctx: Context, filename: str | None = None) -> bool:
-    """Return whether a file holds the current rules of all families. Counter values are ignored. Salt does not have
-    this function.
+    """Return whether a file holds the current nftables rules of all families. Counter values are ignored. Salt does not
+    have this function.
     """
     return _COUNTED.sub("", network_files.text(ctx.host, _file(ctx, filename))) == _COUNTED.sub("", _all(ctx))
 
 
 def check_table(ctx: Context, table: str | None = None, family: str = "ipv4") -> Answer:
-    """Return whether a table exists, as ``result`` and ``comment``.
+    """Return a map with ``result`` (whether an nftables table exists) and ``comment``.
 
     CLI Example:
 
@@ -140,7 +141,7 @@ def check_table(ctx: Context, table: str | None = None, family: str = "ipv4") ->
 
 
 def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
-    """Return whether a chain exists in a table, as ``result`` and ``comment``."""
+    """Return a map with ``result`` (whether an nftables chain exists) and ``comment``."""
     if not chain:
         return _needed("Chain")
     there = nft.chain(ctx, table, chain, family) is not None
@@ -152,8 +153,8 @@ def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, f
 def check(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> Answer:
-    """Return whether a chain has a rule, as ``result`` and ``comment``. Spelling variants of a rule that nft treats as
-    equal match.
+    """Return a map with ``result`` (whether an nftables chain has a rule) and ``comment``. Spelling variants of a rule
+    that nft treats as equal match.
 
     CLI Example:
 
@@ -169,7 +170,7 @@ def check(
 def get_rule_handle(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> Answer:
-    """Return a map with ``handle``, the number by which nft identifies a rule."""
+    """Return a map with ``result``, ``comment`` and ``handle``, the number by which nft identifies a rule."""
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
     found = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
@@ -177,7 +178,7 @@ def get_rule_handle(
 
 
 def new_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
-    """Create a table."""
+    """Create an nftables table. Return a map with ``result`` and ``comment``."""
     known = check_table(ctx, table, family)
     if known["result"] or not table:
         return known
@@ -188,7 +189,7 @@ def new_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
 
 
 def delete_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
-    """Delete a table and all chains in it."""
+    """Delete an nftables table and all chains in it. Return a map with ``result`` and ``comment``."""
     known = check_table(ctx, table, family)
     if not known["result"]:
         return known
@@ -207,7 +208,8 @@ def new_chain(
     priority: object = None,
     family: str = "ipv4",
 ) -> Answer:
-    """Create a chain. With ``table_type``, ``hook`` and ``priority`` it is a base chain, which packets pass through.
+    """Create an nftables chain. Return a map with ``result`` and ``comment``. With ``table_type``, ``hook`` and
+    ``priority`` it is a base chain, which packets pass through.
 
     CLI Example:
 
@@ -231,7 +233,7 @@ def new_chain(
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
-    """Delete an empty chain."""
+    """Delete an empty nftables chain. Return a map with ``result`` and ``comment``."""
     if absent := _absent(ctx, table, chain, family):
         return absent
     about = f"Chain {chain} in table {table} in family {family}"
@@ -242,7 +244,7 @@ def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, 
 def append(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> Answer:
-    """Append a rule to a chain.
+    """Append a rule to an nftables chain. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -259,7 +261,8 @@ def insert(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> Answer:
-    """Insert a rule before the rule whose handle is ``position``, or without it at the beginning of a chain.
+    """Insert a rule into an nftables chain: before the rule whose handle is ``position``, or without it at the
+    beginning. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -276,7 +279,9 @@ def delete(
     rule: str | None = None,
     family: str = "ipv4",
 ) -> Answer:
-    """Delete a rule, given by its text or by its handle (``position``)."""
+    """Delete an nftables rule, given by its text or by its handle (``position``). Return a map with ``result`` and
+    ``comment``.
+    """
     if position and rule:
         return _answer(False, "Only specify a position or a rule, not both")
     if absent := _absent(ctx, table, chain, family, **({} if position else {"rule": rule})):
@@ -290,7 +295,8 @@ def delete(
 
 
 def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "ipv4") -> Answer:
-    """Delete all rules of a chain, or without ``chain`` of a table.
+    """Delete all rules of an nftables chain, or without ``chain`` of a table. Return a map with ``result`` and
+    ``comment``.
 
     CLI Example:
 
@@ -308,8 +314,8 @@ def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "i
 
 
 def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> str | None:
-    """Return the policy of a chain: accept or drop, for packets that no rule matches. Return None if the chain has no
-    policy or does not exist.
+    """Return the policy of an nftables chain for packets that no rule matches: accept or drop. Return None if the chain
+    has no policy or does not exist.
     """
     if not chain:
         raise InvocationError("Chain needs to be specified")
@@ -320,7 +326,8 @@ def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, fa
 def set_policy(
     ctx: Context, table: str = "filter", chain: str | None = None, policy: str | None = None, family: str = "ipv4"
 ) -> bool:
-    """Set the policy of a base chain. Return False if the chain does not exist or is not a base chain.
+    """Set the policy (accept or drop) of an nftables base chain. Return True; False if the chain does not exist or is
+    not a base chain.
 
     CLI Example:
 
@@ -342,7 +349,9 @@ def set_policy(
 
 
 def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: object) -> Answer | None:
-    """Return the result for a missing argument, table or chain. Return None if all exist."""
+    """Return the result map of an nftables function for a missing argument, table or chain. Return None if all
+    exist.
+    """
     if not chain:
         return _needed("Chain")
     for name, value in needed.items():

@@ -13,13 +13,15 @@ from statecore.system.hostfiles import nftables_rules
 
 
 def run(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
-    """Run ``nft`` and return its result, whatever its exit code."""
+    """Run the host's ``nft`` and return its result, also if its exit code is not 0."""
     # After `--`, nft takes no word for an option.
     return ctx.host.run(["nft", *options, "--", *words])
 
 
 def listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
-    """Return the entries of ``nft --json list``. Each entry is a map with one key. Raises CommandError."""
+    """Return the entries of ``nft --json list`` with the words ``words``: a list of maps with one key each. Raise
+    CommandError if nft fails.
+    """
     done = run(ctx, ["list", *words], "--json")
     if done.retcode:
         raise CommandError(f"nft list {' '.join(words)}: {done.stderr.strip()}")
@@ -30,7 +32,9 @@ def listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
 
 
 def chain(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | None:
-    """Return the data of a chain, None if it does not exist."""
+    """Return the data of an nftables chain as nft lists it (name, handle, policy, ...), None if the chain does not
+    exist.
+    """
     for each in listed(ctx, "chains", nftables_rules.of(family)):
         found = each.get("chain", {})
         if (found.get("table"), found.get("name")) == (table, name):
@@ -39,7 +43,7 @@ def chain(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | 
 
 
 def listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
-    """Return the text of a chain's rules with their handles. Raises CommandError."""
+    """Return the text of an nftables chain's rules with their handles. Raise CommandError if nft fails."""
     done = run(ctx, ["list", "chain", nftables_rules.of(family), table, str(chain)], "--handle")
     if done.retcode:
         raise CommandError(f"nft list chain {table} {chain}: {done.stderr.strip()}")
@@ -47,8 +51,8 @@ def listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
 
 
 def newest(listing: str) -> tuple[str, str] | None:
-    """Return (handle, text) of the rule with the highest handle, which was added last. Return None if there is no
-    rule.
+    """Return (handle, text) of the nftables rule with the highest handle in a listing, which was added last. Return
+    None if there is no rule.
     """
     found = [(int(number), text) for text, number in nftables_rules.with_handles(listing)]
     return (str(max(found)[0]), max(found)[1]) if found else None
