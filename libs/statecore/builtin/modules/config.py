@@ -80,11 +80,6 @@ def option(
         True: ``value`` is a glob; return a map of name to value of all names that match
     omit_all
         True: search only the built-in defaults
-
-    wildcard
-        True: ``value`` is a glob; return a map of all names that match
-    omit_all
-        True: search only the defaults
     """
     omitted = {
         "opts": omit_opts or omit_all,

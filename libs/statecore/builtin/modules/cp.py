@@ -202,8 +202,6 @@ def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
     """Return the path of a file's copy in the minion's cache, "" if there is none.
 
     A file of the state tree is fetched if it is not in the cache. A file of an http(s) server is not.
-
-    A file of the tree is fetched if it is not in the cache. A file of a server is not.
     """
     if path.startswith(downloads.SCHEMES):
         place = downloads.cached_at(path, file_source.cache_of(ctx), saltenv or ctx.saltenv)

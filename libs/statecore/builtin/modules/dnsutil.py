@@ -1,8 +1,6 @@
 """Hosts files, zone files and DNS queries: Salt's ``dnsutil`` execution module.
 
 DNS queries need the host's program ``dig``. Without it, ``A`` and ``AAAA`` use the minion's own resolver.
-
-DNS queries need the host's ``dig``. Without it, ``A`` and ``AAAA`` use the minion's own resolver.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@
 Arguments of many functions: ``cwd`` is the directory of the repository. ``user`` is the user that git runs as.
 ``identity`` is the path of an SSH key without a passphrase, or a list of such paths. All functions raise CommandError
 with git's error output.
-
-Arguments of many functions: ``user`` is the user that git runs as. ``identity`` is the path of an SSH key without a
-passphrase, or a list of such paths. All functions raise CommandError with git's error output.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Functions that read grains, and set those of the static grains file: Salt's ``grains`` execution module.
 
 A grain that is set during a state run is seen by all later calls of this run. The next job sees it in its grains.
-
-A grain that is set during a state run is seen by all later calls of this run. The next job sees it in its grains.
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 The option ``hosts.file`` is the path of the file (default /etc/hosts). A line is ``address names... # comment``. Lines
 with the same address are joined.
-
-The option ``hosts.file`` is the path of the file. A line is ``address names... # comment``. Lines with the same address
-are joined.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@ debian_ip).
 
 The file consists of stanzas, which begin with words such as ``auto eth0`` or ``iface eth0 inet dhcp``. Only the stanzas
 of the given interface are written. The rest of the file stays unchanged.
-
-Only the stanzas of the given interface are written. The rest of the file stays unchanged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Mounted file systems, the file fstab, and swap of the managed host: Salt's ``mount`` execution module.
 
 For a mounted host, only file systems mounted below its root are listed, with the host's own paths.
-
-For a mounted host, only file systems mounted below its root are listed, with the host's own paths.
 """
 
 from __future__ import annotations

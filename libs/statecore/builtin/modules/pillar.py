@@ -1,4 +1,4 @@
-"""The minion's pillar, in memory or compiled again (Salt's ``pillar`` module).
+"""Functions that read the minion's pillar, in memory or compiled again: Salt's ``pillar`` execution module.
 
 Values are masked as Salt 3008 masks them when an operator calls these functions, unless the call has ``unmask=True`` or
 the option ``pillar_mask_output`` is False. States and templates always get the plain values.
@@ -40,7 +40,8 @@ def get(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> Any:
-    """Return the pillar value at a path, or ``default`` ("" without one) when the path does not exist.
+    """Return the pillar value at a path such as ``pkg:apache``; if the path does not exist, ``default``, or "" without
+    a default.
 
     With ``merge`` the value is merged over the default. With ``pillarenv`` or ``saltenv`` the pillar of that
     environment is compiled for this call. Raises CommandError for a missing key when the option
@@ -81,8 +82,8 @@ def items(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> dict[str, Any]:
-    """Compile the pillar again and return it. ``pillar`` overrides values in it. With names, return only these keys (as
-    ``item``).
+    """Compile the minion's pillar again and return it as a map. ``pillar`` is a map whose values override it. With
+    names, return only these keys.
 
     CLI Example:
 
@@ -95,7 +96,7 @@ def items(
 
 
 def data(ctx: Context, *args: str, **kwargs: Any) -> dict[str, Any]:
-    """The same as ``items``."""
+    """Compile the minion's pillar again and return it, as ``pillar.items`` does."""
     return items(ctx, *args, **{key: value for key, value in kwargs.items() if not key.startswith("__")})
 
 
@@ -108,7 +109,8 @@ def item(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> dict[str, Any]:
-    """Return a map of each given path to its pillar value. A path that does not exist has the value ``default``.
+    """Return a map of path to pillar value for the given paths. A path that does not exist has the value
+    ``default``.
 
     CLI Example:
 
@@ -121,19 +123,21 @@ def item(
 
 
 def raw(ctx: Context, key: str | None = None, unmask: bool | None = None) -> object:
-    """Return the pillar in memory, or one top-level key of it. Values are masked only with ``unmask=False``."""
+    """Return the pillar in the minion's memory, or the value of one top-level key. Values are masked only with
+    ``unmask=False``.
+    """
     found = ctx.pillar.get(key, {}) if key else dict(ctx.pillar)
     return found if unmask is not False else redacted(found)
 
 
 def ls(ctx: Context, *args: str, **kwargs: Any) -> list[str]:
-    """Compile the pillar again and return its top-level keys."""
+    """Compile the minion's pillar again and return the list of its top-level keys."""
     return list(items(ctx, *args, **{key: value for key, value in kwargs.items() if not key.startswith("__")}))
 
 
 def keys(ctx: Context, key: str, delimiter: str = DELIMITER, unmask: bool | None = None) -> list[str]:
-    """Return the keys of the dict at a path. Raise CommandError for a missing path, InvocationError when it is no
-    dict.
+    """Return the keys of the map at a path in the pillar. Raise CommandError for a missing path, InvocationError if the
+    value is not a map.
     """
     found = traverse(ctx.pillar, key, _ABSENT, delimiter)
     if found is _ABSENT:
@@ -144,7 +148,9 @@ def keys(ctx: Context, key: str, delimiter: str = DELIMITER, unmask: bool | None
 
 
 def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> Any:
-    """Return the same map as ``items``, with the name of each value's type in place of the value (``<str>``)."""
+    """Compile the minion's pillar again. Return it as a map with the name of each value's type in place of the value,
+    such as ``<str>``.
+    """
     plain = {key: value for key, value in kwargs.items() if not key.startswith("__")}
     return _types(items(ctx, *args, **{**plain, "unmask": True}))
 
@@ -155,8 +161,8 @@ def ext(
     pillar: Mapping[str, Any] | None = None,
     unmask: bool | None = None,
 ) -> dict[str, object]:
-    """Compile the pillar with one more external pillar and return it. ``external``: ``{name: arguments}``, or that as
-    YAML text.
+    """Compile the minion's pillar with one more external pillar and return it as a map. ``external`` is a map {name:
+    arguments}, or such a map as YAML text.
 
     The master accepts only the external pillars that its option ``on_demand_ext_pillar`` lists.
 
@@ -199,7 +205,7 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> object:
-    """Return the entry of ``lookup_dict`` whose key, a glob, matches a pillar value. Works like
+    """Return the entry of the map ``lookup_dict`` whose key, a glob, matches a pillar value. The arguments are those of
     ``grains.filter_by``.
     """
     return _filter_by(lookup_dict, pillar, ctx.pillar, merge, default, base)
@@ -227,7 +233,7 @@ def _override(given: object) -> Mapping[str, Any] | None:
 
 
 def _shown(ctx: Context, value: object, unmask: bool | None) -> Any:
-    """Return the value, masked unless ``unmask`` is True.
+    """Return a pillar value as an operator may see it: masked unless ``unmask`` is True.
 
     With ``unmask`` None, a call that an operator sent is masked (the runtime sets "pillar.mask"), unless the option
     ``pillar_mask_output`` is False.

@@ -161,11 +161,6 @@ def check_perms(
 
     ret
         such a map with changes, to add more changes to; None starts a new one
-
-    Return a pair: a state's return map, and a map of the values before (luser, lgroup, lmode).
-
-    ret
-        a state's return map to add the changes to; None starts a new one
     """
     real_path = ctx.host.path(name, follow=follow_symlinks)
     if not lexists(real_path):

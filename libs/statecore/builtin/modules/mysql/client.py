@@ -71,8 +71,6 @@ def run(
     CommandError with the server's message.
 
     ``secrets`` are values to hide in that message.
-
-    ``secrets`` are values to hide in that reason.
     """
     need_connection(given)
     program = "mariadb" if ctx.host.which("mariadb") else "mysql"

@@ -2,9 +2,6 @@
 
 Passwords for the plugin mysql_native_password are hashed by the minion, so that the plain password is neither sent nor
 logged.
-
-Passwords for the plugin mysql_native_password are hashed by the minion, so that the plain password is neither sent nor
-logged.
 """
 
 from __future__ import annotations
@@ -157,7 +154,7 @@ def _identified(
     connection: dict[str, object],
 ) -> str:
     """Return the IDENTIFIED clause of a CREATE USER or ALTER USER statement, "" for no password. Raise InvocationError
-    for arguments that exclude each other, CommandError if the password is missing.
+    for missing, invalid or conflicting arguments, CommandError if the server does not answer.
     """
     maria = "MariaDB" in str(client.ask(ctx, connection, "SELECT VERSION()")[0][0])
     if not (password or password_hash):

@@ -1,7 +1,7 @@
-"""Python packages by pip (Salt's ``pip`` module), in a virtual environment or in a Python of the managed host.
+"""Python packages in a virtual environment or in a Python of the managed host: Salt's ``pip`` execution module.
 
-``program`` finds and runs pip, ``requirements`` copies requirements files where pip can read them, ``cli_options``
-translates arguments into pip's options, ``installation`` changes packages, ``queries`` lists them.
+``program`` finds and runs pip, ``requirements`` copies requirements files to a place where pip can read them,
+``cli_options`` translates arguments into pip's options, ``installation`` changes packages, ``queries`` lists them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Options of ``pip install`` and ``pip uninstall``, built from the arguments of Salt's functions."""
+"""Options of the commands ``pip install`` and ``pip uninstall``, built from the arguments of Salt's functions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _REPEATED: Mapping[str, str] = {
 
 
 def installing(ctx: Context, given: Mapping[str, object], version: str) -> list[str]:
-    """Return the command-line words after ``pip install``.
+    """Return the options and packages of a ``pip install`` command as a list of words.
 
     ``given``: all arguments of ``pip.install`` by name. ``version``: pip's version. Raises InvocationError or
     CommandError for invalid arguments.
@@ -81,7 +81,9 @@ def installing(ctx: Context, given: Mapping[str, object], version: str) -> list[
 
 
 def common(ctx: Context, given: Mapping[str, object]) -> list[str]:
-    """Return the options that installing and uninstalling share: --log, --proxy, --timeout (seconds)."""
+    """Return the options that the commands ``pip install`` and ``pip uninstall`` share: --log, --proxy, --timeout
+    (seconds).
+    """
     words: list[str] = []
     if given["log"]:
         words += ["--log", _log(ctx, str(given["log"]))]
@@ -95,8 +97,8 @@ def common(ctx: Context, given: Mapping[str, object]) -> list[str]:
 
 
 def indexes(given: Mapping[str, object]) -> list[str]:
-    """Return the options that name package indexes. Raise CommandError for an invalid URL, or an index together with
-    no_index.
+    """Return pip's options that name package indexes, as a list of words. Raise CommandError for an invalid URL, or for
+    an index together with no_index.
     """
     if given["no_index"] and (given["index_url"] or given["extra_index_url"]):
         raise CommandError("'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive.")
@@ -111,7 +113,7 @@ def indexes(given: Mapping[str, object]) -> list[str]:
 
 
 def editables(value: object) -> list[str]:
-    """Return the requirements to install in editable mode. Raise CommandError for a repository URL without
+    """Return the requirements that pip installs in editable mode. Raise CommandError for a repository URL without
     ``#egg=``.
     """
     entries = split(value)
@@ -122,7 +124,7 @@ def editables(value: object) -> list[str]:
 
 
 def split(value: object) -> list[str]:
-    """Return a list of texts, from a list or from comma-separated text; [] for None, "" and False."""
+    """Return a list of texts, from a list or from text with commas. Return [] for None, "" and False."""
     if value in (None, "", False):
         return []
     each = value if isinstance(value, list | tuple) else str(value).split(",")
@@ -130,8 +132,8 @@ def split(value: object) -> list[str]:
 
 
 def extra(value: Any) -> list[str]:
-    """Return the words of ``extra_args``: texts, and option and value of each map. Raise InvocationError for nested
-    values.
+    """Return the words of pip's argument ``extra_args``: each text, and option and value of each map. Raise
+    InvocationError for nested values.
     """
     words: list[str] = []
     if isinstance(value, str | Mapping):
@@ -172,8 +174,8 @@ def _log(ctx: Context, log: str) -> str:
 
 
 def _proxy(ctx: Context, proxy: object) -> str | None:
-    """Return the proxy URL of the argument, else of the minion's proxy options. None without one, or when ``proxy`` is
-    False.
+    """Return the proxy URL for pip: the argument ``proxy``, else the proxy in the minion's options. Return None if
+    there is none, or if ``proxy`` is False.
     """
     if proxy:
         return str(proxy)
@@ -185,7 +187,7 @@ def _proxy(ctx: Context, proxy: object) -> str | None:
 
 
 def _commas(requirement: str) -> bool:
-    """Return whether ";" means a comma in this requirement.
+    """Return whether ";" in a pip requirement means a comma.
 
     ";" before an environment marker is followed by a name; ";" that means a comma is followed by an operator such as
     ">=".

@@ -59,8 +59,8 @@ def install(
     no_binary: object = None,
     disable_version_check: bool = False,
 ) -> dict[str, Any]:
-    """Install packages, packages of requirements files, and editable packages. Return retcode, stdout and stderr of
-    pip.
+    """Install Python packages, the packages of requirements files, and editable packages. Return a map with pip's
+    retcode, stdout and stderr.
 
     ``pkgs`` is comma-separated text or a list. Options are passed to pip, which reports unknown ones. Requirements
     files may be salt:// URLs.
@@ -99,7 +99,8 @@ def uninstall(
     use_vt: bool = False,
     extra_args: object = None,
 ) -> dict[str, object]:
-    """Remove packages, and the packages of requirements files. Return retcode, stdout and stderr of pip.
+    """Remove Python packages, and the packages of requirements files. Return a map with pip's retcode, stdout and
+    stderr.
 
     CLI Example:
 
@@ -124,9 +125,9 @@ def upgrade(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> dict[str, Any]:
-    """Upgrade all packages that have a newer version.
+    """Upgrade all Python packages that have a newer version.
 
-    Returns ``changes`` (package name -> old and new version), ``result``, and ``comment`` (pip's stderr).
+    Return a map with ``changes`` (package name -> old and new version), ``result``, and ``comment`` (pip's stderr).
 
     CLI Example:
 
@@ -151,7 +152,7 @@ def upgrade(
 
 
 def normalize(ctx: Context, name: str) -> str:
-    """Return a package's normalized name (PEP 503): lower case, with "-" for runs of "-", "_" and ".".
+    """Return the normalized name of a Python package (PEP 503): lower case, with "-" for runs of "-", "_" and ".".
 
     CLI Example:
 

@@ -1,4 +1,6 @@
-"""Finds the pip program that ``bin_env`` names, and runs it."""
+"""Functions that find the pip program for an argument ``bin_env``, and run it. Helpers of the ``pip`` execution
+module.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,10 @@ _CHECKED = "pip.version"
 
 
 def argv(ctx: Context, bin_env: str | None) -> list[str]:
-    """Return the first words of a command that runs pip.
+    """Return the first words of a command that runs pip, such as ["/opt/venv/bin/python", "-m", "pip"].
 
-    ``bin_env``: a virtual environment, a Python, or a pip. None means the Python that runs Saltern, and on a mounted
-    host the host's own Python or pip. Raises CommandError where there is none.
+    ``bin_env`` is a virtual environment, a Python, or a pip. None means the Python that runs Saltern, and on a mounted
+    host the host's own Python or pip. Raise CommandError if there is no such program.
     """
     if not bin_env:
         return _of_the_host(ctx) if ctx.host.mounted else [sys.executable, "-m", "pip"]
@@ -45,7 +47,9 @@ def argv(ctx: Context, bin_env: str | None) -> list[str]:
 
 
 def version(ctx: Context, bin_env: str | None = None, cwd: str | None = None, user: str | None = None) -> str:
-    """Return pip's version; pip is run once per state run. Raise CommandError where no pip runs."""
+    """Return pip's version as text, which is stored for the rest of the state run. Raise CommandError if pip cannot be
+    run.
+    """
     key = f"{_CHECKED}.{bin_env}"
     if key not in ctx.scratch:
         result = run(ctx, [*argv(ctx, bin_env), "--version"], bin_env, user, cwd)
@@ -57,7 +61,7 @@ def version(ctx: Context, bin_env: str | None = None, cwd: str | None = None, us
 
 
 def forget_version(ctx: Context, bin_env: str | None) -> None:
-    """Forget the cached version of pip: an installation may have replaced pip itself."""
+    """Delete the stored version of pip, because an installation may have replaced pip itself."""
     ctx.scratch.pop(f"{_CHECKED}.{bin_env}", None)
 
 
@@ -70,7 +74,9 @@ def run(
     env_vars: Mapping[str, object] | None = None,
     redirect_stderr: bool = False,
 ) -> dict[str, Any]:
-    """Run a pip command and return its retcode, stdout and stderr. Raise CommandError when it cannot be started."""
+    """Run a pip command and return a map with retcode, stdout and stderr. Raise CommandError if it cannot be
+    started.
+    """
     env = {}
     if bin_env and str(bin_env).startswith("/") and ctx.host.path(str(bin_env)).is_dir():
         env["VIRTUAL_ENV"] = str(bin_env)

@@ -23,7 +23,7 @@ _QUIET = "--disable-pip-version-check"
 
 
 def version(ctx: Context, bin_env: str | None = None, cwd: str | None = None, user: str | None = None) -> str:
-    """Return pip's version. Raise CommandError where there is no pip.
+    """Return pip's version as text. Raise CommandError if there is no pip.
 
     CLI Example:
 
@@ -40,7 +40,7 @@ def freeze(
     use_vt: bool = False,
     env_vars: dict[str, object] | None = None,
 ) -> list[str]:
-    """Return the installed packages as lines of a requirements file.
+    """Return the installed Python packages as lines of a requirements file (``name==version``).
 
     CLI Example:
 
@@ -62,7 +62,8 @@ def list_(
     env_vars: dict[str, object] | None = None,
     target: str | None = None,
 ) -> dict[str, str]:
-    """Map the normalized name of each installed package that begins with ``prefix`` to its version.
+    """Return a map of the normalized name of each installed Python package that begins with ``prefix`` to its
+    version.
 
     ``target``: list the packages of this directory instead.
 
@@ -87,8 +88,8 @@ def list_freeze_parse(
     cwd: str | None = None,
     env_vars: dict[str, object] | None = None,
 ) -> dict[str, str]:
-    """Return the same map as ``list``, read from ``freeze``. The value of an editable package is its location, not its
-    version.
+    """Return a map of installed Python package to version as ``pip.list`` does, read from ``pip freeze``. The value of
+    an editable package is its location, not its version.
 
     CLI Example:
 
@@ -119,7 +120,8 @@ def list_editable(
     cwd: str | None = None,
     env_vars: dict[str, object] | None = None,
 ) -> dict[str, str]:
-    """Map each directory that is installed in editable mode (``pip install --editable``) to its package name.
+    """Return a map of directory to package name for the Python packages that are installed in editable mode (``pip
+    install --editable``).
 
     CLI Example:
 
@@ -142,8 +144,8 @@ def requirements_met(
 ) -> bool:
     """Return whether every requirement of requirements files is installed in an allowed version.
 
-    Also False where only pip could decide: URLs, paths, options, hashes, environment markers. Dependencies of the
-    packages are not checked.
+    Return also False if only pip could decide: for URLs, paths, options, hashes, environment markers. Dependencies of
+    the packages are not checked.
 
     CLI Example:
 
@@ -163,8 +165,8 @@ def requirements_met(
 def requirements_texts(
     ctx: Context, requirements: Any, cwd: str | None = None, saltenv: str | None = None
 ) -> list[str]:
-    """Return the contents of requirements files and of the files that they include. Raise CommandError for a missing
-    file.
+    """Return the contents of requirements files and of the files that they include, as a list of texts. Raise
+    CommandError for a missing file.
 
     CLI Example:
 
@@ -176,7 +178,7 @@ def requirements_texts(
 def list_upgrades(
     ctx: Context, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> dict[str, str]:
-    """Map the name of each package with a newer version to "VERSION [file type]".
+    """Return a map of the name of each Python package with a newer version to "VERSION [file type]".
 
     CLI Example:
 
@@ -189,7 +191,7 @@ def list_upgrades(
 def is_installed(
     ctx: Context, pkgname: str, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> bool:
-    """Return whether a package is installed.
+    """Return whether a Python package is installed.
 
     CLI Example:
 
@@ -201,7 +203,7 @@ def is_installed(
 def upgrade_available(
     ctx: Context, pkg: str, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> bool:
-    """Return whether a newer version of an installed package is available.
+    """Return whether a newer version of an installed Python package is available.
 
     CLI Example:
 
@@ -225,7 +227,7 @@ def list_all_versions(
     find_links: object = None,
     no_index: bool = False,
 ) -> list[str] | None:
-    """Return all available versions of a package, oldest first; None without any.
+    """Return all available versions of a Python package, oldest first. Return None if there are none.
 
     Pre-releases are included only with ``include_alpha``, ``include_beta``, ``include_rc``.
 
@@ -258,7 +260,9 @@ def _rows(
     cwd: str | None,
     env_vars: dict[str, object] | None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of ``pip list --format=json``. Raise CommandError when pip fails or prints no JSON."""
+    """Return the rows of ``pip list --format=json`` as a list of maps. Raise CommandError if pip fails or prints no
+    JSON.
+    """
     command = [*program.argv(ctx, bin_env), "list", "--format=json", _QUIET, *more]
     result = program.run(ctx, command, bin_env, user, cwd, env_vars)
     if result["retcode"]:

@@ -1,4 +1,4 @@
-"""Requirements files for pip: those of the state tree, and those that pip's user may not read, are copied to the
+"""Requirements files for pip. Files of the state tree, and files that pip's user may not read, are copied to the
 host.
 """
 
@@ -21,7 +21,7 @@ _SCHEME = "salt://"
 
 
 def listed(requirements: str | Sequence[str] | None) -> list[str]:
-    """Return the file names of an argument: a list, or comma-separated text. Raise InvocationError for any other
+    """Return the names of requirements files from a list or from text with commas. Raise InvocationError for any other
     value.
     """
     if requirements is None:
@@ -37,10 +37,10 @@ def listed(requirements: str | Sequence[str] | None) -> list[str]:
 def readable(
     ctx: Context, requirements: str | Sequence[str] | None, user: str | None, cwd: str | None, saltenv: str
 ) -> Iterator[list[str]]:
-    """Yield the host paths of requirements files that pip's user can read.
+    """Yield the list of host paths of requirements files that pip's user can read.
 
     Files of the state tree are copied, together with the files that they include. With ``user`` all files are copied.
-    The copies are removed afterwards. Raises CommandError for a missing file.
+    The copies are removed afterwards. Raise CommandError for a missing file.
     """
     wanted = listed(requirements)
     if not any(each.startswith(_SCHEME) for each in wanted) and not user:
@@ -63,15 +63,17 @@ def readable(
 
 
 def texts(ctx: Context, requirements: str | Sequence[str], cwd: str | None, saltenv: str) -> list[str]:
-    """Return the contents of requirements files and of the files that they include. Raise CommandError for a missing
-    file.
+    """Return the contents of requirements files and of the files that they include, as a list of texts. Raise
+    CommandError for a missing file.
     """
     found = [_chain(ctx, each, cwd, saltenv)[1] for each in listed(requirements)]
     return [text.decode("utf-8", "replace") for chain in found for text in chain.values()]
 
 
 def _place(ctx: Context, wanted: str, top: str, cwd: str | None, saltenv: str) -> str:
-    """Copy a file and all files that it includes below ``top``. Return the copy's path. Relative positions are kept."""
+    """Copy a requirements file, and all files that it includes, into the directory ``top``. Return the path of the
+    copy. The positions of the files relative to each other are kept.
+    """
     start, chain = _chain(ctx, wanted, cwd, saltenv)
     for at, text in chain.items():
         copy = ctx.host.path(f"{top}/{at.lstrip('/')}")
@@ -122,7 +124,7 @@ def _absolute(path: str, cwd: str | None) -> str:
 
 
 def _joined(directory: PurePosixPath, path: str) -> str:
-    """Return ``path`` relative to ``directory`` without "." and ".."; ".." never leads above the top of the state
+    """Return ``path`` relative to ``directory`` without "." and "..". A ".." never leads above the top of the state
     tree.
     """
     parts: list[str] = []

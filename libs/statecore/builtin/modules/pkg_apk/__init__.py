@@ -1,7 +1,7 @@
-"""Packages by apk of the managed host (Salt's ``pkg`` module on Alpine, in Salt up to 3007).
+"""Packages of the managed host that apk manages: Salt's ``pkg`` execution module on Alpine (in Salt up to 3007).
 
-Installed packages and their files are read from apk's database, so a mounted host needs no programs for that. Available
-versions come from ``apk``, and ``apk`` makes all changes.
+Installed packages and their files are read from apk's database, so a mounted host needs no programs for them. Available
+versions come from the program ``apk``, which also makes all changes.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ PARTS = (queries, changes, repositories)
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host whose package manager is apk, else the reason why not."""
+    """Return None if the host's package manager is apk; else return the reason as text."""
     return package_requests.not_served(ctx, "apk", ("apk",))

@@ -1,4 +1,4 @@
-"""Helpers of ``pkg`` for apk: read its database, run the program, parse its output."""
+"""Helpers of ``pkg`` on Alpine: they read apk's database, run the program ``apk`` and parse its output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UPGRADING = re.compile(r"^\(\d+/\d+\) Upgrading (?P<name>\S+) \((?P<old>\S+) ->
 
 @dataclass(frozen=True, slots=True)
 class ApkPackage:
-    """One installed package and the paths of its files."""
+    """One package that apk has installed, and the paths of its files."""
 
     name: str
     version: str
@@ -43,8 +43,8 @@ class ApkPackage:
 
 
 def parse_database(text: str) -> dict[str, ApkPackage]:
-    """Parse apk's database ``installed`` into a map of name to package. Records are ``letter:value`` lines and end with
-    an empty line.
+    """Parse apk's database ``installed`` into a map of name to package. Its records are lines ``letter:value`` and end
+    with an empty line.
     """
     found: dict[str, ApkPackage] = {}
     for record in text.split("\n\n"):
@@ -65,7 +65,9 @@ def parse_database(text: str) -> dict[str, ApkPackage]:
 
 
 def packages(ctx: Context) -> Mapping[str, ApkPackage]:
-    """Map of name to installed package. The database is read again only when its file changed."""
+    """Return a map of name to package for the packages that apk has installed. The database is read again only if its
+    file changed.
+    """
     place = next((place for place in _DATABASES if ctx.host.path(place).is_file()), _DATABASES[0])
     path = ctx.host.path(place)
     try:
@@ -81,17 +83,17 @@ def packages(ctx: Context) -> Mapping[str, ApkPackage]:
 
 
 def shown(ctx: Context) -> dict[str, str]:
-    """Map of installed package name to version."""
+    """Return a map of package name to version for the packages that apk has installed."""
     return {name: package.version for name, package in packages(ctx).items()}
 
 
 def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
-    """Run a read-only apk command. Raise HostError when apk cannot be started."""
+    """Run an apk command that changes nothing. Raise HostError if apk cannot be started."""
     return host.run(["apk", *words], env=_ENVIRONMENT)
 
 
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
-    """Run an apk command that changes packages. Return the errors, [] on success.
+    """Run an apk command that changes packages. Return the errors as texts, [] on success.
 
     Daemons that package scripts start keep running after the command.
     """
@@ -100,14 +102,14 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
 
 
 def update(ctx: Context) -> bool:
-    """Fetch the repository indexes. Return False where one could not be fetched."""
+    """Fetch the package indexes of apk's repositories. Return False if one of them could not be fetched."""
     ctx.scratch.pop(_REFRESH_DUE, None)
     return not ask(ctx.host, [*_PATIENCE, "update"]).retcode
 
 
 def offered(host: ManagedHost, names: Sequence[str], fromrepo: object = None) -> dict[str, list[str]]:
-    """Map each package that a repository has to its available versions, newest first. Raise CommandError when apk
-    fails.
+    """Return a map of package to its available versions, newest first, for the packages that a repository of apk has.
+    Raise CommandError if apk fails.
     """
     if not names:
         return {}
@@ -141,7 +143,9 @@ def parse_policy(text: str) -> dict[str, list[str]]:
 
 
 def upgrades(host: ManagedHost) -> dict[str, str]:
-    """Map each package that an upgrade would change to its new version. Raise CommandError when apk fails."""
+    """Return a map of package to new version for the packages that ``apk upgrade`` would change. Raise CommandError if
+    apk fails.
+    """
     result = ask(host, ["upgrade", "--simulate"])
     if result.retcode:
         raise CommandError(f"apk upgrade --simulate failed: {result.stderr.strip() or result.stdout.strip()}")
@@ -149,5 +153,5 @@ def upgrades(host: ManagedHost) -> dict[str, str]:
 
 
 def source(fromrepo: object) -> list[str]:
-    """Return the options that add repositories to those of the host."""
+    """Return apk's options for the repositories ``fromrepo``, which are used besides those of the host."""
     return [word for each in package_requests.texts(fromrepo) for word in ("--repository", each)]

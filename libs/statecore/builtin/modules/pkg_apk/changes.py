@@ -14,8 +14,8 @@ from statecore.system.packages.package_versions import apk as versions
 
 
 def refresh_db(ctx: Context, failhard: bool = False, **kwargs: object) -> bool:
-    """Fetch the repository indexes. Return False where one could not be fetched; with ``failhard`` raise
-    CommandError.
+    """Fetch the package indexes of apk's repositories. Return True; False if one of them could not be fetched, or with
+    ``failhard`` raise CommandError.
 
     CLI Example:
 
@@ -40,7 +40,7 @@ def install(
     downloadonly: bool = False,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Install packages. Return the changes: {name: {"old": version, "new": version}}.
+    """Install packages with apk. Return the changes: {name: {"old": version, "new": version}}.
 
     name
         one package, or several with commas; ``pkgs`` a list of names and of {name: version}
@@ -94,7 +94,9 @@ def install(
 def remove(
     ctx: Context, name: str | None = None, pkgs: object = None, purge: bool = False, **kwargs: object
 ) -> dict[str, Any]:
-    """Remove packages. Changed configuration files stay. Return the changes."""
+    """Remove packages with apk. Configuration files that were changed stay. Return the changes: {name: {"old": version,
+    "new": ""}}.
+    """
     wanted = package_requests.wanted(name, pkgs, None, str)
     before = apk.shown(ctx)
     targets = sorted({package for pattern in wanted for package in fnmatch.filter(before, pattern)})
@@ -107,14 +109,18 @@ def remove(
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
-    """Remove packages and their configuration files. Return the changes."""
+    """Remove packages and their configuration files with apk. Return the changes: {name: {"old": version, "new":
+    ""}}.
+    """
     return remove(ctx, name, pkgs, purge=True)
 
 
 def upgrade(
     ctx: Context, name: str | None = None, pkgs: object = None, refresh: bool = True, **kwargs: object
 ) -> dict[str, Any]:
-    """Upgrade all packages, or those of ``name`` and ``pkgs``. Return the changes."""
+    """Upgrade all packages with apk, or those of ``name`` and ``pkgs``. Return the changes: {name: {"old": version,
+    "new": version}}.
+    """
     if refresh:
         apk.update(ctx)
     before = apk.shown(ctx)
@@ -126,7 +132,7 @@ def upgrade(
 
 
 def _words(ctx: Context, wanted: Mapping[str, str | None], fromrepo: object, errors: list[str]) -> list[str]:
-    """Return apk's words for the wanted packages: ``name``, ``name=version`` or ``name>=version``.
+    """Return the arguments of ``apk add`` for the wanted packages: ``name``, ``name=version`` or ``name>=version``.
 
     An error is appended to ``errors`` for each package without a matching version.
     """

@@ -14,8 +14,8 @@ from statecore.system.packages.package_versions import apk as versions
 def list_pkgs(
     ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: Any
 ) -> dict[str, Any]:
-    """Map of installed package to version. With ``removed`` or ``purge_desired`` {}: apk keeps no records of removed
-    packages.
+    """Return a map of package to version for the packages that apk has installed. With ``removed`` or ``purge_desired``
+    return {}, because apk keeps no records of removed packages.
 
     CLI Example:
 
@@ -28,7 +28,8 @@ def list_pkgs(
 
 
 def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
-    """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
+    """Return the version of an installed package, "" if it is not installed. For several names or a glob return a map
+    of name to version.
 
     CLI Example:
 
@@ -39,8 +40,8 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
 
 
 def latest_version(ctx: Context, *names: str, refresh: bool = True, fromrepo: Any = None, **kwargs: Any) -> Any:
-    """Return the newest available version of a package; "" when it is installed already or none exists. Several names
-    give a map.
+    """Return the newest version of a package in apk's repositories; "" if it is installed already or none exists. For
+    several names return a map.
 
     CLI Example:
 
@@ -60,34 +61,37 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, fromrepo: An
 
 
 def available_version(ctx: Context, *names: str, **kwargs: Any) -> Any:
-    """Return the same as ``latest_version``."""
+    """Return the newest version of packages in apk's repositories, as ``pkg.latest_version`` does."""
     return latest_version(ctx, *names, **kwargs)
 
 
 def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Return whether a repository has a newer version of the package than the installed one."""
+    """Return whether a repository of apk has a newer version of the package than the installed one."""
     return bool(latest_version(ctx, name, **kwargs))
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str, str]:
-    """Map each package that an upgrade would change to its new version."""
+    """Return a map of package to new version for the packages that an upgrade would change."""
     if refresh:
         apk.update(ctx)
     return apk.upgrades(ctx.host)
 
 
 def list_repo_pkgs(ctx: Context, *names: str, fromrepo: Any = None, **kwargs: Any) -> dict[str, list[str]]:
-    """Map each of these packages to all its available versions, newest first."""
+    """Return a map of package to all its versions in apk's repositories, newest first."""
     return apk.offered(ctx.host, names, fromrepo)
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
-    """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
+    """Compare two versions of an apk package. Return -1 if the first is older, 0 if they are equal, 1 if it is
+    newer.
+    """
     return versions.compare(str(pkg1), str(pkg2))
 
 
 def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
-    """Return the name of the package that a file belongs to, "" without one. Several paths give a map.
+    """Return the name of the package that a file of the host belongs to, "" if there is none. For several paths return
+    a map of path to name.
 
     CLI Example:
 
@@ -99,13 +103,15 @@ def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
 
 
 def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str]]:
-    """Return {"errors": texts, "files": paths of the files} of packages (globs), or of all."""
+    """Return {"errors": texts, "files": paths} with the files of the named packages (globs), or of all packages."""
     found = file_dict(ctx, *packages)
     return {"errors": found["errors"], "files": [file for files in found["packages"].values() for file in files]}
 
 
 def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
-    """Return {"errors": texts, "packages": {package: paths of its files}} of packages (globs), or of all."""
+    """Return {"errors": texts, "packages": {package: paths of its files}} for the named packages (globs), or for all
+    packages.
+    """
     known = apk.packages(ctx)
     names = [name for pattern in packages or ("*",) for name in fnmatch.filter(known, pattern)]
     errors = [f"package {pattern} is not installed" for pattern in packages if not fnmatch.filter(known, pattern)]

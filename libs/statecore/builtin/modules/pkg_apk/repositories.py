@@ -21,7 +21,7 @@ _REFUSED = ("ppa", "copr", "key_text", "keyid", "keyserver", "clean_file", "cons
 
 
 def list_repos(ctx: Context, **kwargs: object) -> dict[str, dict[str, object]]:
-    """Map of URL to repository, including disabled ones.
+    """Return a map of URL to the description of each apk repository of the host, disabled repositories too.
 
     CLI Example:
 
@@ -31,16 +31,16 @@ def list_repos(ctx: Context, **kwargs: object) -> dict[str, dict[str, object]]:
 
 
 def get_repo(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
-    """Return the repository of a line (``https://x.test/main``, ``@edge https://x.test/main``); {} where there is
-    none.
+    """Return the description of the apk repository in a line such as ``@edge https://x.test/main``. Return {} if the
+    host does not have it.
     """
     found = _find(ctx, _parsed(repo))
     return _described(found) if found else {}
 
 
 def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
-    """Return the changes that ``mod_repo`` would make: {part: {"old", "new"}}, ``{"repo": repo}`` for a new one, {} for
-    none.
+    """Return the changes that ``pkg.mod_repo`` would make to an apk repository: {part: {"old", "new"}}. Return
+    ``{"repo": repo}`` for a new one, {} for none.
     """
     wanted = _wanted(repo, kwargs)
     found = _find(ctx, wanted)
@@ -55,7 +55,8 @@ def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> dict[str, object]:
-    """Add or change a repository. A new one is appended to the file. Return {repo: its description by ``get_repo``}.
+    """Add or change an apk repository. A new one is appended to /etc/apk/repositories. Return {repo: its description by
+    ``pkg.get_repo``}.
 
     repo
         a line: ``https://x.test/alpine/v3.19/main``, with ``@TAG`` in front for packages that are named with that tag
@@ -82,7 +83,9 @@ def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) ->
 
 
 def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> str:
-    """Remove a repository. Return a sentence that says so. Raise CommandError where it does not exist."""
+    """Remove an apk repository. Return a sentence about the removal. Raise CommandError if the repository does not
+    exist.
+    """
     text = _text(ctx)
     left = apk_repositories.without(text, _parsed(repo))
     if left == text:

@@ -1,6 +1,7 @@
-"""Packages by dpkg and APT of the managed host (Salt's ``pkg`` module on Debian and its derivatives).
+"""Packages of the managed host that dpkg and APT manage: Salt's ``pkg`` execution module on Debian and its
+derivatives.
 
-dpkg and APT run through ``ctx.host``. The installed packages are read again only when dpkg's database changed. Daemons
+dpkg and APT run through ``ctx.host``. The installed packages are read again only if dpkg's database changed. Daemons
 that a package's scripts start keep running; the host's policy decides whether they are started.
 """
 
@@ -32,7 +33,7 @@ _NATIVE = "pkg.architecture"
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host with APT and dpkg, else the reason why not."""
+    """Return None if the host has APT and dpkg; else return the reason as text."""
     return package_requests.not_served(ctx, "APT", apt.PROGRAMS)
 
 
@@ -42,7 +43,8 @@ def available(ctx: Context) -> str | None:
 def list_pkgs(
     ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: object
 ) -> dict[str, Any]:
-    """Map of installed package to version. ``removed``: packages of which only configuration files are left.
+    """Return a map of package to version for the installed packages. With ``removed``, return the removed packages of
+    which configuration files are left.
 
     CLI Example:
 
@@ -56,7 +58,8 @@ def list_pkgs(
 
 
 def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> Any:
-    """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
+    """Return the version of an installed package, "" if it is not installed. For several names or a glob return a map
+    of name to version.
 
     CLI Example:
 
@@ -75,8 +78,8 @@ def latest_version(
     cache_valid_time: float = 0,
     **kwargs: object,
 ) -> Any:
-    """Return the version that APT would install; "" when it is installed already or none exists. Several names give a
-    map.
+    """Return the version of a package that APT would install; "" if it is installed already or none exists. For several
+    names return a map.
 
     CLI Example:
 
@@ -102,7 +105,7 @@ def upgrade_available(ctx: Context, name: str, refresh: bool = True, **kwargs: o
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True, **kwargs: Any) -> dict[str, str]:
-    """Map each package that an upgrade would change to its new version."""
+    """Return a map of package to new version for the packages that an upgrade would change."""
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
     words = ["dist-upgrade" if dist_upgrade else "upgrade"]
@@ -112,17 +115,21 @@ def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True,
 
 
 def list_repo_pkgs(ctx: Context, *names: str, **kwargs: object) -> dict[str, list[str]]:
-    """Map each of these packages, or of all, to the versions in the repositories, newest first."""
+    """Return a map of package to its versions in APT's repositories, newest first. Without names return all
+    packages.
+    """
     return apt.repository(ctx.host, names)
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: object) -> int:
-    """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
+    """Compare two versions of a Debian package. Return -1 if the first is older, 0 if they are equal, 1 if it is
+    newer.
+    """
     return deb.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
 
 def normalize_name(ctx: Context, name: str) -> str:
-    """Return the package name without its architecture, where that is the host's own (``nginx:amd64`` -> ``nginx``)."""
+    """Return a package name without its architecture, if that is the host's own (``nginx:amd64`` -> ``nginx``)."""
     plain, _, architecture = name.rpartition(":")
     return plain if plain and architecture in ("all", "any", _architecture(ctx)) else name
 
@@ -131,7 +138,7 @@ def normalize_name(ctx: Context, name: str) -> str:
 
 
 def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: object) -> dict[str, Any]:
-    """Fetch the package lists. Map each source to True (fetched), None (unchanged) or False (failed).
+    """Fetch APT's package lists. Return a map of source to True (fetched), None (unchanged) or False (failed).
 
     Lists younger than ``cache_valid_time`` seconds are not fetched; the map is then empty. With ``failhard`` a failed
     source raises CommandError.
@@ -170,7 +177,7 @@ def install(
     debconf: str | None = None,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Install packages. Return the changes: {name: {"old": version, "new": version}}.
+    """Install packages with APT. Return the changes: {name: {"old": version, "new": version}}.
 
     name
         one package, or several with commas; ``pkgs`` a list of names and of {name: version}
@@ -239,20 +246,24 @@ def install(
 
 
 def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
-    """Remove packages. Their configuration files stay. Return the changes."""
+    """Remove packages with APT. Their configuration files stay. Return the changes: {name: {"old": version, "new":
+    ""}}.
+    """
     return _uninstall(ctx, "remove", name, pkgs)["installed"]
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
-    """Remove packages and their configuration files. Return {"installed": changes, "removed": changes}, {} without
-    changes.
+    """Remove packages and their configuration files with APT. Return {"installed": changes, "removed": changes}, {}
+    without changes.
     """
     changes = _uninstall(ctx, "purge", name, pkgs)
     return changes if any(changes.values()) else {}
 
 
 def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kwargs: Any) -> dict[str, Any]:
-    """Upgrade all packages, or those of ``pkgs``. Return the changes."""
+    """Upgrade all packages with APT, or those of ``pkgs``. Return the changes: {name: {"old": version, "new":
+    version}}.
+    """
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
     before = list_pkgs(ctx)
@@ -271,7 +282,9 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
 
 
 def autoremove(ctx: Context, purge: bool = False, **kwargs: object) -> dict[str, object]:
-    """Remove packages that were installed as dependencies and are no longer needed. Return the changes."""
+    """Remove packages that were installed as dependencies and are no longer needed. Return the changes: {name: {"old":
+    version, "new": ""}}.
+    """
     before = list_pkgs(ctx)
     errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
     changes = package_requests.compared(before, list_pkgs(ctx))
@@ -283,7 +296,7 @@ def autoremove(ctx: Context, purge: bool = False, **kwargs: object) -> dict[str,
 
 
 def get_selections(ctx: Context, pattern: str | None = None, state: str | None = None) -> dict[str, list[str]]:
-    """Map each dpkg selection state (install, hold, deinstall, purge) to its packages."""
+    """Return a map of dpkg selection state (install, hold, deinstall, purge) to the list of its packages."""
     result = apt.run(ctx.host, ["dpkg", "--get-selections", pattern or "*"])
     found: dict[str, list[str]] = {}
     for line in result.stdout.splitlines():
@@ -294,8 +307,8 @@ def get_selections(ctx: Context, pattern: str | None = None, state: str | None =
 
 
 def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Set dpkg selection states from {state: [package, ...]}. Return {package: {"old": state, "new": state}} of the
-    changed ones.
+    """Set the dpkg selection states of packages, given as {state: [package, ...]}. Return {package: {"old": state,
+    "new": state}} for the packages whose state changed.
     """
     current = {package: state for state, packages in get_selections(ctx).items() for package in packages}
     changes = {}
@@ -312,8 +325,8 @@ def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict
 def hold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kw: object
 ) -> dict[str, Any]:
-    """Hold packages: they are neither upgraded nor removed. Map each package to its name, changes, result and
-    comment.
+    """Hold packages: APT neither upgrades nor removes them. Return a map of package to a map with name, changes, result
+    and comment.
     """
     held = get_selections(ctx, state="hold")["hold"]
     answers = {}
@@ -327,7 +340,9 @@ def hold(
 def unhold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kw: object
 ) -> dict[str, Any]:
-    """End the hold of packages. Map each package to its name, changes, result and comment."""
+    """End the hold of packages, so that APT may change them again. Return a map of package to a map with name, changes,
+    result and comment.
+    """
     selections = get_selections(ctx)
     known = {package: state for state, packages in selections.items() for package in packages}
     answers = {}
@@ -345,7 +360,7 @@ def unhold(
 
 
 def _known(ctx: Context) -> apt.Packages:
-    """Return dpkg's records. They are read again when dpkg's database changed."""
+    """Return dpkg's records of packages. They are read again if dpkg's database changed."""
     state = apt.state(ctx.host)
     known: tuple[tuple[int, int], apt.Packages] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != state or state == (0, 0):
@@ -364,13 +379,17 @@ def _normalizer(ctx: Context, normalize: bool) -> Callable[[str], str]:
 
 
 def _refresh_needed(ctx: Context, wanted: Mapping[str, str | None]) -> bool:
-    """Return False when every package is pinned to the version that APT already knows as its candidate."""
+    """Return whether the package lists are needed for an installation: False if every package is pinned to the version
+    that APT already has as its candidate.
+    """
     known = apt.candidates(ctx.host, list(wanted))
     return any(version is None or known.get(package) != version for package, version in wanted.items())
 
 
 def _install_files(ctx: Context, sources: Mapping[str, str], options: Sequence[str]) -> list[str]:
-    """Install package files; their dependencies come from the repositories. Return the errors."""
+    """Install package files; their dependencies come from the repositories. Return the errors as texts, [] on
+    success.
+    """
     with package_requests.staged(ctx.host, package_requests.package_files(ctx, sources), ".deb") as paths:
         return apt.change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
 
@@ -395,7 +414,7 @@ _ARCHIVES = "/var/cache/apt/archives"
 
 
 def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Map the package files in APT's cache: package -> version -> path, size (bytes) and creation time.
+    """Return the package files in APT's cache: a map of package to version to path, size (bytes) and creation time.
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Helpers of ``pkg`` for dpkg and APT: run the programs and parse their output."""
+"""Helpers of ``pkg`` on Debian: they run the programs of dpkg and APT and parse their output."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ _UPDATED: Mapping[str, bool | None] = {"Get": True, "Hit": None, "Ign": False, "
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """dpkg's records: map of package to sorted versions, for each kind of record."""
+    """dpkg's records of packages: for each kind of record (installed, removed, to be purged) a map of package to sorted
+    versions.
+    """
 
     installed: Mapping[str, list[str]] = field(default_factory=dict)
     #: Packages of which only configuration files are left.
@@ -49,12 +51,14 @@ class Packages:
 
 
 def run(host: ManagedHost, argv: Sequence[str], stdin: str | None = None) -> CommandResult:
-    """Run a program that queries or records something. Raise HostError when it cannot be started."""
+    """Run a program of dpkg or APT that changes no packages, and return its result. Raise HostError if it cannot be
+    started.
+    """
     return host.run(argv, env=_ENVIRONMENT, stdin=stdin)
 
 
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
-    """Run an apt-get command that changes packages. Return the errors, [] on success.
+    """Run an apt-get command that changes packages. Return the errors as texts, [] on success.
 
     Daemons that package scripts start keep running after the command.
     """
@@ -66,14 +70,16 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
 
 
 def answer(host: ManagedHost, text: str) -> None:
-    """Store answers to the packages' debconf questions. Raise CommandError when that fails."""
+    """Store answers to the debconf questions of packages on the host. Raise CommandError if this fails."""
     result = run(host, ["debconf-set-selections"], stdin=text)
     if result.retcode:
         raise CommandError(f"debconf-set-selections failed: {result.stderr.strip() or result.stdout.strip()}")
 
 
 def state(host: ManagedHost) -> tuple[int, int]:
-    """Return a value that changes whenever dpkg's database changes; (0, 0) without a database."""
+    """Return the state of dpkg's database file as a pair of numbers that changes whenever the file changes; (0, 0)
+    without a database.
+    """
     try:
         found = host.path(_STATUS).stat()
     except OSError:
@@ -82,12 +88,14 @@ def state(host: ManagedHost) -> tuple[int, int]:
 
 
 def architecture(host: ManagedHost) -> str:
-    """Return the host's own architecture ("amd64")."""
+    """Return the architecture of the host's own packages, such as "amd64"."""
     return run(host, ["dpkg", "--print-architecture"]).stdout.strip()
 
 
 def packages(host: ManagedHost, native: str) -> Packages:
-    """Read dpkg's records. Packages of another architecture than ``native`` are named ``name:architecture``."""
+    """Return dpkg's records of packages. Packages of another architecture than ``native`` are named
+    ``name:architecture``.
+    """
     result = run(host, ["dpkg-query", "--showformat", "${Status} ${Package} ${Version} ${Architecture}\\n", "--show"])
     # dpkg-query also fails on an empty database, then without a message.
     if result.retcode and result.stderr.strip() and "no packages found" not in result.stderr:
@@ -111,7 +119,7 @@ def packages(host: ManagedHost, native: str) -> Packages:
 
 
 def candidates(host: ManagedHost, names: Sequence[str], fromrepo: str | None = None) -> dict[str, str]:
-    """Map each package that APT can install to the version that it would install."""
+    """Return a map of package to the version that APT would install, for the packages that APT can install."""
     words = ["-o", f"APT::Default-Release={fromrepo}"] if fromrepo else []
     result = run(host, ["apt-cache", "-q", *words, "policy", *names])
     found: dict[str, str] = {}
@@ -129,7 +137,9 @@ def candidates(host: ManagedHost, names: Sequence[str], fromrepo: str | None = N
 
 
 def upgrades(host: ManagedHost, words: Sequence[str]) -> dict[str, str]:
-    """Map each package that an upgrade would configure to its new version. Raise CommandError when APT fails."""
+    """Return a map of package to new version for the packages that the apt-get command ``words`` would configure. Raise
+    CommandError if APT fails.
+    """
     result = run(host, ["apt-get", "--just-print", *words])
     if result.retcode:
         raise CommandError(f"Failed to get upgrades: {result.stderr or result.stdout}".rstrip())
@@ -137,7 +147,9 @@ def upgrades(host: ManagedHost, words: Sequence[str]) -> dict[str, str]:
 
 
 def repository(host: ManagedHost, names: Sequence[str]) -> dict[str, list[str]]:
-    """Map each of these packages, or of all, to the versions in the repositories, newest first."""
+    """Return a map of package to its versions in APT's repositories, newest first. Without names return all
+    packages.
+    """
     result = run(host, ["apt-cache", *(["show", *names] if names else ["dumpavail"])])
     found: dict[str, list[str]] = {}
     package = ""
@@ -152,8 +164,8 @@ def repository(host: ManagedHost, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def update(host: ManagedHost) -> dict[str, bool | None]:
-    """Fetch the package lists. Map each source to True (fetched), None (unchanged) or False (failed). Raise
-    CommandError.
+    """Fetch APT's package lists. Return a map of source to True (fetched), None (unchanged) or False (failed). Raise
+    CommandError if apt-get cannot do it.
     """
     result = run(host, ["apt-get", "-q", *PATIENCE, "update"])
     if result.retcode:
@@ -168,7 +180,7 @@ def update(host: ManagedHost) -> dict[str, bool | None]:
 
 
 def lists_age(host: ManagedHost) -> float:
-    """Return the seconds since the package lists were fetched; infinity without lists."""
+    """Return the seconds since APT's package lists were fetched; infinity if there are no lists."""
     try:
         return time.time() - host.path(_LISTS).stat().st_mtime
     except OSError:
@@ -178,7 +190,7 @@ def lists_age(host: ManagedHost) -> float:
 def batches(
     words: Mapping[str, str], before: Mapping[str, str], again: Sequence[str]
 ) -> list[tuple[list[str], list[str]]]:
-    """Split an installation into apt-get calls: [(words to install, extra options), ...].
+    """Split an installation into several apt-get calls. Return a list of pairs (words to install, extra options).
 
     ``words``: package -> ``name`` or ``name=version``. Older versions and reinstallations need options that the other
     packages must not get.
@@ -214,8 +226,8 @@ def install_options(
     only_upgrade: bool = False,
     force_conf_new: bool = False,
 ) -> list[str]:
-    """Return apt-get's options for an installation. With ``force_conf_new`` configuration files changed by hand are
-    replaced.
+    """Return apt-get's options for an installation. With ``force_conf_new``, configuration files that were changed by
+    hand are replaced.
     """
     kept = ("--force-confnew",) if force_conf_new else ("--force-confold", "--force-confdef")
     words = ["-q", "-y", *PATIENCE]
@@ -232,7 +244,7 @@ def install_options(
 def words(
     host: ManagedHost, wanted: Mapping[str, str | None], errors: list[str], *, ignore_epoch: bool
 ) -> dict[str, str]:
-    """Map each package to apt-get's word for it (``name`` or ``name=version``).
+    """Return a map of package to apt-get's argument for it (``name`` or ``name=version``).
 
     An error is appended to ``errors`` for each package without a matching version.
     """

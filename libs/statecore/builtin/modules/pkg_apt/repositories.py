@@ -14,7 +14,7 @@ from statecore.system.hostfiles import apt_sources
 
 
 def list_repos(ctx: Context, **kwargs: object) -> dict[str, list[dict[str, object]]]:
-    """Map of URI to the list of sources with that URI, including disabled ones.
+    """Return a map of URI to the list of APT sources with that URI, disabled sources too.
 
     CLI Example:
 
@@ -27,7 +27,8 @@ def list_repos(ctx: Context, **kwargs: object) -> dict[str, list[dict[str, objec
 
 
 def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: object) -> dict[str, object]:
-    """Return the source with the type, URI and suite of a line and a common component; {} where there is none.
+    """Return the description of the APT source that has the type, URI and suite of a line and a component in common
+    with it. Return {} if the host has none.
 
     exact
         the architectures must also be those of the line
@@ -44,8 +45,8 @@ def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: object) -> 
 
 
 def repo_changes(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
-    """Return the changes that ``mod_repo`` would make: {part: {"old", "new"}}, ``{"repo": repo}`` for a new one, {} for
-    none.
+    """Return the changes that ``pkg.mod_repo`` would make to an APT source: {part: {"old", "new"}}. Return ``{"repo":
+    repo}`` for a new one, {} for none.
     """
     return source_files.plan(ctx, repo, kwargs).changes
 
@@ -70,7 +71,7 @@ def mod_repo(
     refresh_db: bool = True,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Add or change a source. Return {repo: its description by ``get_repo``}.
+    """Add or change an APT source. Return {repo: its description by ``pkg.get_repo``}.
 
     repo
         a line: ``deb [signed-by=/etc/apt/keyrings/x.gpg] https://x.test/debian bookworm main``
@@ -115,7 +116,8 @@ def mod_repo(
 
 
 def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> str:
-    """Remove a source, or only the components that the line names. An empty file is removed too.
+    """Remove an APT source, or only the components that the line names. An empty file is removed too. Return a sentence
+    about the removal.
 
     CLI Example:
 
@@ -152,8 +154,8 @@ def add_repo_key(
     keyfile: str | None = None,
     **kwargs: object,
 ) -> bool:
-    """Store a key of ``path`` (salt://, http:// or a file of the host) or ``text`` on the host, as
-    ``keydir``/``keyfile``.
+    """Store a signing key on the host as ``keydir``/``keyfile``. The key is in the file ``path`` (salt://, http:// or
+    of the host) or in ``text``. Return True.
 
     keydir
         /etc/apt/keyrings, or with ``aptkey`` /etc/apt/trusted.gpg.d, whose keys are trusted for all sources

@@ -30,7 +30,7 @@ NO_KEYSERVER = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Directory and file name of a key on the host."""
+    """Directory and file name of a signing key on the host."""
 
     directory: str
     #: Without a suffix where the key's form decides it (.asc, .gpg).
@@ -38,11 +38,11 @@ class Place:
 
     @classmethod
     def of(cls, directory: str, name: str | None) -> Place:
-        """Return a place in a directory; the name is "key" by default."""
+        """Return the place of a signing key in a directory. The file name is "key" by default."""
         return cls(directory.rstrip("/"), name or "key")
 
     def path(self, data: bytes) -> str:
-        """Return the file path for a key with this content."""
+        """Return the file path for a signing key with the content ``data``, which decides the suffix .asc or .gpg."""
         if self.name.endswith((".asc", ".gpg")) or PurePosixPath(self.name).suffix in (".pgp", ".kbx"):
             return f"{self.directory}/{self.name}"
         return f"{self.directory}/{self.name}{'.gpg' if openpgp_keys.is_binary(data) else '.asc'}"
@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that shall be on the host, by URL or by text."""
+    """A signing key that the host shall have, given by a URL or by its text, and its place."""
 
     place: Place
     url: str | None = None
@@ -58,7 +58,7 @@ class Key:
 
 
 def of(wanted: AptSource, key_url: str | None, key_text: str | None) -> Key | None:
-    """Return the key for a source, or None where neither URL nor text is given."""
+    """Return the signing key for an APT source; None if neither URL nor text is given."""
     if not key_url and not key_text:
         return None
     if wanted.signed_by.startswith("/"):
@@ -69,7 +69,7 @@ def of(wanted: AptSource, key_url: str | None, key_text: str | None) -> Key | No
 
 
 def missing(ctx: Context, key: Key) -> str | None:
-    """Return the path of the file that would be written, or None where the key is present.
+    """Return the path of the file that has to be written for a signing key; None if the key is present.
 
     A key on a server is not downloaded for the comparison: an existing file counts as present.
     """
@@ -86,7 +86,9 @@ def missing(ctx: Context, key: Key) -> str | None:
 
 
 def keep(ctx: Context, key: Key) -> None:
-    """Write a key's file, readable by all. Raise CommandError for data that is no key, or that cannot be fetched."""
+    """Write the file of a signing key, readable by all. Raise CommandError for data that is no key, or that cannot be
+    fetched.
+    """
     path, data = _content(ctx, key)
     place = ctx.host.path(path)
     if managed_file.read(place, path) == data:
@@ -96,7 +98,7 @@ def keep(ctx: Context, key: Key) -> None:
 
 
 def _content(ctx: Context, key: Key) -> tuple[str, bytes]:
-    """Return (path of the key's file on the host, its content)."""
+    """Return (path of the signing key's file on the host, its content)."""
     data = key.text.encode() if key.text else _fetched(ctx, str(key.url)).read_bytes()
     path = key.place.path(data)
     what = key.url or "key_text"

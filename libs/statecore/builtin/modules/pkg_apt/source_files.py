@@ -1,4 +1,4 @@
-"""The files with APT's sources on a host, and the plan of a change to one source. Helpers of ``pkg``."""
+"""Files with APT's sources on a host, and the plan of a change to one source. Helpers of ``pkg``."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _TRUE = ("yes", "true", "with", "on", "enable", "1")
 
 @dataclass(frozen=True, slots=True)
 class SourceFileEntry:
-    """A source, and the file that contains it."""
+    """An APT source, and the file that contains it."""
 
     file: str
     source: AptSource
@@ -91,7 +91,7 @@ class SourceFileEntry:
 
 @dataclass(frozen=True, slots=True)
 class SourceFilePlan:
-    """The file text, key and changes that are needed for one wanted source."""
+    """Plan of a change to one APT source: the new text of its file, its signing key, and the changes to report."""
 
     wanted: AptSource
     file: str
@@ -103,7 +103,7 @@ class SourceFilePlan:
 
 
 def texts(host: ManagedHost) -> dict[str, str]:
-    """Map the path of each source file that APT reads to its text."""
+    """Return a map of path to text for each file of sources that APT reads."""
     found = {}
     try:
         parts = sorted(path.name for path in host.path(PARTS).iterdir() if path.name.endswith((".list", ".sources")))
@@ -117,7 +117,7 @@ def texts(host: ManagedHost) -> dict[str, str]:
 
 
 def entries(host: ManagedHost) -> list[SourceFileEntry]:
-    """Return all sources of the host."""
+    """Return all APT sources of the host, each with its file."""
     found = []
     for file, text in texts(host).items():
         stanzas = file.endswith(".sources")
@@ -137,12 +137,14 @@ def entries(host: ManagedHost) -> list[SourceFileEntry]:
 
 
 def find(host: ManagedHost, wanted: AptSource) -> SourceFileEntry | None:
-    """Return the existing source with the wanted type, URI and suite and a common component; None without one."""
+    """Return the host's APT source that has the wanted type, URI and suite and a component in common with it. Return
+    None if there is none.
+    """
     return next((entry for entry in entries(host) if wanted.same_place(entry.source)), None)
 
 
 def parsed(line: str) -> AptSource:
-    """Return the source that a line describes. Raise InvocationError for an invalid line."""
+    """Return the APT source that a line describes. Raise InvocationError for an invalid line."""
     if line.startswith("ppa:"):
         raise InvocationError(f"not supported: {line}; {_REFUSED['ppa']}")
     source = apt_sources.parse_line(line)
@@ -154,13 +156,13 @@ def parsed(line: str) -> AptSource:
 
 
 def described(entry: SourceFileEntry) -> dict[str, Any]:
-    """Return a source as the map that ``pkg.get_repo`` returns."""
+    """Return an APT source as the map that ``pkg.get_repo`` returns."""
     return {"file": entry.file, **_parts(entry.source, entry), "enabled": not entry.source.disabled}
 
 
 def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
-    """Return the plan for ``pkg.mod_repo``. Raise InvocationError for unsupported arguments, CommandError for unusable
-    files.
+    """Return the plan for ``pkg.mod_repo``. Raise InvocationError for unsupported arguments, CommandError for files
+    that cannot be used.
     """
     for name, why in _REFUSED.items():
         if given.get(name) not in (None, False):
@@ -195,7 +197,7 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
-    """Write a file of sources. Raise HostError when that fails."""
+    """Write a file of APT sources. Raise HostError if this fails."""
     place = host.path(file)
     managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
     attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
@@ -230,7 +232,7 @@ def _text(
     clean: bool,
     changed: bool,
 ) -> str | None:
-    """Return the file's new text, or None where the file needs no change."""
+    """Return the new text of a file of APT sources; None if the file needs no change."""
     data = managed_file.read(host.path(file), file)
     old = (data or b"").decode("utf-8", "surrogateescape")
     stanzas = file.endswith(".sources")
@@ -247,7 +249,7 @@ def _text(
 
 
 def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str, Any]:
-    """Return the parts of a source that are compared and shown."""
+    """Return a map of name to value for the parts of an APT source that are compared and shown."""
     return {
         "comps": list(source.comps),
         "disabled": source.disabled,
@@ -264,9 +266,9 @@ def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str,
 
 
 def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str]) -> dict[str, Any]:
-    """Return {part: {"old", "new"}} of the parts that differ.
+    """Return {part: {"old", "new"}} for the parts in which an APT source differs from the wanted one.
 
-    {} where the sources differ only in the order of their parts, or in further types or suites of the stanza.
+    Return {} if the sources differ only in the order of their parts, or in further types or suites of the stanza.
     """
     old, new = _parts(found.source), _parts(wanted)
     same = (
@@ -287,5 +289,5 @@ def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str])
 
 
 def _apart(source: AptSource) -> AptSource:
-    """Return the source without type, URI and suite, to compare the rest of a stanza."""
+    """Return an APT source without type, URI and suite, to compare the rest of a stanza."""
     return replace(source, type="", uri="", dist="")

@@ -1,8 +1,8 @@
-"""Packages by RPM of the managed host, installed by dnf5, dnf or yum (Salt's ``pkg`` module on RedHat and its
-derivatives).
+"""Packages of the managed host that RPM manages, with dnf5, dnf or yum: Salt's ``pkg`` execution module on RedHat and
+its derivatives.
 
 Programs run through ``ctx.host``: rpm for installed packages and their files, dnf for available packages and for
-changes. The installed packages are read again only when rpm's database changed.
+changes. The installed packages are read again only if rpm's database changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARTS = (queries, files, changes, holds, groups, repositories)
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host with RPM and dnf5, dnf or yum, else the reason why not."""
+    """Return None if the host has RPM and dnf5, dnf or yum; else return the reason as text."""
     if refused := package_requests.not_served(ctx, "RPM", ("rpm",)):
         return refused
     return None if dnf.program(ctx.host) else f"the host has no {' nor '.join(dnf.PROGRAMS)}"

@@ -12,7 +12,7 @@ from statecore.system.packages import package_requests
 
 
 def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, **kwargs: object) -> bool | None:
-    """Fetch the repositories' metadata. Return True when upgrades are available, None when none are, False when it
+    """Fetch the metadata of the repositories. Return True if upgrades are available, None if none are, False if it
     failed.
 
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
@@ -34,7 +34,9 @@ def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, 
 
 
 def clean_metadata(ctx: Context, **kwargs: Any) -> bool | None:
-    """Do and return the same as ``refresh_db``."""
+    """Fetch the metadata of the repositories, as ``pkg.refresh_db`` does. Return True if upgrades are available, None
+    if none are, False if it failed.
+    """
     return refresh_db(ctx, **kwargs)
 
 
@@ -54,7 +56,7 @@ def install(
     version: object = None,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Install packages. Return the changes: {name: {"old": version, "new": version}}.
+    """Install packages with dnf. Return the changes: {name: {"old": version, "new": version}}.
 
     name
         one package, or several with commas; ``pkgs`` a list of names and of {name: version}
@@ -118,7 +120,9 @@ def install(
 
 
 def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
-    """Remove packages, by name or by name and version. Return the changes."""
+    """Remove packages with dnf, by name or by name and version. Return the changes: {name: {"old": version, "new":
+    ""}}.
+    """
     wanted = package_requests.wanted(name, pkgs, None, lambda each: inventory.plain_name(ctx, each))
     before = inventory.versions(ctx)
     targets = []
@@ -138,7 +142,9 @@ def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs:
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
-    """Do the same as ``remove``: rpm itself keeps changed configuration files as ``.rpmsave``."""
+    """Remove packages, as ``pkg.remove`` does: rpm itself keeps changed configuration files as ``.rpmsave``. Return the
+    changes.
+    """
     return remove(ctx, name, pkgs)
 
 
@@ -153,7 +159,8 @@ def upgrade(
     obsoletes: bool = True,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Upgrade all packages, or those of ``name`` and ``pkgs``. Return the changes.
+    """Upgrade all packages with dnf, or those of ``name`` and ``pkgs``. Return the changes: {name: {"old": version,
+    "new": version}}.
 
     minimal
         upgrade only to the first version with a bug fix
@@ -193,12 +200,14 @@ def update(
     obsoletes: bool = False,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Upgrade as ``upgrade`` does, but keep packages that other packages replace. Return the changes."""
+    """Upgrade packages as ``pkg.upgrade`` does, but keep packages that other packages replace. Return the changes."""
     return upgrade(ctx, name, pkgs, refresh, skip_verify, normalize, minimal, obsoletes, **kwargs)
 
 
 def autoremove(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Remove packages that were installed as dependencies and are no longer needed. Return the changes."""
+    """Remove packages that were installed as dependencies and are no longer needed. Return the changes: {name: {"old":
+    version, "new": ""}}.
+    """
     before = inventory.shown(ctx)
     errors = dnf.change(ctx.host, ["-y", "autoremove"])
     changes = package_requests.compared(before, inventory.shown(ctx))
@@ -207,5 +216,5 @@ def autoremove(ctx: Context, **kwargs: object) -> dict[str, object]:
 
 
 def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Map the package files in dnf's cache: package -> version -> path, size (bytes) and creation time."""
+    """Return the package files in dnf's cache: a map of package to version to path, size (bytes) and creation time."""
     return inventory.files(ctx)

@@ -1,4 +1,4 @@
-"""Helpers of ``pkg`` for dnf5, dnf and yum: run the programs and parse their output."""
+"""Helpers of ``pkg`` on RedHat: they run dnf5, dnf or yum and parse its output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REPEATED = ("disablerepo", "enablerepo")
 
 @dataclass(frozen=True, slots=True)
 class AvailablePackage:
-    """A package that a repository offers."""
+    """A package that a repository of dnf offers."""
 
     #: Name, with the architecture appended where that is not the host's own ("glibc.i686").
     name: str
@@ -53,7 +53,7 @@ class AvailablePackage:
 
 
 def program(host: ManagedHost) -> str | None:
-    """Return the host's package manager, the first of ``PROGRAMS``; None where the host has none."""
+    """Return the name of the host's package manager, the first of ``PROGRAMS`` that it has; None if it has none."""
     return next((name for name in PROGRAMS if host.which(name)), None)
 
 
@@ -62,7 +62,7 @@ _MEND = "Run 'dnf check' on the host (packages that are there twice go by 'dnf r
 
 
 def name(host: ManagedHost) -> str:
-    """Return the host's package manager. Raise NotAvailable where the host has none."""
+    """Return the name of the host's package manager (dnf5, dnf or yum). Raise NotAvailable if the host has none."""
     found = program(host)
     if found is None:
         raise NotAvailable("pkg", f"the host has no {' nor '.join(PROGRAMS)}")
@@ -70,12 +70,12 @@ def name(host: ManagedHost) -> str:
 
 
 def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
-    """Run a read-only dnf command. Raise HostError when dnf cannot be started."""
+    """Run a dnf command that changes nothing. Raise HostError if dnf cannot be started."""
     return rpm.run(host, [name(host), *words])
 
 
 def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
-    """Run a dnf command that changes packages. Return the errors, [] on success.
+    """Run a dnf command that changes packages. Return the errors as texts, [] on success.
 
     Daemons that package scripts start keep running after the command.
     """
@@ -87,8 +87,8 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
 
 
 def options(given: Mapping[str, object]) -> list[str]:
-    """Return the options that choose repositories: fromrepo (or repo), disablerepo, enablerepo, disableexcludes,
-    branch, setopt.
+    """Return dnf's options that choose repositories, from the arguments fromrepo (or repo), disablerepo, enablerepo,
+    disableexcludes, branch and setopt.
     """
     words = []
     if fromrepo := given.get("fromrepo") or given.get("repo"):
@@ -107,7 +107,8 @@ def options(given: Mapping[str, object]) -> list[str]:
 def offers(
     host: ManagedHost, names: Sequence[str], given: Mapping[str, object], own: str, *, all_versions: bool = False
 ) -> list[AvailablePackage]:
-    """Return the available packages of these names, or all, newest first. Raise CommandError when dnf fails.
+    """Return the packages of these names that dnf's repositories offer, newest first. Without names return all
+    packages. Raise CommandError if dnf fails.
 
     ``own``: the host's architecture.
     """
@@ -118,13 +119,15 @@ def offers(
 
 
 def upgrades(host: ManagedHost, given: Mapping[str, object], own: str) -> list[AvailablePackage]:
-    """Return the packages with a newer version. Raise CommandError when dnf fails. ``own``: the host's architecture."""
+    """Return the packages that have a newer version in dnf's repositories. Raise CommandError if dnf fails. ``own``:
+    the host's architecture.
+    """
     listing = _UPGRADES.get(name(host), ["list", "--upgrades"])
     return _listed(host, ["--quiet", *options(given), *listing], own)
 
 
 def parse_listing(text: str, own: str) -> list[AvailablePackage]:
-    """Parse a listing of dnf into packages, newest first.
+    """Parse a package listing of dnf into packages, newest first.
 
     Three words are one package, because dnf breaks the line after a long name.
     """
@@ -148,7 +151,7 @@ def parse_listing(text: str, own: str) -> list[AvailablePackage]:
 
 
 def parse_advisories(lines: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Parse rows ``[i] id severity package`` into {advisory id: {"installed": bool, "summary": packages}}."""
+    """Parse dnf's rows ``[i] id severity package`` into {advisory id: {"installed": bool, "summary": packages}}."""
     found: dict[str, dict[str, Any]] = {}
     for line in lines:
         words = line.split()
@@ -163,7 +166,9 @@ def parse_advisories(lines: Sequence[str]) -> dict[str, dict[str, object]]:
 
 
 def provider(host: ManagedHost, capability: str) -> str | None:
-    """Return the package, installed or available, that provides a capability; None without one."""
+    """Return the name of the package, installed or available, that provides a capability such as ``perl(JSON)``. Return
+    None if there is none.
+    """
     installed = rpm.run(host, ["rpm", "-q", "--whatprovides", "--queryformat", "%{NAME}\n", capability])
     if not installed.retcode:
         return installed.stdout.partition("\n")[0] or None
@@ -174,8 +179,8 @@ def provider(host: ManagedHost, capability: str) -> str | None:
 
 
 def advisories(host: ManagedHost) -> dict[str, dict[str, object]]:
-    """Map each advisory of the repositories to {"installed": bool, "summary": packages}. Raise CommandError when dnf
-    fails.
+    """Return a map of advisory id to {"installed": bool, "summary": packages} for the advisories of dnf's repositories.
+    Raise CommandError if dnf fails.
     """
     result = ask(host, ["--quiet", "updateinfo", "list", "all" if name(host) == "yum" else "--all"])
     if result.retcode:
@@ -184,13 +189,13 @@ def advisories(host: ManagedHost) -> dict[str, dict[str, object]]:
 
 
 def expire(ctx: Context, given: Mapping[str, object]) -> None:
-    """Mark the repositories' metadata as expired: dnf fetches it with its next command."""
+    """Mark the metadata of dnf's repositories as expired, so that dnf fetches it with its next command."""
     ctx.scratch.pop(_REFRESH_DUE, None)
     ask(ctx.host, ["--quiet", "--assumeyes", "clean", "expire-cache", *options(given)])
 
 
 def refresh(ctx: Context, given: Mapping[str, object]) -> bool | None:
-    """Fetch the repositories' metadata. Return True when upgrades are available, None when none are, False when it
+    """Fetch the metadata of dnf's repositories. Return True if upgrades are available, None if none are, False if it
     failed.
     """
     expire(ctx, given)

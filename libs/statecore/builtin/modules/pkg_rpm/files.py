@@ -30,7 +30,8 @@ _COLUMNS = 9
 
 
 def owner(ctx: Context, *paths: str, **kwargs: object) -> object:
-    """Return the name of the package that a file belongs to, "" without one. Several paths give a map.
+    """Return the name of the package that a file of the host belongs to, "" if there is none. For several paths return
+    a map of path to name.
 
     CLI Example:
 
@@ -46,7 +47,7 @@ def owner(ctx: Context, *paths: str, **kwargs: object) -> object:
 
 
 def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[str]]:
-    """Return {"errors": texts, "files": paths of the files} of packages, or of all."""
+    """Return {"errors": texts, "files": paths} with the files of the named packages, or of all packages."""
     errors: list[str] = []
     files: list[str] = []
     for package in packages or ("-a",):
@@ -60,7 +61,9 @@ def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[
 
 
 def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, object]:
-    """Return {"errors": texts, "packages": {package: paths of its files}} of packages, or of all."""
+    """Return {"errors": texts, "packages": {package: paths of its files}} for the named packages, or for all
+    packages.
+    """
     names = packages or tuple(sorted(set(rpm.run(ctx.host, ["rpm", "-qa", "--qf", "%{NAME}\n"]).stdout.split())))
     found: dict[str, list[str]] = {}
     errors: list[str] = []
@@ -75,9 +78,10 @@ def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, objec
 def verify(
     ctx: Context, *names: str, ignore_types: object = None, verify_options: object = None, **kwargs: object
 ) -> dict[str, Any]:
-    """Map the path of each file that changed since its installation to its differing attributes and its kind.
+    """Return the files of packages that changed since their installation: a map of path to the differing attributes and
+    the kind of the file.
 
-    Checks the named packages, or all. Raises CommandError when rpm fails.
+    The named packages are checked, or all. Raise CommandError if rpm fails.
 
     ignore_types
         kinds of files that are left out: config, doc, ghost, license, readme
@@ -97,12 +101,16 @@ def verify(
 
 
 def modified(ctx: Context, *names: str, **kwargs: object) -> dict[str, list[str]]:
-    """Map the path of each file that changed since its installation to its differing attributes."""
+    """Return the files of packages that changed since their installation: a map of path to the list of differing
+    attributes.
+    """
     return {path: list(found.get("mismatch", ["missing"])) for path, found in verify(ctx, *names).items()}
 
 
 def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, object]:
-    """Parse lines of ``rpm -V``: ``S.5....T.  c /etc/motd``, ``missing     /etc/motd``."""
+    """Parse the output of ``rpm -V`` into a map of path to differing attributes. Lines are ``S.5....T.  c /etc/motd``
+    or ``missing     /etc/motd``.
+    """
     found: dict[str, Any] = {}
     for line in text.splitlines():
         columns, _, rest = line.partition("/")

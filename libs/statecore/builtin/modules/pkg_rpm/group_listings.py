@@ -28,7 +28,8 @@ _KIND = re.compile(rf"({'|'.join(KINDS)}) (?:groups|packages)\s*:\s*(.*)$", re.I
 
 
 def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, seen: list[str]) -> dict[str, Any]:
-    """Return a group's description as ``parse_info`` does. Raise CommandError where the group does not exist.
+    """Return the description of a package group, as ``parse_info`` does. Raise CommandError if the group does not
+    exist.
 
     ``expand``: replace the groups of an environment by their packages. ``seen``: groups that are not expanded (again);
     expanded groups are added.
@@ -55,7 +56,7 @@ def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, see
 
 
 def parse_info(text: str) -> dict[str, Any]:
-    """Parse the output of ``dnf group info`` for one group of packages.
+    """Parse the output of ``dnf group info`` for one package group.
 
     Return a map with ``type``, ``group``, ``id``, ``description``, and the sorted package names by kind (``KINDS``).
     """
@@ -86,7 +87,7 @@ def parse_info(text: str) -> dict[str, Any]:
 
 
 def parse_list(text: str) -> dict[str, Any]:
-    """Parse dnf's and yum's list of groups below headings into {section: groups}."""
+    """Parse the list of package groups that dnf and yum print below headings into {section: groups}."""
     found = _nothing()
     section = None
     for line in text.splitlines():
@@ -105,7 +106,9 @@ def parse_list(text: str) -> dict[str, Any]:
 
 
 def parse_table(text: str) -> dict[str, Any]:
-    """Parse dnf5's table of groups, whose rows end with ``yes`` (installed) or ``no``, into {section: group ids}."""
+    """Parse the table of package groups that dnf5 prints, whose rows end with ``yes`` (installed) or ``no``, into
+    {section: group ids}.
+    """
     found = _nothing()
     for words in (line.split() for line in text.splitlines()):
         if len(words) >= 3 and words[-1].lower() in ("yes", "no"):

@@ -11,8 +11,8 @@ from statecore.system.packages import package_requests
 
 
 def group_list(ctx: Context) -> dict[str, object]:
-    """Return the groups by kind: installed, available, installed environments, available environments, available
-    languages.
+    """Return the package groups of dnf's repositories: a map of kind (installed, available, installed environments,
+    available environments, available languages) to groups.
     """
     used = dnf.name(ctx.host)
     words = ["group", "list"] if used == "dnf5" else ["grouplist", "hidden"]
@@ -25,7 +25,8 @@ def group_list(ctx: Context) -> dict[str, object]:
 def group_info(
     ctx: Context, name: str, expand: bool = False, ignore_groups: object = None, **kwargs: object
 ) -> dict[str, object]:
-    """Return a group's type, name, id, description, and its packages: mandatory, optional, default, conditional.
+    """Return a map with the type, name, id and description of a package group, and its packages: mandatory, optional,
+    default, conditional.
 
     expand
         list the packages of an environment's groups in place of the groups
@@ -40,8 +41,8 @@ def group_info(
 
 
 def group_diff(ctx: Context, name: str, **kwargs: object) -> dict[str, dict[str, list[str]]]:
-    """Map mandatory, optional, default and conditional to the group's packages that are "installed" and "not
-    installed".
+    """Return a map of kind (mandatory, optional, default, conditional) to a package group's packages that are
+    "installed" and "not installed".
     """
     there = inventory.versions(ctx)
     found = group_listings.info(ctx, name, kwargs, expand=True, seen=[])
@@ -55,8 +56,8 @@ def group_diff(ctx: Context, name: str, **kwargs: object) -> dict[str, dict[str,
 
 
 def group_install(ctx: Context, name: object, skip: object = (), include: object = (), **kwargs: Any) -> dict[str, Any]:
-    """Install the mandatory and default packages of groups, except those of ``skip``, and the packages of
-    ``include``.
+    """Install the mandatory and default packages of package groups, except those of ``skip``, and the packages of
+    ``include``. Return the changes.
 
     CLI Example:
 

@@ -11,7 +11,9 @@ from statecore.system.packages import package_requests
 
 
 def list_holds(ctx: Context, pattern: str | None = None, full: bool = True) -> list[str]:
-    """Return the locks as versionlock writes them (``bash-0:5.1.8-6.el9.*``); with ``full=False`` the package names."""
+    """Return the version locks of packages as versionlock writes them (``bash-0:5.1.8-6.el9.*``); with ``full=False``
+    the names of the locked packages.
+    """
     _check(ctx)
     return [lock.text for lock in locks.read(ctx)] if full else locks.names(ctx)
 
@@ -19,7 +21,7 @@ def list_holds(ctx: Context, pattern: str | None = None, full: bool = True) -> l
 def hold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kwargs: object
 ) -> dict[str, Any]:
-    """Hold packages at their versions. Map each package to its name, changes, result and comment."""
+    """Hold packages at their versions. Return a map of package to a map with name, changes, result and comment."""
     _check(ctx)
     held = locks.names(ctx)
     answers = {}
@@ -39,7 +41,9 @@ def hold(
 def unhold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kwargs: object
 ) -> dict[str, Any]:
-    """End the hold of packages. Map each package to its name, changes, result and comment."""
+    """End the hold of packages, so that dnf may change them again. Return a map of package to a map with name, changes,
+    result and comment.
+    """
     _check(ctx)
     held = locks.names(ctx)
     answers = {}

@@ -1,6 +1,6 @@
-"""rpm's installed packages, and the package files in dnf's cache. Helpers of ``pkg``.
+"""Packages that rpm has installed, and the package files in dnf's cache. Helpers of ``pkg``.
 
-The installed packages are read again only when rpm's database changed.
+The installed packages are read again only if rpm's database changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ARCHITECTURE = "pkg.architecture"
 
 
 def architecture(ctx: Context) -> str:
-    """Return the host's own architecture ("x86_64")."""
+    """Return the architecture of the host's own packages, such as "x86_64"."""
     if _ARCHITECTURE not in ctx.scratch:
         known = ctx.grains.get("osarch") or rpm.run(ctx.host, ["rpm", "--eval", "%{_host_cpu}"]).stdout.strip()
         ctx.scratch[_ARCHITECTURE] = known
@@ -25,7 +25,9 @@ def architecture(ctx: Context) -> str:
 
 
 def packages(ctx: Context) -> Mapping[str, list[rpm.RpmPackage]]:
-    """Map of name to the installed packages of that name: some packages are installed in several versions."""
+    """Return a map of name to the list of packages of that name that rpm has installed. Some packages are installed in
+    several versions.
+    """
     state = rpm.state(ctx.host)
     known: tuple[Any, Mapping[str, list[rpm.RpmPackage]]] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != state or not state:
@@ -37,19 +39,19 @@ def packages(ctx: Context) -> Mapping[str, list[rpm.RpmPackage]]:
 
 
 def versions(ctx: Context) -> dict[str, list[str]]:
-    """Map of name to the installed versions, oldest first."""
+    """Return a map of package name to its installed versions, oldest first."""
     return {
         name: rpm.sorted_versions([package.full_version for package in found]) for name, found in packages(ctx).items()
     }
 
 
 def shown(ctx: Context) -> dict[str, str]:
-    """Map of name to the installed versions, joined by commas."""
+    """Return a map of package name to its installed versions as one text, joined by commas."""
     return {name: ",".join(found) for name, found in versions(ctx).items()}
 
 
 def plain_name(ctx: Context, name: str) -> str:
-    """Return the package name without its architecture, where that is the host's own."""
+    """Return a package name without its architecture, if that is the host's own."""
     plain, named = rpm.split_name(name)
     return name if named is None else rpm.resolved_name(plain, named, architecture(ctx))
 
@@ -58,7 +60,7 @@ _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")
 
 
 def files(ctx: Context) -> dict[str, Any]:
-    """Map the package files in dnf's cache: package -> version -> facts.
+    """Return the package files in dnf's cache: a map of package to version to a map of the file's facts.
 
     The facts are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in seconds since 1970.
     """

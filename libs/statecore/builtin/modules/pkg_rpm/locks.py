@@ -37,7 +37,7 @@ _PLAIN = re.compile(r"(?P<name>.+)-[^-]+-[^-]+$")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The lock of a package at a version."""
+    """The version lock of a package: dnf keeps the package at this version."""
 
     name: str
     #: The lock as the file has it: ``bash-0:5.1.8-6.el9.*``.
@@ -45,7 +45,7 @@ class Lock:
 
 
 def missing(host: ManagedHost) -> str | None:
-    """Return the reason why packages cannot be locked on the host; None where they can."""
+    """Return the reason why dnf cannot lock packages on the host; None if it can."""
     used = dnf.name(host)
     if used not in _PLUGINS:
         return None
@@ -54,7 +54,7 @@ def missing(host: ManagedHost) -> str | None:
 
 
 def read(ctx: Context) -> list[Lock]:
-    """Return all locks; [] where packages cannot be locked. Raise CommandError for a damaged file."""
+    """Return all version locks of the host; [] if packages cannot be locked. Raise CommandError for a damaged file."""
     used = dnf.name(ctx.host)
     if used not in _PLUGINS:
         return _read_toml(_text(ctx.host, _TOML))
@@ -65,12 +65,14 @@ def read(ctx: Context) -> list[Lock]:
 
 
 def names(ctx: Context) -> list[str]:
-    """Return the names of the locked packages."""
+    """Return the names of the packages that have a version lock."""
     return list(dict.fromkeys(lock.name for lock in read(ctx)))
 
 
 def parse(text: str) -> list[Lock]:
-    """Parse a file of locks, one in each line. A line with ``!`` excludes a version and is no lock."""
+    """Parse a file of version locks, which has one in each line. A line with ``!`` excludes a version and is no
+    lock.
+    """
     found = []
     for line in text.splitlines():
         lock = line.partition("#")[0].strip()
@@ -81,12 +83,12 @@ def parse(text: str) -> list[Lock]:
 
 
 def add(ctx: Context, package: str) -> list[str]:
-    """Lock a package at its installed version. Return the errors, [] on success."""
+    """Lock a package at its installed version. Return the errors as texts, [] on success."""
     return _tell(ctx, "add", package)
 
 
 def remove(ctx: Context, package: str) -> list[str]:
-    """Remove the locks of a package. Return the errors, [] on success."""
+    """Remove the version locks of a package. Return the errors as texts, [] on success."""
     # yum does not find its own locks by the package's name.
     found = [lock.text for lock in read(ctx) if lock.name == package] if dnf.name(ctx.host) == "yum" else [package]
     return _tell(ctx, "delete", *found)

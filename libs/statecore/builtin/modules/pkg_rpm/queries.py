@@ -19,7 +19,7 @@ def list_pkgs(
     purge_desired: bool = False,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Map of installed package to version.
+    """Return a map of package to version for the packages that rpm has installed.
 
     attr
         attributes to return in place of a version (epoch, version, release, arch, install_date, install_date_time_t), or ``all``
@@ -48,7 +48,8 @@ def list_pkgs(
 
 
 def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> Any:
-    """Return the version of an installed package, "" when it is not installed. Several names or a glob give a map.
+    """Return the version of an installed package, "" if it is not installed. For several names or a glob return a map
+    of name to version.
 
     CLI Example:
 
@@ -59,8 +60,8 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
 
 
 def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: object) -> Any:
-    """Return the newest available version of a package; "" when it is installed already or none exists. Several names
-    give a map.
+    """Return the newest version of a package in dnf's repositories; "" if it is installed already or none exists. For
+    several names return a map.
 
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
         choose the repositories, as dnf's options of these names
@@ -85,17 +86,17 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: ob
 
 
 def available_version(ctx: Context, *names: str, **kwargs: Any) -> object:
-    """Return the same as ``latest_version``."""
+    """Return the newest version of packages in dnf's repositories, as ``pkg.latest_version`` does."""
     return latest_version(ctx, *names, **kwargs)
 
 
 def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
-    """Return whether a repository has a newer version of the package than the installed one."""
+    """Return whether a repository of dnf has a newer version of the package than the installed one."""
     return bool(latest_version(ctx, name, **kwargs))
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: object) -> dict[str, str]:
-    """Map each package that an upgrade would change to its new version."""
+    """Return a map of package to new version for the packages that an upgrade would change."""
     if refresh:
         dnf.expire(ctx, kwargs)
     newest: dict[str, str] = {}
@@ -105,7 +106,7 @@ def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: object) -> dict[
 
 
 def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: object) -> dict[str, Any]:
-    """Map each of these packages (globs), or of all, to its available versions, newest first.
+    """Return a map of package (named by globs, or all) to its versions in dnf's repositories, newest first.
 
     byrepo
         return {repository: {package: versions}}
@@ -123,24 +124,28 @@ def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: ob
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: object) -> int:
-    """Compare two versions. Return -1 when the first is older, 0 when they are equal, 1 when it is newer."""
+    """Compare two versions of an RPM package. Return -1 if the first is older, 0 if they are equal, 1 if it is
+    newer.
+    """
     return versions.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
 
 
 def normalize_name(ctx: Context, name: str) -> str:
-    """Return the package name without its architecture, where that is the host's own (``bash.x86_64`` -> ``bash``)."""
+    """Return a package name without its architecture, if that is the host's own (``bash.x86_64`` -> ``bash``)."""
     return inventory.plain_name(ctx, name)
 
 
 def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
-    """Split a package name into {"name", "arch"}; arch is None in a name without architecture."""
+    """Split a package name such as ``glibc.i686`` into {"name", "arch"}. The value of "arch" is None for a name without
+    architecture.
+    """
     plain, named = rpm.split_name(name)
     return {"name": plain, "arch": named}
 
 
 def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwargs: object) -> list[str]:
-    """Replace each capability (``/usr/bin/dig``, ``perl(JSON)``) by the package that provides it. Package names
-    stay.
+    """Return a list of packages in which each capability (``/usr/bin/dig``, ``perl(JSON)``) is replaced by the package
+    that provides it.
 
     CLI Example:
 
@@ -153,7 +158,8 @@ def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwarg
 
 
 def info_installed(ctx: Context, *names: str, **kwargs: object) -> dict[str, dict[str, object]]:
-    """Map each named package, or all, to its name, version, release, epoch, architecture and installation date.
+    """Return a map of installed package to a map with name, version, release, epoch, architecture and installation
+    date. Without names return all packages.
 
     Raises CommandError for a named package that is not installed.
     """
@@ -165,12 +171,16 @@ def info_installed(ctx: Context, *names: str, **kwargs: object) -> dict[str, dic
 
 
 def list_patches(ctx: Context, refresh: bool = False, **kwargs: object) -> dict[str, dict[str, object]]:
-    """Map each advisory of the repositories to {"installed": bool, "summary": packages}."""
+    """Return a map of advisory id to {"installed": bool, "summary": packages} for the advisories of dnf's
+    repositories.
+    """
     if refresh:
         dnf.refresh(ctx, {})
     return dnf.advisories(ctx.host)
 
 
 def list_installed_patches(ctx: Context, **kwargs: Any) -> dict[str, dict[str, object]]:
-    """Map each advisory whose packages are all installed to {"installed": True, "summary": packages}."""
+    """Return a map of advisory id to {"installed": True, "summary": packages} for the advisories whose packages are all
+    installed.
+    """
     return {name: patch for name, patch in list_patches(ctx, **kwargs).items() if patch["installed"]}

@@ -55,7 +55,7 @@ _NO_OPTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RepoFilePlan:
-    """The file text and the changes that are needed for one wanted repository."""
+    """Plan of a change to one dnf repository: the new text of its ``.repo`` file, and the changes to report."""
 
     file: str
     #: The file's new text; None where the file needs no change.
@@ -77,7 +77,7 @@ def directories(host: ManagedHost, basedir: object = None) -> list[str]:
 
 
 def texts(host: ManagedHost, basedir: object = None) -> dict[str, str]:
-    """Map the path of each ``.repo`` file to its text."""
+    """Return a map of path to text for each ``.repo`` file of the host."""
     found = {}
     for directory in directories(host, basedir):
         place = host.path(directory)
@@ -90,7 +90,7 @@ def texts(host: ManagedHost, basedir: object = None) -> dict[str, str]:
 
 
 def known(host: ManagedHost, repo: str) -> bool:
-    """Return whether a repository of this name exists."""
+    """Return whether the host has a dnf repository of this name."""
     return any(repo in yum_repos.sections(text) for text in texts(host).values())
 
 
@@ -132,7 +132,7 @@ def plan(host: ManagedHost, repo: str, given: Mapping[str, object]) -> RepoFileP
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
-    """Write a ``.repo`` file. Raise HostError when that fails."""
+    """Write a ``.repo`` file. Raise HostError if this fails."""
     place = host.path(file)
     managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
     attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
@@ -167,22 +167,22 @@ def _changed(
 
 
 def _comments(value: object) -> list[str] | None:
-    """Return the comments as lines of a section, None where none are given."""
+    """Return the comments of a repository as lines for its section of the ``.repo`` file; None if none are given."""
     if value is None:
         return None
     return [str(each).lstrip("# ") for each in (value if isinstance(value, list) else [value])]
 
 
 def _text(value: object) -> str:
-    """Return a value as it is written into the file."""
+    """Return an option's value as the text that is written into a ``.repo`` file."""
     if isinstance(value, bool):
         return "1" if value else "0"
     return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _same(key: str, now: object, wanted: str) -> bool:
-    """Return whether an option already has a value. A repository without ``enabled`` is enabled; 1, yes and true are
-    equal.
+    """Return whether an option of a ``.repo`` file already has a value. A repository without ``enabled`` is enabled.
+    The values 1, yes and true are equal.
     """
     if now is None:
         return key == "enabled" and _flag(wanted) is True

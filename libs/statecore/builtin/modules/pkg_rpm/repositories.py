@@ -10,7 +10,7 @@ from statecore.system.hostfiles import yum_repos
 
 
 def list_repos(ctx: Context, basedir: object = None, **kwargs: object) -> dict[str, dict[str, object]]:
-    """Map each repository to its options and to ``file``, the path of its file.
+    """Return a map of dnf repository to its options and to ``file``, the path of its file.
 
     basedir
         directories to search in place of dnf's
@@ -27,7 +27,7 @@ def list_repos(ctx: Context, basedir: object = None, **kwargs: object) -> dict[s
 
 
 def get_repo(ctx: Context, repo: str, basedir: object = None, **kwargs: object) -> dict[str, object]:
-    """Return the options of a repository; {} where there is none.
+    """Return a map of option to value of a dnf repository; {} if the host does not have it.
 
     CLI Example:
 
@@ -38,8 +38,8 @@ def get_repo(ctx: Context, repo: str, basedir: object = None, **kwargs: object) 
 
 
 def repo_changes(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
-    """Return the changes that ``mod_repo`` would make: {option: {"old", "new"}}, ``{"repo": repo}`` for a new one, {}
-    for none.
+    """Return the changes that ``pkg.mod_repo`` would make to a dnf repository: {option: {"old", "new"}}. Return
+    ``{"repo": repo}`` for a new one, {} for none.
     """
     return repo_files.plan(ctx.host, repo, kwargs).changes
 
@@ -47,7 +47,7 @@ def repo_changes(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]
 def mod_repo(
     ctx: Context, repo: str, basedir: object = None, refresh: bool = True, **kwargs: object
 ) -> dict[str, object]:
-    """Add or change a repository. Return {file: {repository: options}}.
+    """Add or change a dnf repository. Return {file: {repository: options}}.
 
     name (or humanname), baseurl, mirrorlist, metalink, enabled, gpgcheck, gpgkey and others
         options of the section; an empty value removes the option. Exactly one of baseurl, mirrorlist and metalink is needed
@@ -67,7 +67,7 @@ def mod_repo(
 
 
 def del_repo(ctx: Context, repo: str, basedir: object = None, **kwargs: object) -> str:
-    """Remove a repository. An empty file is removed too. Return a sentence that says so.
+    """Remove a dnf repository. An empty file is removed too. Return a sentence about the removal.
 
     Raises CommandError where the repository does not exist.
 

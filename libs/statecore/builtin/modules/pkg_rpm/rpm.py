@@ -1,4 +1,4 @@
-"""Helpers of ``pkg`` for rpm: run the program and parse its output."""
+"""Helpers of ``pkg`` on RedHat: they run the program ``rpm`` and parse its output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ARCHITECTURES = frozenset().union(
 
 @dataclass(frozen=True, slots=True)
 class RpmPackage:
-    """One installed package."""
+    """One package that rpm has installed."""
 
     #: Name, with the architecture appended where that is not the host's own ("glibc.i686").
     name: str
@@ -50,16 +50,16 @@ class RpmPackage:
 
     @property
     def full_version(self) -> str:
-        """``epoch:version-release``, without an epoch that is 0."""
+        """Version of the package as ``epoch:version-release``, without an epoch that is 0."""
         return f"{self.epoch}:{self.plain_version}" if self.epoch else self.plain_version
 
     @property
     def plain_version(self) -> str:
-        """``version-release``."""
+        """Version of the package as ``version-release``."""
         return f"{self.version}-{self.release}" if self.release else self.version
 
     def attributes(self) -> dict[str, str | int | None]:
-        """Return the attributes of ``pkg.list_pkgs attr=all``."""
+        """Return the map of attributes that ``pkg.list_pkgs attr=all`` shows for the package."""
         date = None if self.installed is None else datetime.fromtimestamp(self.installed, UTC).isoformat() + "Z"
         return {
             "epoch": self.epoch,
@@ -72,12 +72,16 @@ class RpmPackage:
 
 
 def run(host: ManagedHost, argv: Sequence[str]) -> CommandResult:
-    """Run a read-only program. Raise HostError when it cannot be started."""
+    """Run a program that changes nothing, such as rpm, with English messages. Raise HostError if it cannot be
+    started.
+    """
     return host.run(argv, env=ENVIRONMENT)
 
 
 def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
-    """Return a value that changes whenever rpm's database changes; () without a database."""
+    """Return the sizes and times of rpm's database files, which change whenever the database changes; () without a
+    database.
+    """
     found = []
     for place in _DATABASES:
         try:
@@ -90,7 +94,7 @@ def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
 
 
 def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
-    """Return the installed packages. ``architecture``: the host's own. Raise CommandError when rpm fails."""
+    """Return the packages that rpm has installed. ``architecture``: the host's own. Raise CommandError if rpm fails."""
     result = run(host, ["rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", _FORMAT])
     if result.retcode:
         raise CommandError(f"rpm -qa failed: {result.stderr.strip() or result.stdout.strip()}")
@@ -103,12 +107,12 @@ def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
 
 
 def sorted_versions(found: Sequence[str]) -> list[str]:
-    """Return the distinct versions, oldest first."""
+    """Return the distinct versions of an RPM package, oldest first."""
     return sorted(set(found), key=functools.cmp_to_key(versions.compare))
 
 
 def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) -> list[RpmPackage]:
-    """Return the packages in package files of the host. Raise CommandError for a file that is no package."""
+    """Return the packages that RPM files of the host contain. Raise CommandError for a file that is no package."""
     result = run(host, ["rpm", "-qp", "--nodigest", "--nosignature", "--queryformat", _FORMAT, *paths])
     found = [_package(line.split("\t"), architecture) for line in result.stdout.splitlines() if line.count("\t") == 5]
     if result.retcode or len(found) != len(paths):
@@ -117,14 +121,16 @@ def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) ->
 
 
 def resolved_name(name: str, architecture: str, own: str) -> str:
-    """Return the name of a package, with the architecture appended where it is not the host's own."""
+    """Return the name of an RPM package, with the architecture appended if it is not the host's own."""
     if architecture in (own, "noarch", "(none)") or any({architecture, own} <= alike for alike in _ALIKE):
         return name
     return f"{name}.{architecture}"
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """Split ``glibc.i686`` into (name, architecture); the architecture is None in a name without one."""
+    """Split an RPM package name such as ``glibc.i686`` into (name, architecture). The architecture is None for a name
+    without one.
+    """
     plain, _, architecture = name.rpartition(".")
     return (plain, architecture) if plain and architecture in ARCHITECTURES else (name, None)
 

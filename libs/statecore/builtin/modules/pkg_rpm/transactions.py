@@ -1,4 +1,6 @@
-"""dnf's calls for an installation: which packages, by which word, in which call. Helpers of ``pkg``."""
+"""Calls of dnf that install packages: the arguments for each package, and their distribution over several calls.
+Helpers of ``pkg``.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _NO_FURTHER = frozenset(
 
 @dataclass(slots=True)
 class _Calls:
-    """Map of package to its word, for each of dnf's calls: install, downgrade, reinstall."""
+    """Packages to install, downgrade and reinstall: for each of these calls of dnf a map of package to dnf's argument
+    for it.
+    """
 
     fresh: dict[str, str] = field(default_factory=dict)
     older: dict[str, str] = field(default_factory=dict)
@@ -43,7 +47,9 @@ def options(host: ManagedHost, given: Mapping[str, object], *, skip_verify: bool
 
 
 def further_options(given: Mapping[str, object]) -> list[str]:
-    """Return the arguments that dnf takes as options unchanged: ``exclude="kernel*"``, ``security=True``."""
+    """Return those arguments of ``pkg.upgrade`` that dnf has as options, such as ``--exclude=kernel*`` and
+    ``--security``.
+    """
     words = []
     for name in sorted(given.keys() - _NO_FURTHER):
         value = given[name]
@@ -65,7 +71,8 @@ def install_packages(
     update_holds: bool,
     ignore_epoch: bool,
 ) -> list[str]:
-    """Install, downgrade or reinstall packages of repositories. Return the packages that were to be reinstalled.
+    """Install, downgrade or reinstall packages of repositories with dnf. Return the names of the packages that were to
+    be reinstalled.
 
     Errors are appended to ``errors``. Held packages are errors, or with ``update_holds`` are unheld during the
     installation.
@@ -99,8 +106,8 @@ def install_packages(
 def install_files(
     ctx: Context, sources: Mapping[str, str], general: Sequence[str], errors: list[str], *, reinstall: bool
 ) -> list[str]:
-    """Install package files; dependencies come from the repositories. Return the packages that were to be
-    reinstalled.
+    """Install RPM files; their dependencies come from the repositories. Return the names of the packages that were to
+    be reinstalled.
 
     Errors are appended to ``errors``.
     """
@@ -123,7 +130,9 @@ def install_files(
 
 
 def install_advisories(ctx: Context, advisories: Sequence[str], general: Sequence[str], errors: list[str]) -> list[str]:
-    """Install the packages of advisories. Return []. Raise CommandError for an advisory that no repository has."""
+    """Install the packages of advisories with dnf. Return [], because none are reinstalled. Raise CommandError for an
+    advisory that no repository has.
+    """
     known = dnf.advisories(ctx.host)
     unknown = [each for each in advisories if each not in known]
     if unknown:
@@ -134,7 +143,7 @@ def install_advisories(ctx: Context, advisories: Sequence[str], general: Sequenc
 
 
 def word(package: str, version: str) -> str:
-    """Return dnf's word for a version of a package: ``name-version-release.architecture``, without the epoch."""
+    """Return dnf's argument for one version of a package: ``name-version-release.architecture``, without the epoch."""
     name, architecture = rpm.split_name(package)
     return f"{name}-{version.split(':', 1)[-1]}{'.' + architecture if architecture else ''}"
 
@@ -156,7 +165,7 @@ def _exact(
     *,
     ignore_epoch: bool,
 ) -> dict[str, str | None]:
-    """Map each package to an available version, None for any version.
+    """Return a map of package to the available version that fits the wanted one, None for any version.
 
     An error is appended to ``errors`` for each package without a matching version.
     """
