@@ -312,7 +312,7 @@ def address(ctx: Context, url: str, https_user: str | None = None, https_pass: s
 
 
 def _address(url: str, user: str | None, password: str | None) -> str:
-    
+
     if not user:
         return url
     parts = urlsplit(url)

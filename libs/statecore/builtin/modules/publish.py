@@ -1,4 +1,4 @@
-"""Jobs on other minions, and runners on the master, started by a minion (Salt's ``publish`` module).
+"""Jobs on other minions, and runners on the master, started by a minion: Salt's ``publish`` execution module.
 
 The master's options ``peer`` and ``peer_run`` list the functions that each minion may start. A published function
 cannot itself be of the ``publish`` module.
@@ -56,8 +56,8 @@ def full_data(
     returner: str = "",
     timeout: float = 5,
 ) -> dict[str, Any]:
-    """Run a function on minions and return {minion id: {"ret": return value, "out": outputter}}. Otherwise as
-    ``publish``.
+    """Run a function on minions and return a map of minion id to {"ret": return value, "out": outputter}. The arguments
+    are those of ``publish.publish``.
 
     CLI Example:
 
@@ -67,7 +67,8 @@ def full_data(
 
 
 def runner(ctx: Context, fun: str, arg: object = None, timeout: float = 5) -> Any:
-    """Run a runner on the master and return its value; {} when the master's option ``peer_run`` does not allow it.
+    """Run a runner on the master and return its value. Return {} if the master's option ``peer_run`` does not
+    allow it.
 
     CLI Example:
 
@@ -118,8 +119,8 @@ def _published(
 
 
 def _returns(ctx: Context, jid: str, expected: set[str], seconds: float, via_master: str | None) -> dict[str, Any]:
-    """Return the returns of a job by minion id, as soon as all ``expected`` minions returned, at the latest after
-    ``seconds``.
+    """Return the returns of a job as a map of minion id to return, as soon as all ``expected`` minions returned, but
+    after ``seconds`` at the latest.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -131,7 +132,7 @@ def _returns(ctx: Context, jid: str, expected: set[str], seconds: float, via_mas
 
 
 def _listed(arg: object) -> list[Any]:
-    """Return the arguments as a list. Text that begins with "[" is read as a YAML list."""
+    """Return the arguments of a published function as a list. Text that begins with "[" is read as a YAML list."""
     if isinstance(arg, str) and arg.strip().startswith("["):
         try:
             arg = yaml.safe_load(arg)

@@ -1,4 +1,5 @@
-"""Services by OpenRC (Salt's ``service`` module on Gentoo and Alpine): its scripts and run levels.
+"""Services of a managed host with OpenRC, by its scripts and run levels: Salt's ``service`` execution module on Gentoo
+and Alpine.
 
 A service is in a run level by a link in ``/etc/runlevels/LEVEL``. These links are read and written directly; OpenRC's
 programs are only needed to start and stop services. Where OpenRC does not run (an image, a container) nothing can be
@@ -38,19 +39,19 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host with OpenRC where systemd does not run, else the reason why not."""
+    """Return None if the host has OpenRC and systemd does not run; else return the reason as text."""
     if ctx.host.path("/run/systemd/system").is_dir():
         return "systemd runs on the host"
     return None if ctx.host.path(_LEVELS).is_dir() else f"the host has no {_LEVELS}: OpenRC is not installed"
 
 
 def offline(ctx: Context) -> bool:
-    """Return whether OpenRC does not run on a mounted host, so that nothing can be started."""
+    """Return whether the host is mounted and OpenRC does not run on it, so that no service can be started."""
     return ctx.host.mounted and not ctx.host.path(_RUNNING).exists()
 
 
 def start(ctx: Context, name: str) -> bool:
-    """Start a service. Return whether its script succeeded. Raise CommandError where OpenRC does not run.
+    """Start a service of OpenRC. Return whether its script succeeded. Raise CommandError if OpenRC does not run.
 
     CLI Example:
 
@@ -60,22 +61,27 @@ def start(ctx: Context, name: str) -> bool:
 
 
 def stop(ctx: Context, name: str) -> bool:
-    """Stop a service. Return whether its script succeeded."""
+    """Stop a service of OpenRC. Return whether its script succeeded. Raise CommandError if OpenRC does not run."""
     return _do(ctx, name, "stop")
 
 
 def restart(ctx: Context, name: str) -> bool:
-    """Stop and start a service. Return whether its script succeeded."""
+    """Stop and start a service of OpenRC. Return whether its script succeeded. Raise CommandError if OpenRC does not
+    run.
+    """
     return _do(ctx, name, "restart")
 
 
 def reload_(ctx: Context, name: str) -> bool:
-    """Make a service read its configuration again. Return whether its script succeeded."""
+    """Make a service of OpenRC read its configuration again. Return whether its script succeeded. Raise CommandError if
+    OpenRC does not run.
+    """
     return _do(ctx, name, "reload")
 
 
 def zap(ctx: Context, name: str) -> bool:
-    """Reset OpenRC's record of a service to "stopped". The service itself is not changed.
+    """Reset OpenRC's record of a service to "stopped". The service itself is not changed. Return whether its script
+    succeeded.
 
     CLI Example:
 
@@ -85,7 +91,7 @@ def zap(ctx: Context, name: str) -> bool:
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """Return whether a service runs. A glob gives a map of all matching services.
+    """Return whether a service of OpenRC runs. For a glob return a map of service to whether it runs.
 
     ``sig``: return whether a process has this text in its command line.
     """
@@ -97,17 +103,17 @@ def status(ctx: Context, name: str, sig: str | None = None) -> Any:
 
 
 def available_(ctx: Context, name: str) -> bool:
-    """Return whether the host has a service of this name."""
+    """Return whether OpenRC has a service of this name."""
     return name in get_all(ctx)
 
 
 def missing(ctx: Context, name: str) -> bool:
-    """Return whether the host has no service of this name."""
+    """Return whether OpenRC has no service of this name."""
     return not available_(ctx, name)
 
 
 def get_all(ctx: Context) -> list[str]:
-    """Return the names of all services."""
+    """Return the names of all services of OpenRC."""
     place = ctx.host.path(_SCRIPTS)
     if not place.is_dir():
         return []
@@ -124,7 +130,7 @@ def get_all(ctx: Context) -> list[str]:
 
 
 def get_enabled(ctx: Context) -> dict[str, list[str]]:
-    """Map each enabled service to its run levels.
+    """Return a map of service to the list of OpenRC's run levels in which it is started, for all enabled services.
 
     CLI Example:
 
@@ -141,14 +147,14 @@ def get_enabled(ctx: Context) -> dict[str, list[str]]:
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Return the services that are in no run level."""
+    """Return the names of the services that are in no run level of OpenRC."""
     return sorted(set(get_all(ctx)) - set(get_enabled(ctx)))
 
 
 def enable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
-    """Add a service to run levels. Return True.
+    """Add a service to run levels of OpenRC. Return True.
 
-    With ``runlevels`` it is also removed from all other run levels. Raises CommandError for an unknown service or run
+    With ``runlevels`` it is also removed from all other run levels. Raise CommandError for an unknown service or run
     level.
 
     CLI Example:
@@ -170,7 +176,7 @@ def enable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) 
 
 
 def disable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
-    """Remove a service from the named run levels, or from all. Return True."""
+    """Remove a service from the named run levels of OpenRC, or from all. Return True."""
     wanted = _levels(runlevels)
     for level in get_enabled(ctx).get(name, []):
         if not wanted or level in wanted:
@@ -179,13 +185,13 @@ def disable(ctx: Context, name: str, runlevels: object = None, **kwargs: object)
 
 
 def enabled(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
-    """Return whether a service is in a run level; with ``runlevels``, whether it is in exactly these."""
+    """Return whether a service is in a run level of OpenRC; with ``runlevels``, whether it is in exactly these."""
     now = get_enabled(ctx).get(name, [])
     return sorted(_levels(runlevels)) == now if runlevels is not None else bool(now)
 
 
 def disabled(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
-    """Return whether a service exists and is in no run level."""
+    """Return whether OpenRC has a service that is in no run level."""
     return available_(ctx, name) and not enabled(ctx, name, runlevels)
 
 

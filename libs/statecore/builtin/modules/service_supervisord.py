@@ -1,7 +1,8 @@
-"""Services by supervisord (``service`` where it is selected: ``providers: {service: supervisord}``, or a state's
-``provider``).
+"""Programs of supervisord as services: the ``service`` execution module if the option ``providers: {service:
+supervisord}`` or a state's argument ``provider`` selects it.
 
-A service is a program of supervisord. Whether it starts with supervisord is set in supervisord's configuration files.
+A service is a program of supervisord. Supervisord's configuration files decide whether a program starts with
+supervisord.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """Return None where supervisord is the selected provider and the host has supervisorctl, else the reason why
-    not.
+    """Return None if supervisord is the selected provider and the host has supervisorctl; else return the reason as
+    text.
     """
     chosen = ctx.opts.get("providers")
     if not isinstance(chosen, dict) or chosen.get("service") not in ("supervisord", "service_supervisord"):
@@ -33,22 +34,22 @@ def available(ctx: Context) -> str | None:
 
 
 def start(ctx: Context, name: str) -> bool:
-    """Start a program. Return True. Raise CommandError with supervisord's message."""
+    """Start a program of supervisord. Return True. Raise CommandError with supervisord's message."""
     return _do(ctx, "start", name)
 
 
 def stop(ctx: Context, name: str) -> bool:
-    """Stop a program. Return True. Raise CommandError with supervisord's message."""
+    """Stop a program of supervisord. Return True. Raise CommandError with supervisord's message."""
     return _do(ctx, "stop", name)
 
 
 def restart(ctx: Context, name: str) -> bool:
-    """Stop and start a program. Return True. Raise CommandError with supervisord's message."""
+    """Stop and start a program of supervisord. Return True. Raise CommandError with supervisord's message."""
     return _do(ctx, "restart", name)
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """Return whether a program runs. A glob gives a map of all matching programs.
+    """Return whether a program of supervisord runs. For a glob return a map of program to whether it runs.
 
     ``sig``: return whether a process has this text in its command line.
     """
@@ -71,17 +72,17 @@ def missing(ctx: Context, name: str) -> bool:
 
 
 def get_all(ctx: Context) -> list[str]:
-    """Return the names of all programs."""
+    """Return the names of all programs of supervisord."""
     return sorted(ctx.call("supervisord.status"))
 
 
 def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a program starts with supervisord (``autostart``)."""
+    """Return whether supervisord starts a program when it starts itself (``autostart``)."""
     return ctx.call("supervisord.options", name.rpartition(":")[2]).get("autostart", True) is True
 
 
 def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a program does not start with supervisord."""
+    """Return whether supervisord does not start a program when it starts itself (``autostart``)."""
     return not enabled(ctx, name)
 
 

@@ -1,4 +1,4 @@
-"""Services by systemd (Salt's ``service`` module), on a host whose running init is systemd."""
+"""Services of a managed host whose running init is systemd: Salt's ``service`` execution module."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host whose running init is systemd, else the reason why not."""
+    """Return None if the running init of the host is systemd; else return the reason as text."""
     if not ctx.host.path("/run/systemd/system").is_dir():
         return "systemd does not run on the host"
     return None if ctx.host.which("systemctl") else "the host has no systemctl"
 
 
 def start(ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False) -> bool:
-    """Start a unit. Return True. Raise CommandError with systemd's message.
+    """Start a unit of systemd. Return True. Raise CommandError with systemd's message.
 
     CLI Example:
 
@@ -54,7 +54,7 @@ def start(ctx: Context, name: str, no_block: bool = False, unmask: bool = False,
 
 
 def stop(ctx: Context, name: str, no_block: bool | None = None) -> bool:
-    """Stop a unit. Return False when systemctl failed."""
+    """Stop a unit of systemd. Return True; False if systemctl failed."""
     _reload_if_changed(ctx, name)
     return _systemctl(ctx, *_blocking(ctx, name, no_block), "stop", full_name(name)).retcode == 0
 
@@ -62,30 +62,31 @@ def stop(ctx: Context, name: str, no_block: bool | None = None) -> bool:
 def restart(
     ctx: Context, name: str, no_block: bool | None = None, unmask: bool = False, unmask_runtime: bool = False
 ) -> bool:
-    """Stop and start a unit. Return True. Raise CommandError with systemd's message."""
+    """Stop and start a unit of systemd. Return True. Raise CommandError with systemd's message."""
     return _act(ctx, "restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def reload_(
     ctx: Context, name: str, no_block: bool = False, unmask: bool = False, unmask_runtime: bool = False
 ) -> bool:
-    """Make a unit read its configuration again. Return True. Raise CommandError with systemd's message."""
+    """Make a unit of systemd read its configuration again. Return True. Raise CommandError with systemd's message."""
     return _act(ctx, "reload", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def force_reload(
     ctx: Context, name: str, no_block: bool = True, unmask: bool = False, unmask_runtime: bool = False
 ) -> bool:
-    """Make a unit read its configuration again, by a restart where it cannot reload. Return True. Raise
-    CommandError.
+    """Make a unit of systemd read its configuration again, or restart it if it cannot reload. Return True. Raise
+    CommandError with systemd's message.
     """
     return _act(ctx, "reload-or-restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> Any:
-    """Return whether a unit is active. A glob gives a map of all matching units.
+    """Return whether a unit of systemd is active. For a glob return a map of unit to whether it is active.
 
-    Waits up to ``wait`` seconds for a unit that is "activating". ``sig`` is ignored: it is for other init systems.
+    The function waits up to ``wait`` seconds for a unit that is "activating". ``sig`` is ignored: it is for other init
+    systems.
     """
     names = fnmatch.filter(get_all(ctx), name) if _SIGNS.search(name) else [name]
     deadline = time.monotonic() + float(wait or 0)
@@ -105,7 +106,9 @@ def missing(ctx: Context, name: str) -> bool:
 
 
 def get_all(ctx: Context) -> list[str]:
-    """Return the names of all units with files, and of init scripts; services without ``.service``."""
+    """Return the names of all units of systemd that have files, and of all init scripts. Services are named without
+    ``.service``.
+    """
     found = {_plain(name) for name in systemd_units.names(ctx.host)}
     scripts = ctx.host.path("/etc/init.d")
     if scripts.is_dir():
@@ -114,24 +117,24 @@ def get_all(ctx: Context) -> list[str]:
 
 
 def get_running(ctx: Context) -> list[str]:
-    """Return the names of the running units."""
+    """Return the names of the running units of systemd."""
     rows = (line.split() for line in _systemctl(ctx, "--full", "--no-legend", "--plain").stdout.splitlines())
     units = {row[0] for row in rows if len(row) > 3 and row[3] == "running"}
     return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in TYPES)
 
 
 def get_enabled(ctx: Context) -> list[str]:
-    """Return the names of the units that start at boot."""
+    """Return the names of the units of systemd that start at boot."""
     return _in_state(ctx, "enabled")
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Return the names of the units that could start at boot and do not."""
+    """Return the names of the units of systemd that could start at boot and do not."""
     return _in_state(ctx, "disabled")
 
 
 def get_static(ctx: Context) -> list[str]:
-    """Return the names of the units that only other units start."""
+    """Return the names of the units of systemd that only other units start."""
     return _in_state(ctx, "static")
 
 
@@ -143,18 +146,18 @@ def enable(
     unmask_runtime: bool = False,
     **kwargs: object,
 ) -> bool:
-    """Enable a unit: it starts at boot. Return True. Raise CommandError with systemd's message."""
+    """Enable a unit of systemd, so that it starts at boot. Return True. Raise CommandError with systemd's message."""
     return _act(ctx, "enable", name, no_block=False, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
 def disable(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Disable a unit: it does not start at boot. Return False when systemctl failed."""
+    """Disable a unit of systemd, so that it does not start at boot. Return True; False if systemctl failed."""
     _reload_if_changed(ctx, name)
     return _systemctl(ctx, "disable", full_name(name)).retcode == 0
 
 
 def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a unit starts at boot, by itself or started by another unit."""
+    """Return whether a unit of systemd starts at boot, by itself or started by another unit."""
     result = _systemctl(ctx, "is-enabled", full_name(name))
     if result.retcode == 0 and result.stdout.strip() == "alias":
         target = _systemctl(ctx, "show", full_name(name), "--property=Id", "--value").stdout.strip()
@@ -163,34 +166,38 @@ def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
 
 
 def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a unit does not start at boot."""
+    """Return whether a unit of systemd does not start at boot."""
     return not enabled(ctx, name)
 
 
 def masked(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Return whether a unit is masked, so that it cannot be started; ``runtime``: masked until the next boot."""
+    """Return whether a unit of systemd is masked, so that it cannot be started. With ``runtime``, return whether it is
+    masked until the next boot.
+    """
     link = ctx.host.path(f"{'/run' if runtime else '/etc'}/systemd/system/{full_name(name)}", follow=False)
     return link.is_symlink() and str(link.readlink()) == "/dev/null"
 
 
 def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Mask a unit, so that it cannot be started. Return True."""
+    """Mask a unit of systemd, so that it cannot be started. Return True. Raise CommandError with systemd's message."""
     return _masking(ctx, "mask", name, runtime=runtime)
 
 
 def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Unmask a unit. Return True."""
+    """Unmask a unit of systemd, so that it can be started again. Return True. Raise CommandError with systemd's
+    message.
+    """
     return _masking(ctx, "unmask", name, runtime=runtime) if masked(ctx, name, runtime) else True
 
 
 def show(ctx: Context, name: str) -> dict[str, str]:
-    """Return a unit's properties, as systemd prints them."""
+    """Return a map of property to text of a unit of systemd, as ``systemctl show`` prints them."""
     lines = _systemctl(ctx, "show", full_name(name)).stdout.splitlines()
     return {key: value for key, _, value in (line.partition("=") for line in lines) if key}
 
 
 def execs(ctx: Context) -> dict[str, str]:
-    """Map each service to the program that starts it. Services without a program are left out.
+    """Return a map of service to the path of the program that starts it. Services without a program are left out.
 
     CLI Example:
 
@@ -218,8 +225,8 @@ def firstboot(
     hostname: str | None = None,
     machine_id: str | None = None,
 ) -> bool:
-    """Set the first-boot settings that are not set yet, by systemd-firstboot. Return True. Raise CommandError when it
-    fails.
+    """Set those settings of the first boot that are not set yet, by systemd-firstboot. Return True. Raise CommandError
+    if it fails.
 
     CLI Example:
 
@@ -243,7 +250,7 @@ def firstboot(
 
 
 def systemctl_reload(ctx: Context) -> bool:
-    """Make systemd read the unit files again. Return True. Raise CommandError when that fails."""
+    """Make systemd read the unit files again. Return True. Raise CommandError if this fails."""
     result = _systemctl(ctx, "--system", "daemon-reload")
     if result.retcode:
         raise CommandError(f"Problem performing systemctl daemon-reload: {result.stderr.strip()}")
@@ -284,9 +291,10 @@ def _act(ctx: Context, verb: str, name: str, *, no_block: bool | None, unmask: b
 
 
 def _blocking(ctx: Context, name: str, no_block: bool | None) -> Sequence[str]:
-    """Return ["--no-block"] where systemctl must not wait.
+    """Return systemctl's option ["--no-block"] if systemctl must not wait, else [].
 
-    By default that is for the minion's own unit: a job that waits for the minion to stop would wait for itself.
+    By default it must not wait for the minion's own unit: a job that waits for the minion to stop would wait for
+    itself.
     """
     own = _plain(full_name(name)) in ("salt-minion", str(ctx.opts.get("service_name", "saltern-minion")))
     return ["--no-block"] if (own if no_block is None else no_block) else []
@@ -304,7 +312,7 @@ def _known(ctx: Context, name: str) -> bool:
 
 
 def _reload_if_changed(ctx: Context, name: str) -> None:
-    """Make systemd read the unit files again when a unit's file is new or changed."""
+    """Make systemd read the unit files again if the file of a unit is new or changed."""
     result = _systemctl(ctx, "show", full_name(name), "--property=NeedDaemonReload,LoadState")
     lines = result.stdout.splitlines()
     unread = "LoadState=not-found" in lines and ctx.host.path(f"/etc/systemd/system/{full_name(name)}").is_file()

@@ -1,4 +1,5 @@
-"""Services of a mounted host with systemd that does not run, such as an image (Salt's ``service`` module there).
+"""Services of a mounted host whose systemd does not run, such as an image: Salt's ``service`` execution module
+there.
 
 Units are enabled and disabled by links, which are created as systemctl creates them. Nothing can be started or stopped.
 """
@@ -25,7 +26,7 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a mounted host with systemd that does not run, else the reason why not."""
+    """Return None if the host is mounted and has systemd, which does not run; else return the reason as text."""
     if not ctx.host.mounted:
         return "the host is this machine"
     if ctx.host.path("/run/systemd/system").is_dir():
@@ -34,7 +35,7 @@ def available(ctx: Context) -> str | None:
 
 
 def offline(ctx: Context) -> bool:
-    """Return True: on such a host no init can start anything."""
+    """Return True: on a mounted host whose systemd does not run, no service can be started."""
     return True
 
 
@@ -59,7 +60,7 @@ def reload_(ctx: Context, name: str, **kwargs: object) -> bool:
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """Return False, because nothing runs. A glob gives a map of all matching units."""
+    """Return False, because on a mounted host no unit of systemd runs. For a glob return a map of unit to False."""
     return dict.fromkeys(fnmatch.filter(get_all(ctx), name), False) if _SIGNS.search(name) else False
 
 
@@ -75,29 +76,29 @@ def missing(ctx: Context, name: str) -> bool:
 
 
 def get_all(ctx: Context) -> list[str]:
-    """Return the names of all units with files; services without ``.service``."""
+    """Return the names of all units of systemd that have files. Services are named without ``.service``."""
     return sorted(name.removesuffix(".service") for name in systemd_units.names(ctx.host))
 
 
 def get_enabled(ctx: Context) -> list[str]:
-    """Return the names of the units that start at boot by links of their own."""
+    """Return the names of the units of systemd that start at boot because of links of their own."""
     return [name for name, unit in _own(ctx) if unit.install and _links(ctx, unit)]
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Return the names of the units that could start at boot and do not."""
+    """Return the names of the units of systemd that could start at boot and do not."""
     return [name for name, unit in _own(ctx) if unit.install and not _links(ctx, unit)]
 
 
 def get_static(ctx: Context) -> list[str]:
-    """Return the names of the units that only other units start."""
+    """Return the names of the units of systemd that only other units start."""
     return [name for name, unit in _own(ctx) if not unit.install]
 
 
 def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False, **kwargs: object) -> bool:
-    """Enable a unit, and the units in its ``Also=``: they start at boot. Return True.
+    """Enable a unit of systemd, and the units in its ``Also=``, so that they start at boot. Return True.
 
-    Raises CommandError for a unit that cannot be enabled.
+    Raise CommandError for a unit that cannot be enabled.
 
     CLI Example:
 
@@ -125,7 +126,7 @@ def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool =
 
 
 def disable(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Disable a unit, and the units in its ``Also=``. Return False where there is no such unit."""
+    """Disable a unit of systemd, and the units in its ``Also=``. Return True; False if there is no such unit."""
     waiting, seen = [systemd_units.full_name(name)], set()
     while waiting:
         full = waiting.pop()
@@ -140,28 +141,28 @@ def disable(ctx: Context, name: str, **kwargs: object) -> bool:
 
 
 def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a unit starts at boot, by itself or started by another unit."""
+    """Return whether a unit of systemd starts at boot, by itself or started by another unit."""
     unit = _unit(ctx, name)
     return unit is not None and not masked(ctx, name) and (not unit.install or bool(_links(ctx, unit)))
 
 
 def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a unit does not start at boot."""
+    """Return whether a unit of systemd does not start at boot."""
     return not enabled(ctx, name)
 
 
 def masked(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Return whether a unit is masked, so that it cannot be started. ``runtime``: by a link below /run, until the next
-    boot.
+    """Return whether a unit of systemd is masked, so that it cannot be started. With ``runtime``, return whether a link
+    below /run masks it until the next boot.
     """
     link = ctx.host.path(_mask(name, runtime), follow=False)
     return link.is_symlink() and str(link.readlink()) == NOTHING
 
 
 def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Mask a unit, so that it cannot be started. Return True.
+    """Mask a unit of systemd, so that it cannot be started. Return True.
 
-    Raises CommandError where a file of the administrator has the link's name, and for ``runtime``.
+    Raise CommandError if a file of the administrator has the link's name, and for ``runtime``.
     """
     if runtime:
         _not_running(ctx, name)
@@ -175,7 +176,7 @@ def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
 
 
 def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
-    """Unmask a unit. Return True."""
+    """Unmask a unit of systemd, so that it can be started again. Return True."""
     return _unmask(ctx, name, runtime)
 
 
@@ -193,8 +194,8 @@ def _unit(ctx: Context, name: str) -> Unit | None:
 
 
 def _own(ctx: Context) -> Iterator[tuple[str, Unit]]:
-    """Yield name and unit of all units with files of their own. A link to a unit file is only another name and is left
-    out.
+    """Yield name and unit of all units of systemd with files of their own. A link to a unit file is only another name
+    and is left out.
     """
     for name in get_all(ctx):
         unit = _unit(ctx, name)

@@ -1,5 +1,5 @@
-"""Services by the init scripts of the managed host (Salt's ``service`` module where systemd does not run, as in
-containers).
+"""Services of a managed host by its init scripts: Salt's ``service`` execution module if systemd does not run, as in
+containers.
 
 The scripts are run directly, in a mounted host by chroot. Daemons that they start keep running after the call, and
 inherit none of its open files.
@@ -54,7 +54,9 @@ _SIGNS = re.compile(r"[*?]|\[.+\]")
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host with init scripts where neither systemd nor OpenRC is the init, else the reason why not."""
+    """Return None if the host has init scripts and neither systemd nor OpenRC is its init; else return the reason as
+    text.
+    """
     if ctx.host.path("/run/systemd/system").is_dir():
         return "systemd runs on the host"
     if ctx.host.path("/etc/runlevels").is_dir():
@@ -65,7 +67,7 @@ def available(ctx: Context) -> str | None:
 
 
 def start(ctx: Context, name: str) -> bool:
-    """Start a service. Return whether its script succeeded.
+    """Start a service by its init script. Return whether the script succeeded.
 
     CLI Example:
 
@@ -75,29 +77,30 @@ def start(ctx: Context, name: str) -> bool:
 
 
 def stop(ctx: Context, name: str) -> bool:
-    """Stop a service. Return whether its script succeeded."""
+    """Stop a service by its init script. Return whether the script succeeded."""
     return _do(ctx, name, "stop")
 
 
 def restart(ctx: Context, name: str) -> bool:
-    """Stop and start a service. Return whether its script succeeded."""
+    """Stop and start a service by its init script. Return whether the script succeeded."""
     return _do(ctx, name, "restart")
 
 
 def reload_(ctx: Context, name: str) -> bool:
-    """Make a service read its configuration again. Return whether its script succeeded."""
+    """Make a service read its configuration again, by its init script. Return whether the script succeeded."""
     return _do(ctx, name, "reload")
 
 
 def force_reload(ctx: Context, name: str) -> bool:
-    """Make a service read its configuration again, by a restart where it cannot reload. Return whether its script
-    succeeded.
+    """Make a service read its configuration again by its init script, which restarts a service that cannot reload.
+    Return whether the script succeeded.
     """
     return _do(ctx, name, "force-reload")
 
 
 def status(ctx: Context, name: str, sig: str | None = None) -> Any:
-    """Return whether a service runs, by the exit code of its script. A glob gives a map of all matching services.
+    """Return whether a service runs, by the exit code of its init script. For a glob return a map of service to whether
+    it runs.
 
     ``sig``: return whether a process has this text in its command line.
     """
@@ -109,50 +112,52 @@ def status(ctx: Context, name: str, sig: str | None = None) -> Any:
 
 
 def available_(ctx: Context, name: str) -> bool:
-    """Return whether the host has a service of this name."""
+    """Return whether the host has a service with an init script of this name."""
     return name in get_all(ctx)
 
 
 def missing(ctx: Context, name: str) -> bool:
-    """Return whether the host has no service of this name."""
+    """Return whether the host has no service with an init script of this name."""
     return not available_(ctx, name)
 
 
 def get_all(ctx: Context) -> list[str]:
-    """Return the names of all services."""
+    """Return the names of all services that have init scripts."""
     return sorted({name for name in _names(ctx, _SCRIPTS) if name not in _NO_SERVICES} | set(get_enabled(ctx)))
 
 
 def get_enabled(ctx: Context) -> list[str]:
-    """Return the names of the services that start at boot."""
+    """Return the names of the services whose init scripts start at boot."""
     links = (_LINK.match(name) for level in _LEVELS for name in _names(ctx, f"/etc/rc{level}.d"))
     return sorted({link[1] for link in links if link})
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Return the names of the services that do not start at boot."""
+    """Return the names of the services whose init scripts do not start at boot."""
     return sorted(set(get_all(ctx)) - set(get_enabled(ctx)))
 
 
 def enable(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Enable a service: it starts at boot. Return True. Raise CommandError when the links cannot be changed."""
+    """Enable a service, so that its init script starts at boot. Return True. Raise CommandError if the links of its run
+    levels cannot be changed.
+    """
     # "defaults" creates missing links; "enable" turns kill links into start links.
     _update_rc(ctx, name, "defaults")
     return _update_rc(ctx, name, "enable")
 
 
 def disable(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Disable a service: it does not start at boot. Return True."""
+    """Disable a service, so that its init script does not start at boot. Return True."""
     return _update_rc(ctx, name, "disable")
 
 
 def enabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a service starts at boot."""
+    """Return whether the init script of a service starts at boot."""
     return name in get_enabled(ctx)
 
 
 def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Return whether a service exists and does not start at boot."""
+    """Return whether a service has an init script that does not start at boot."""
     return name in get_disabled(ctx)
 
 
@@ -174,7 +179,9 @@ def _call(ctx: Context, name: str, action: str) -> bool:
 
 
 def _update_rc(ctx: Context, name: str, verb: str) -> bool:
-    """Run ``update-rc.d`` with defaults, enable or disable; on a host without it change the links directly."""
+    """Run ``update-rc.d`` with the word defaults, enable or disable for a service. On a host without this program
+    change the links of its run levels directly. Return True.
+    """
     if ctx.host.which("update-rc.d") is None:
         return verb == "defaults" or _turn(ctx, name, on=verb == "enable")
     result = ctx.host.run(["update-rc.d", name, verb], env={"LC_ALL": "C"})
@@ -186,9 +193,9 @@ def _update_rc(ctx: Context, name: str, verb: str) -> bool:
 
 
 def _turn(ctx: Context, name: str, *, on: bool) -> bool:
-    """Create the links of a service in its run levels: S starts it, K stops it. Return True.
+    """Create the links to an init script in its run levels: S starts the service, K stops it. Return True.
 
-    An existing link keeps its number. Raises CommandError for a service without a script.
+    An existing link keeps its number. Raise CommandError for a service without a script.
     """
     script = ctx.host.path(f"{_SCRIPTS}/{name}")
     if not script.is_file():
@@ -215,7 +222,7 @@ def _names(ctx: Context, directory: str) -> list[str]:
 
 
 def _process(ctx: Context, sig: str) -> bool:
-    """Return whether a process of the host has the text in its command line. This process and its parent do not
+    """Return whether a process of the host has the text ``sig`` in its command line. This process and its parent do not
     count.
     """
     own = {os.getpid(), os.getppid()}

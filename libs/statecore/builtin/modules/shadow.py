@@ -1,4 +1,4 @@
-"""Passwords of the managed host's users and their expiry (Salt's ``shadow`` module).
+"""Passwords of the managed host's users and their expiry: Salt's ``shadow`` execution module.
 
 They are read from /etc/shadow and changed by the host's own programs. Passwords are given as hashes, and are never an
 argument of a program.
@@ -26,7 +26,7 @@ _UNSET = -1
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host with the programs that change passwords, else the reason why not."""
+    """Return None if the host has the programs that change passwords; else return the reason as text."""
     missing = [program for program in ("chpasswd", "passwd", "chage") if ctx.host.which(program) is None]
     return f"the host has no {', '.join(missing)}" if missing else None
 
@@ -37,7 +37,8 @@ def default_hash(ctx: Context) -> str:
 
 
 def info(ctx: Context, name: str) -> dict[str, Any]:
-    """Return name, passwd (the hash), lstchg, min, max, warn, inact and expire of a user.
+    """Return a user's entry in /etc/shadow: a map with name, passwd (the hash), lstchg, min, max, warn, inact and
+    expire.
 
     The last six are days; -1 is not set. All values are "" for an unknown user.
 
@@ -89,7 +90,7 @@ def gen_password(
 
 
 def set_password(ctx: Context, name: str, password: str) -> bool:
-    """Set a user's password, given as its hash. Return whether it is set."""
+    """Set a user's password, given as its hash. Return whether the user has it afterwards."""
     if ":" in str(password) or "\n" in str(password):
         raise CommandError("a password hash holds no colon and no line end")
     _do(ctx, ["chpasswd", "-e"], stdin=f"{name}:{password}\n")
@@ -97,51 +98,51 @@ def set_password(ctx: Context, name: str, password: str) -> bool:
 
 
 def del_password(ctx: Context, name: str) -> bool:
-    """Remove a user's password: the user may log in without one. Return whether it is removed."""
+    """Remove a user's password, so that the user may log in without one. Return whether it is removed."""
     _do(ctx, ["passwd", "-d", str(name)])
     return bool(info(ctx, name)["passwd"] == "")
 
 
 def lock_password(ctx: Context, name: str) -> bool:
-    """Lock a user's password: no password matches it. Return whether it is locked."""
+    """Lock a user's password, so that no password matches it. Return whether it is locked."""
     _do(ctx, ["passwd", "-l", str(name)])
     return str(info(ctx, name)["passwd"]).startswith("!")
 
 
 def unlock_password(ctx: Context, name: str) -> bool:
-    """Unlock a user's password. Return whether it is unlocked."""
+    """Unlock a user's password, so that it matches again. Return whether it is unlocked."""
     _do(ctx, ["passwd", "-u", str(name)])
     return not str(info(ctx, name)["passwd"]).startswith("!")
 
 
 def set_date(ctx: Context, name: str, date: object) -> bool:
-    """Set the day of the last password change (days since 1970, or YYYY-MM-DD). Return whether it is set."""
+    """Set the day of a user's last password change (days since 1970, or YYYY-MM-DD). Return whether it is set."""
     return _age(ctx, name, "lstchg", date)
 
 
 def set_mindays(ctx: Context, name: str, mindays: int) -> bool:
-    """Set the number of days before a password may be changed again. Return whether it is set."""
+    """Set the number of days before a user's password may be changed again. Return whether it is set."""
     return _age(ctx, name, "min", mindays)
 
 
 def set_maxdays(ctx: Context, name: str, maxdays: int) -> bool:
-    """Set the number of days after which a password must be changed. Return whether it is set."""
+    """Set the number of days after which a user's password must be changed. Return whether it is set."""
     return _age(ctx, name, "max", maxdays)
 
 
 def set_warndays(ctx: Context, name: str, warndays: int) -> bool:
-    """Set the number of days of warning before a password must be changed. Return whether it is set."""
+    """Set the number of days of warning before a user's password must be changed. Return whether it is set."""
     return _age(ctx, name, "warn", warndays)
 
 
 def set_inactdays(ctx: Context, name: str, inactdays: int) -> bool:
-    """Set the number of days during which an expired password may still be changed. Return whether it is set."""
+    """Set the number of days during which a user's expired password may still be changed. Return whether it is set."""
     return _age(ctx, name, "inact", inactdays)
 
 
 def set_expire(ctx: Context, name: str, expire: object) -> bool:
-    """Set the day on which the account expires (days since 1970, or YYYY-MM-DD); -1: never. Return whether it is
-    set.
+    """Set the day on which a user's account expires (days since 1970, or YYYY-MM-DD); -1 means never. Return whether it
+    is set.
     """
     return _age(ctx, name, "expire", expire)
 

@@ -1,4 +1,6 @@
-"""Utilities for SLS files (Salt's ``slsutil`` module): merge, render and serialize values, and find files."""
+"""Utilities for SLS files, which merge, render and serialize values and find files: Salt's ``slsutil`` execution
+module.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def merge(
     renderer: str = "yaml",
     merge_lists: bool = False,
 ) -> Any:
-    """Return two dicts merged into a new one. ``strategy``: recurse (as smart), overwrite, aggregate, list or none.
+    """Return two maps merged into a new one. ``strategy`` is recurse (as smart), overwrite, aggregate, list or none.
 
     CLI Example:
 
@@ -74,7 +76,7 @@ def merge(
 def merge_all(
     ctx: Context, lst: list[object], strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
 ) -> object:
-    """Return all dicts of a list merged into one; a later dict wins over an earlier one.
+    """Return all maps of a list merged into one. A later map wins over an earlier one.
 
     CLI Example:
 
@@ -93,8 +95,8 @@ def renderer(
     default_renderer: str = "jinja|yaml",
     **kwargs: Any,
 ) -> Any:
-    """Render a file (``salt://`` or of the host) or a string, by the renderers in its first line, else
-    ``default_renderer``.
+    """Render a file (``salt://`` or of the host) or a string with the renderers in its first line, else with
+    ``default_renderer``. Return the data.
 
     Further keyword arguments, and the entries of the map ``context``, are variables in the template. Raises
     InvocationError unless exactly one of ``path`` and ``string`` is given, CommandError for a missing file, SlsError
@@ -184,8 +186,8 @@ _PARSERS: Mapping[str, Callable[..., object]] = {
 
 
 def serialize(ctx: Context, serializer: str, obj: object, **mod_kwargs: object) -> object:
-    """Serialize a value as text (bytes for "msgpack"), by configparser, json, msgpack or yaml. Raise CommandError on
-    failure.
+    """Return a value serialized as text (bytes for "msgpack"), by configparser, json, msgpack or yaml. Raise
+    CommandError if the value cannot be serialized.
 
     CLI Example:
 
@@ -195,7 +197,8 @@ def serialize(ctx: Context, serializer: str, obj: object, **mod_kwargs: object) 
 
 
 def deserialize(ctx: Context, serializer: str, stream_or_string: object, **mod_kwargs: object) -> object:
-    """Parse text into a value, by configparser, json, msgpack, toml or yaml. Raise CommandError on failure.
+    """Return the value of a text, parsed by configparser, json, msgpack, toml or yaml. Raise CommandError if the text
+    cannot be parsed.
 
     CLI Example:
 
@@ -261,7 +264,7 @@ def banner(
 
 
 def boolstr(ctx: Context, value: object, true: str = "true", false: str = "false") -> str:
-    """Return the text ``true`` or ``false``, by the truth of the value in Python's sense.
+    """Return the text ``true`` if Python treats the value as true, else the text ``false``.
 
     CLI Example:
 
@@ -304,8 +307,8 @@ def path_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
 
 
 def findup(ctx: Context, startpath: str, filenames: object, saltenv: str = "base") -> str:
-    """Return the first of these files or directories that is found in a directory of the state tree or in one
-    above it.
+    """Return the path of the first of ``filenames`` (files or directories) that exists in a directory of the state tree
+    or in one above it.
 
     ``startpath`` is a directory or a file of the tree. Raises InvocationError for a start that is not in the tree,
     CommandError when nothing is found.

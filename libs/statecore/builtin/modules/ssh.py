@@ -1,4 +1,4 @@
-"""SSH keys of the managed host's users and of their known hosts (Salt's ``ssh`` module).
+"""SSH keys of the managed host's users and of their known hosts: Salt's ``ssh`` execution module.
 
 Files are read and written directly. Only fetching another host's keys needs a program, ``ssh-keyscan``.
 """
@@ -31,9 +31,9 @@ _ATTEMPTS = 5
 def auth_keys(
     ctx: Context, user: Any = None, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
 ) -> dict[str, Any]:
-    """Map each authorized key of a user to enc, comment, options and fingerprint.
+    """Return the keys in a user's authorized_keys: a map of key to enc (its type), comment, options and fingerprint.
 
-    With a list of users, or without a user (all users), map each user to such a map.
+    For a list of users, or without a user (all users), return a map of user to such a map.
 
     CLI Example:
 
@@ -61,8 +61,8 @@ def check_key(
     cache_keys: object = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """Return the change that a key needs: "add", "update", or "exists" for none. Raise CommandError for an unknown
-    type.
+    """Return the change that an SSH key needs in a user's authorized_keys: "add", "update", or "exists" for none. Raise
+    CommandError for an unknown type of key.
     """
     wanted = ssh_keys.authorized_line(key, ssh_keys.key_type(enc), comment, options)
     has = auth_keys(ctx, user, config, fingerprint_hash_type).get(key)
@@ -79,7 +79,9 @@ def check_key_file(
     saltenv: str = "base",
     fingerprint_hash_type: str | None = None,
 ) -> dict[str, str]:
-    """Map each key in a file to the change that it needs: "add", "update" or "exists"; {} for a file without keys."""
+    """Return a map of each SSH key in a file to the change that it needs in a user's authorized_keys: "add", "update"
+    or "exists". Return {} for a file without keys.
+    """
     return {
         key: check_key(ctx, user, key, each["enc"], each["comment"], each["options"], config)
         for key, each in _keys_of(ctx, source, saltenv, fingerprint_hash_type).items()
@@ -97,9 +99,9 @@ def set_auth_key(
     cache_keys: object = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """Authorize a key for a user. Return "new", "replace" or "no change".
+    """Add an SSH key to a user's authorized_keys. Return "new", "replace" or "no change".
 
-    Returns "fail" for an unknown user or one without home, "invalid" for a key with spaces, "Invalid public key" for no
+    Return "fail" for an unknown user or one without home, "invalid" for a key with spaces, "Invalid public key" for no
     key.
 
     CLI Example:
@@ -135,8 +137,8 @@ def set_auth_key_from_file(
     fingerprint_hash_type: str | None = None,
     **kwargs: Any,
 ) -> str:
-    """Authorize every key of a file for a user. Return "fail", "replace", "new" or "no change", the first that any key
-    has.
+    """Add every SSH key of a file to a user's authorized_keys. Return "fail", "replace", "new" or "no change": the
+    first of these that any key gave.
     """
     options = kwargs.get("options")
     done = [
@@ -149,7 +151,7 @@ def set_auth_key_from_file(
 def rm_auth_key(
     ctx: Context, user: str, key: str, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
 ) -> str:
-    """Remove an authorized key of a user. Return "Key removed" or "Key not present"."""
+    """Remove an SSH key from a user's authorized_keys. Return "Key removed" or "Key not present"."""
     if key not in auth_keys(ctx, user, config, fingerprint_hash_type):
         return "Key not present"
     name = _config(ctx, user, config)
@@ -165,8 +167,8 @@ def rm_auth_key_from_file(
     saltenv: str = "base",
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """Remove every key of a file from a user's authorized keys. Return "Key removed", "Key not present", "fail" for no
-    keys.
+    """Remove every SSH key of a file from a user's authorized_keys. Return "Key removed", "Key not present", or "fail"
+    if the file has no keys.
     """
     keys = _keys_of(ctx, source, saltenv, fingerprint_hash_type)
     done = [rm_auth_key(ctx, user, key, config) for key in keys]
@@ -174,8 +176,8 @@ def rm_auth_key_from_file(
 
 
 def user_keys(ctx: Context, user: Any = None, pubfile: Any = None, prvfile: Any = None) -> dict[str, dict[str, str]]:
-    """Map each user to {file name: text} of the keys in the user's home. ``pubfile`` or ``prvfile`` False leaves that
-    kind out.
+    """Return the SSH keys in the homes of users: a map of user to {file name: text}. ``pubfile`` or ``prvfile`` False
+    leaves that kind out.
     """
     names = [pubfile] if pubfile else [] if pubfile is False else [f"{name}.pub" for name in _KEY_NAMES]
     names += [prvfile] if prvfile else [] if prvfile is False else list(_KEY_NAMES)
@@ -190,7 +192,7 @@ def user_keys(ctx: Context, user: Any = None, pubfile: Any = None, prvfile: Any 
 
 
 def host_keys(ctx: Context, keydir: str | None = None, private: bool = True, certs: bool = True) -> dict[str, str]:
-    """Map each type (``rsa``, ``rsa.pub``, ``rsa-cert.pub``) to the text of the host's own key."""
+    """Return the host's own SSH keys: a map of type (``rsa``, ``rsa.pub``, ``rsa-cert.pub``) to text."""
     directory = ctx.host.path(keydir or "/etc/ssh")
     keys: dict[str, str] = {}
     for path in sorted(directory.iterdir()) if directory.is_dir() else []:
@@ -213,8 +215,8 @@ def get_known_host_entries(
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
 ) -> list[dict[str, str]] | None:
-    """Return a host's entries in a user's known hosts, or in those of all users; None without any. Raise
-    CommandError.
+    """Return the entries of a host in a user's known_hosts, or in the host's own file if no user is given; None if
+    there are none. Raise CommandError for an unknown user.
     """
     found = ssh_keys.known(_text(ctx, _known(ctx, user, config)), ssh_keys.ssh_name(hostname, port))
     return ssh_keys.entries((words for _, words in found), fingerprint_hash_type) or None
@@ -229,7 +231,9 @@ def recv_known_host_entries(
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
 ) -> list[dict[str, str]] | None:
-    """Fetch the keys of a host by ssh-keyscan. Return None when the host does not answer. ``timeout`` is in seconds."""
+    """Fetch the SSH keys of a host with ssh-keyscan. Return them as a list of maps, None if the host does not answer.
+    ``timeout`` is in seconds.
+    """
     words = ["ssh-keyscan", *(["-p", str(port)] if port else []), *(["-t", enc] if enc else [])]
     words += [*(["-H"] if hash_known_hosts else []), "-T", str(timeout), hostname]
     for _ in range(_ATTEMPTS):
@@ -249,7 +253,7 @@ def check_known_host(
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """Return the change that a known host needs: "add", "update", or "exists" for none."""
+    """Return the change that a host needs in a user's known_hosts: "add", "update", or "exists" for none."""
     known = get_known_host_entries(ctx, user, hostname or "", config, port, fingerprint_hash_type)
     if not known:
         return "add"
@@ -270,9 +274,9 @@ def set_known_host(
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
 ) -> dict[str, object]:
-    """Add a host to the known hosts, with a given key or with the keys that it presents.
+    """Add a host to a user's known_hosts, with a given key or with the keys that it presents.
 
-    Returns {"status": "exists", "keys"}, {"status": "updated", "old", "new"} or {"status": "error", "error"}.
+    Return {"status": "exists", "keys"}, {"status": "updated", "old", "new"} or {"status": "error", "error"}.
     """
     if not hostname:
         return _error("hostname argument required")
@@ -313,7 +317,9 @@ def rm_known_host(
     config: str | None = None,
     port: int | None = None,
 ) -> dict[str, object]:
-    """Remove a host from the known hosts. The previous file is kept as ``.old``. ``status`` is "removed" or "error"."""
+    """Remove a host from a user's known_hosts. The previous file is kept as ``.old``. Return a map whose ``status`` is
+    "removed" or "error".
+    """
     if not hostname:
         return _error("hostname argument required")
     name = _known(ctx, user, config)
@@ -332,7 +338,9 @@ def rm_known_host(
 
 
 def hash_known_hosts(ctx: Context, user: str | None = None, config: str | None = None) -> dict[str, Any]:
-    """Hash the names of all known hosts of a user."""
+    """Hash the names of all hosts in a user's known_hosts. Return a map with ``status`` and ``comment``, or
+    ``error``.
+    """
     name = _known(ctx, user, config)
     if not ctx.host.path(name).is_file():
         return _error(f"Known hosts file {name} does not exist")
@@ -351,8 +359,8 @@ def _keys_of(ctx: Context, source: str, saltenv: str, hash_type: str | None) -> 
 
 
 def _config(ctx: Context, user: str, config: str) -> str:
-    """Return the path of a user's authorized_keys: ``%u``, ``%h``, ``%%`` as in sshd_config, relative to the user's
-    home.
+    """Return the path of a user's authorized_keys. ``%u``, ``%h`` and ``%%`` are replaced as in sshd_config. A relative
+    path is below the user's home.
     """
     account = accounts.find(ctx.host, user)
     if account is None:
@@ -378,7 +386,7 @@ def _text(ctx: Context, name: str) -> str:
 
 
 def _directory(ctx: Context, name: str, uid: int | None, gid: int | None) -> None:
-    """Create the directory of a key file, readable by its owner only, where it does not exist."""
+    """Create the directory of an SSH key file, readable by its owner only, if it does not exist."""
     place = ctx.host.path(name).parent
     if not place.is_dir():
         root = os.geteuid() == 0

@@ -30,9 +30,10 @@ _HIGHSTATE = "highstate"
 
 
 def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = False, **kwargs: Any) -> Any:
-    """Find errors and oddities in the top file and every SLS of the tree, or in some SLS files.
+    """Return errors and oddities in the top file and every SLS file of the state tree, or in some SLS files.
 
-    Returns ``findings`` with file, line and column, and a ``summary``.
+    The map has the keys ``findings`` (with file, line and column) and ``summary``. With ``text``, return the text that
+    the command prints.
 
     CLI Example:
 
@@ -48,8 +49,8 @@ def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = Fa
 def plan(
     ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = False, text: bool = False, **kwargs: Any
 ) -> Any:
-    """Return the changes that a run would make: verdict, diffs of whole files, and the requisites through which a state
-    reacts.
+    """Return the changes that a state run would make: the verdict, diffs of whole files, and the requisites through
+    which a state reacts.
 
     ``all_=True`` includes the states that would not change.
 
@@ -71,8 +72,8 @@ def plan(
 
 
 def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "mermaid", **kwargs: Any) -> Any:
-    """Return the states of a run in their order with their requisites: as text in mermaid, dot or svg, or as data in
-    json.
+    """Return the states of a state run in their order with their requisites: as text in mermaid, dot or svg, or as data
+    in json.
 
     CLI Example:
 
@@ -85,8 +86,8 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
 
 
 def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> object:
-    """Explain the states of an ID: why they run when they do, what they wait for, and the file and line of each
-    part.
+    """Explain the states of an ID in the state tree: why they run when they do, what they wait for, and the file and
+    line of each part.
 
     mods
         the run in which the ID is explained: SLS files, or ``highstate``
@@ -112,7 +113,9 @@ def _bench(ctx: Context, kwargs: Mapping[str, object]) -> Any:
 
 
 def _or_errors(ctx: Context, look: Callable[[], object]) -> object:
-    """Return the result of ``look``, or the list of errors that a run would return."""
+    """Return the result of ``look``. If the state tree does not compile, return the list of errors that a state run
+    would return.
+    """
     try:
         return look()
     except SlsError as error:

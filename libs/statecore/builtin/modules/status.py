@@ -1,4 +1,4 @@
-"""Figures of the machine and its processes (Salt's ``status`` module), read from /proc.
+"""Figures of the machine and its processes, read from /proc: Salt's ``status`` execution module.
 
 Processes, mounts, logins and network counters are those of the mounted host, as far as /proc is mounted in it. Load,
 processors, memory and disks belong to the kernel and are the same in every /proc.
@@ -22,8 +22,8 @@ ALIASES = {"time": "time_"}
 
 
 def uptime(ctx: Context) -> dict[str, object]:
-    """Return the time since the boot (seconds, days, time as ``hours:minutes``) and the boot's time (since_iso in UTC,
-    since_t).
+    """Return a map with the time since the boot (seconds, days, time as ``hours:minutes``) and the time of the boot
+    (since_iso in UTC, since_t).
 
     CLI Example:
 
@@ -42,18 +42,18 @@ def uptime(ctx: Context) -> dict[str, object]:
 
 
 def loadavg(ctx: Context) -> dict[str, float]:
-    """Return the load averages: 1-min, 5-min and 15-min."""
+    """Return a map with the machine's load averages: 1-min, 5-min and 15-min."""
     return dict(zip(("1-min", "5-min", "15-min"), os.getloadavg(), strict=True))
 
 
 def meminfo(ctx: Context) -> dict[str, dict[str, str]]:
-    """Map each name in /proc/meminfo to its value and unit."""
+    """Return a map of each name in /proc/meminfo to its value and unit."""
     rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines() if line.split())
     return {row[0].rstrip(":"): {"value": row[1], **({"unit": row[2]} if len(row) > 2 else {})} for row in rows}
 
 
 def cpuinfo(ctx: Context) -> dict[str, object]:
-    """Map each name in /proc/cpuinfo to its value for the last processor; flags are a list."""
+    """Return a map of each name in /proc/cpuinfo to its value for the last processor; flags are a list."""
     pairs = (line.split(":", 1) for line in processes.text(ctx.host, "cpuinfo").splitlines() if ":" in line)
     found = {name.strip(): value.strip() for name, value in pairs}
     return {name: value.split() if name == "flags" else value for name, value in found.items()}
@@ -65,7 +65,7 @@ def nproc(ctx: Context) -> int:
 
 
 def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
-    """Map each path to its available and total bytes.
+    """Return a map of path to the available and total bytes of its file system.
 
     Arguments are paths of the host, and types of file systems (globs). Without arguments all mounted file systems are
     returned.
@@ -89,8 +89,8 @@ def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
 
 
 def pid(ctx: Context, sig: str) -> str:
-    """Return the PIDs of processes whose command line contains a match of the shell pattern, one in a line; "" without
-    any.
+    """Return the ids of the processes whose command line contains a match of the shell pattern, one in a line; "" if
+    there are none.
     """
     found = [
         str(each.pid)
@@ -101,7 +101,8 @@ def pid(ctx: Context, sig: str) -> str:
 
 
 def procs(ctx: Context) -> dict[str, dict[str, str]]:
-    """Map the PID of each process to its user and cmd; the names of kernel threads are in brackets.
+    """Return a map of process id to a map with user and cmd for all processes of the host. The names of kernel threads
+    are in brackets.
 
     CLI Example:
 
@@ -117,7 +118,7 @@ def procs(ctx: Context) -> dict[str, dict[str, str]]:
 
 
 def cpustats(ctx: Context) -> dict[str, object]:
-    """Return the counters of /proc/stat: cpu, each processor, intr, softirq, ctxt, btime, processes, ...
+    """Return a map of the counters in /proc/stat: cpu, each processor, intr, softirq, ctxt, btime, processes, ...
 
     CLI Example:
 
@@ -136,7 +137,7 @@ def cpustats(ctx: Context) -> dict[str, object]:
 
 
 def diskstats(ctx: Context) -> dict[str, dict[str, object]]:
-    """Map each device to its counters in /proc/diskstats."""
+    """Return a map of disk device to its counters in /proc/diskstats."""
     rows = (line.split() for line in processes.text(ctx.host, "diskstats").splitlines())
     return {
         row[2]: {
@@ -151,13 +152,13 @@ def diskstats(ctx: Context) -> dict[str, dict[str, object]]:
 
 
 def vmstats(ctx: Context) -> dict[str, int]:
-    """Return the counters of /proc/vmstat."""
+    """Return a map of the counters in /proc/vmstat."""
     rows = (line.split() for line in processes.text(ctx.host, "vmstat").splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) > 1}
 
 
 def netstats(ctx: Context) -> dict[str, dict[str, int]]:
-    """Map each protocol to its counters in /proc/net/netstat."""
+    """Return a map of network protocol to its counters in /proc/net/netstat."""
     found: dict[str, dict[str, int]] = {}
     names: list[str] = []
     for row in (
@@ -172,7 +173,7 @@ def netstats(ctx: Context) -> dict[str, dict[str, int]]:
 
 
 def netdev(ctx: Context) -> dict[str, dict[str, object]]:
-    """Map each network interface to its counters of received and sent bytes, packets and errors."""
+    """Return a map of network interface to its counters of received and sent bytes, packets and errors."""
     found = {}
     for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -182,7 +183,7 @@ def netdev(ctx: Context) -> dict[str, dict[str, object]]:
 
 
 def w(ctx: Context) -> list[dict[str, str]]:
-    """List the logins: idle, jcpu, login, pcpu, tty, user, what."""
+    """Return a list of maps, one for each login on the host: idle, jcpu, login, pcpu, tty, user, what."""
     if ctx.host.which("w") is None:
         raise CommandError("the host has no w")
     rows = (line.split(None, 6) for line in ctx.host.run(["w", "-fh"], env={"LC_ALL": "C"}).stdout.splitlines())
@@ -218,8 +219,8 @@ def custom(ctx: Context) -> dict[str, object]:
 
 
 def all_status(ctx: Context) -> dict[str, object]:
-    """Map cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, netstats, uptime, vmstats and w to their
-    results.
+    """Return a map of function name to result for cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev,
+    netstats, uptime, vmstats and w.
     """
     return {name: function(ctx) for name, function in _ALL.items()}
 

@@ -1,4 +1,5 @@
-"""Programs that supervisord runs on the managed host (Salt's ``supervisord`` module), by its supervisorctl.
+"""Programs that supervisord runs on the managed host, through its supervisorctl: Salt's ``supervisord`` execution
+module.
 
 A name is a program, ``group:program``, ``group:`` for all programs of a group, or ``all`` for all programs.
 """
@@ -27,7 +28,7 @@ def start(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """Start programs. Return supervisorctl's output, which contains ERROR when it failed.
+    """Start programs of supervisord. Return supervisorctl's output, which contains ERROR if it failed.
 
     user
         the user who runs supervisorctl
@@ -50,7 +51,7 @@ def restart(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """Stop and start programs. Arguments and return as for ``start``."""
+    """Stop and start programs of supervisord. The arguments and the result are those of ``supervisord.start``."""
     return _told(ctx, ["restart", _members(name)], user, conf_file, bin_env)
 
 
@@ -61,21 +62,23 @@ def stop(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """Stop programs. Arguments and return as for ``start``."""
+    """Stop programs of supervisord. The arguments and the result are those of ``supervisord.start``."""
     return _told(ctx, ["stop", _members(name)], user, conf_file, bin_env)
 
 
 def add(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
-    """Add a program or group to the running ones, with the configuration that supervisord read last."""
+    """Add a program or group to those that supervisord runs, with the configuration that supervisord read last. Return
+    supervisorctl's output.
+    """
     return _told(ctx, ["add", _group(name)], user, conf_file, bin_env)
 
 
 def remove(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
-    """Remove a stopped program or group from the running ones."""
+    """Remove a stopped program or group from those that supervisord runs. Return supervisorctl's output."""
     return _told(ctx, ["remove", _group(name)], user, conf_file, bin_env)
 
 
@@ -97,7 +100,7 @@ def update(
     bin_env: str | None = None,
     name: str | None = None,
 ) -> str:
-    """Make supervisord read its configuration and apply it, to all groups or to one.
+    """Make supervisord read its configuration and apply it, to all groups or to one. Return supervisorctl's output.
 
     CLI Example:
 
@@ -113,7 +116,8 @@ def status(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Map each program to its state and reason. Raise CommandError where supervisord does not answer.
+    """Return a map of supervisord's programs to their state and reason. Raise CommandError if supervisord does not
+    answer.
 
     CLI Example:
 
@@ -151,7 +155,7 @@ def status_bool(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> bool:
-    """Return whether a program of this name exists, and is in ``expected_state`` where one is given.
+    """Return whether supervisord has a program of this name, in the state ``expected_state`` if one is given.
 
     CLI Example:
 
@@ -174,7 +178,7 @@ def custom(
 
 
 def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, Any]:
-    """Return the options of a program in supervisord's configuration. Numbers and booleans are converted.
+    """Return a map of the options of a program in supervisord's configuration. Numbers and booleans are converted.
 
     CLI Example:
 
@@ -221,8 +225,8 @@ def _binary(ctx: Context, bin_env: str | None) -> str:
 
 
 def _members(name: str) -> str:
-    """Return the name with ``group:*`` written as ``group:``, which supervisorctl also reads as all programs of the
-    group.
+    """Return the name of supervisord's programs with ``group:*`` written as ``group:``, which supervisorctl also reads
+    as all programs of the group.
     """
     return str(name).removesuffix("*") if str(name).endswith(":*") else str(name)
 

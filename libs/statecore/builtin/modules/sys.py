@@ -1,4 +1,5 @@
-"""Functions, modules, documentation and signatures that the loader has (Salt's ``sys`` module).
+"""Names, documentation and signatures of the functions and modules that this minion has: Salt's ``sys`` execution
+module.
 
 A pattern is a module (``test``), a function (``test.ping``) or a glob (``test.*``). Without a pattern all are returned.
 """
@@ -27,7 +28,8 @@ _TYPES = ("boolean", "integer", "number", "string")
 
 
 def list_functions(ctx: Context, *args: str, **kwargs: object) -> list[str]:
-    """Return the execution functions of the named modules (``sys``), or those that match globs (``sys.list_*``).
+    """Return the names of the execution functions of the named modules (``sys``), or those that match globs
+    (``sys.list_*``).
 
     CLI Example:
 
@@ -37,12 +39,12 @@ def list_functions(ctx: Context, *args: str, **kwargs: object) -> list[str]:
 
 
 def list_state_functions(ctx: Context, *args: str, **kwargs: object) -> list[str]:
-    """Return the state functions of the named modules, or those that match globs."""
+    """Return the names of the state functions of the named modules, or those that match globs."""
     return _functions(ctx, "states", args)
 
 
 def list_returner_functions(ctx: Context, *args: str, **kwargs: object) -> list[str]:
-    """Return the returners' functions of the named modules, or those that match globs."""
+    """Return the names of the returners' functions of the named modules, or those that match globs."""
     return _functions(ctx, "returners", args)
 
 
@@ -52,17 +54,17 @@ def list_runner_functions(ctx: Context, *args: str, **kwargs: object) -> NoRetur
 
 
 def list_modules(ctx: Context, *args: str) -> list[str]:
-    """Return all execution modules, or those that match globs."""
+    """Return the names of all execution modules, or those that match globs."""
     return _modules(ctx, "modules", args)
 
 
 def list_state_modules(ctx: Context, *args: str) -> list[str]:
-    """Return all state modules, or those that match globs."""
+    """Return the names of all state modules, or those that match globs."""
     return _modules(ctx, "states", args)
 
 
 def list_returners(ctx: Context, *args: str) -> list[str]:
-    """Return all returners, or those that match globs."""
+    """Return the names of all returners, or those that match globs."""
     return _modules(ctx, "returners", args)
 
 
@@ -72,12 +74,13 @@ def list_runners(ctx: Context, *args: str) -> NoReturn:
 
 
 def list_renderers(ctx: Context, *args: str) -> list[str]:
-    """Return all renderers, or those that match globs."""
+    """Return the names of all renderers, or those that match globs."""
     return [name for name in ctx.catalog.names("renderers") if not args or any(fnmatchcase(name, arg) for arg in args)]
 
 
 def doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Map execution functions to their documentation: those of modules, functions or globs, or all.
+    """Return a map of execution function to its documentation, for the named modules, functions or globs, or for
+    all.
 
     CLI Example:
 
@@ -87,7 +90,9 @@ def doc(ctx: Context, *args: str) -> dict[str, str | None]:
 
 
 def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Map state functions, and their modules, to their documentation: those of modules, functions or globs, or all."""
+    """Return a map of state function, or state module, to its documentation, for the named modules, functions or globs,
+    or for all.
+    """
     found: dict[str, str | None] = {}
     for name in _wanted(ctx, "states", args):
         module = name.partition(".")[0]
@@ -98,12 +103,12 @@ def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
 
 
 def returner_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Map the functions of returners to their documentation: those of modules, functions or globs, or all."""
+    """Return a map of returner function to its documentation, for the named modules, functions or globs, or for all."""
     return _docs(ctx, "returners", args)
 
 
 def renderer_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Map renderers to their documentation: those named, those that match globs, or all."""
+    """Return a map of renderer to its documentation, for the named renderers or globs, or for all."""
     return {name: _plain(ctx.catalog.doc(name, "renderers")) for name in list_renderers(ctx, *args)}
 
 
@@ -113,7 +118,8 @@ def runner_doc(ctx: Context, *args: str) -> NoReturn:
 
 
 def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
-    """Map the functions of a module, or those that match a glob or name, to their signatures.
+    """Return a map of execution function to its signature, for a module, or for the functions that match a glob or
+    name.
 
     CLI Example:
 
@@ -123,12 +129,12 @@ def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
 
 
 def state_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
-    """Map state functions to their signatures, selected as in ``argspec``."""
+    """Return a map of state function to its signature, selected as in ``sys.argspec``."""
     return _argspecs(ctx, "states", module)
 
 
 def returner_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
-    """Map the functions of returners to their signatures, selected as in ``argspec``."""
+    """Return a map of returner function to its signature, selected as in ``sys.argspec``."""
     return _argspecs(ctx, "returners", module)
 
 
@@ -138,7 +144,8 @@ def runner_argspec(ctx: Context, module: str = "") -> NoReturn:
 
 
 def state_schema(ctx: Context, module: str = "") -> list[dict[str, object]]:
-    """Return a JSON Schema (draft 4) for each state function of a module, or for those that match a glob or name.
+    """Return a list with a JSON Schema (draft 4) for each state function of a module, or for those that match a glob or
+    name.
 
     CLI Example:
 
@@ -148,7 +155,7 @@ def state_schema(ctx: Context, module: str = "") -> list[dict[str, object]]:
 
 
 def reload_modules(ctx: Context) -> bool:
-    """Load the modules on disk again; the next job gets the new ones."""
+    """Load the minion's modules on disk again; the next job gets the new modules. Return whether this succeeded."""
     return ctx.minion.refresh_modules()
 
 

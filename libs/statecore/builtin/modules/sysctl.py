@@ -1,5 +1,5 @@
-"""Kernel parameters of the managed host (Salt's ``sysctl`` module): the kernel's values, and those of a configuration
-file.
+"""Kernel parameters of the managed host, in the kernel and in a configuration file: Salt's ``sysctl`` execution
+module.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ _HEAD = "#\n# Kernel sysctl configuration\n#\n"
 
 
 def default_config(ctx: Context) -> str:
-    """Return the path of the configuration file in which parameters are stored."""
+    """Return the path of the configuration file in which the host stores kernel parameters."""
     booted = ctx.host.path("/run/systemd/system").is_dir()
     return "/etc/sysctl.d/99-salt.conf" if booted else "/etc/sysctl.conf"
 
 
 def show(ctx: Context, config_file: Any = False) -> object:
-    """Map each parameter to its value in a configuration file ([] when it does not exist), or in the kernel.
+    """Return a map of kernel parameter to its value in a configuration file ([] if the file does not exist), or without
+    a file in the kernel.
 
     CLI Example:
 
@@ -40,7 +41,7 @@ def show(ctx: Context, config_file: Any = False) -> object:
 
 
 def get(ctx: Context, name: str) -> str:
-    """Return the kernel's value of a parameter, "" for an unknown parameter.
+    """Return the kernel's value of a kernel parameter, "" for an unknown parameter.
 
     CLI Example:
 
@@ -51,7 +52,7 @@ def get(ctx: Context, name: str) -> str:
 
 
 def assign(ctx: Context, name: str, value: object) -> dict[str, str]:
-    """Set the kernel's value of a parameter. Return {name: value}. Raise CommandError with sysctl's message."""
+    """Set the kernel's value of a kernel parameter. Return {name: value}. Raise CommandError with sysctl's message."""
     _known(ctx, name)
     result = ctx.host.run(["sysctl", "-w", f"{name}={value}"])
     told = re.fullmatch(rf"{re.escape(name)}\s+=\s+{re.escape(str(value))}\n?", result.stdout)
@@ -61,7 +62,7 @@ def assign(ctx: Context, name: str, value: object) -> dict[str, str]:
 
 
 def persist(ctx: Context, name: str, value: object, config: str | None = None) -> str:
-    """Set the kernel's value of a parameter, and store it in a configuration file. Return "Updated" or "Already
+    """Set the kernel's value of a kernel parameter, and store it in a configuration file. Return "Updated" or "Already
     set".
     """
     file = config or default_config(ctx)

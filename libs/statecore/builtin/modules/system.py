@@ -1,4 +1,4 @@
-"""Shutdown, clock and name of the managed host (Salt's ``system`` module).
+"""Shutdown, clock and name of the managed host: Salt's ``system`` execution module.
 
 A mounted host is shut down by its own programs, and only where its own init runs.
 """
@@ -85,7 +85,7 @@ def has_settable_hwclock(ctx: Context) -> bool:
 
 
 def get_system_time(ctx: Context, utc_offset: str | None = None) -> str:
-    """Return the time as ``HH:MM:SS AM``, in local time or at an offset such as ``+0200``.
+    """Return the host's time as ``HH:MM:SS AM``, in local time or at an offset such as ``+0200``.
 
     CLI Example:
 
@@ -95,17 +95,17 @@ def get_system_time(ctx: Context, utc_offset: str | None = None) -> str:
 
 
 def get_system_date(ctx: Context, utc_offset: str | None = None) -> str:
-    """Return the date as ``Sat 11/21/2026``, in local time or at an offset such as ``+0200``."""
+    """Return the host's date as ``Sat 11/21/2026``, in local time or at an offset such as ``+0200``."""
     return _now(utc_offset).strftime("%a %m/%d/%Y")
 
 
 def get_system_date_time(ctx: Context, utc_offset: str | None = None) -> str:
-    """Return date and time as ``2026-11-21 13:00:00``, in local time or at an offset such as ``+0200``."""
+    """Return the host's date and time as ``2026-11-21 13:00:00``, in local time or at an offset such as ``+0200``."""
     return _now(utc_offset).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def set_system_time(ctx: Context, newtime: str, utc_offset: str | None = None) -> bool:
-    """Set the time: ``HH:MM[:SS]``, with AM or PM, or in 24 hours. Return False for invalid text.
+    """Set the host's time: ``HH:MM[:SS]``, with AM or PM, or in 24 hours. Return True; False for invalid text.
 
     CLI Example:
 
@@ -119,8 +119,8 @@ def set_system_time(ctx: Context, newtime: str, utc_offset: str | None = None) -
 
 
 def set_system_date(ctx: Context, newdate: str, utc_offset: str | None = None) -> bool:
-    """Set the date: ``YYYY-MM-DD``, ``MM-DD-YYYY``, ``MM-DD-YY``, or the same with slashes. Raise InvocationError for
-    others.
+    """Set the host's date: ``YYYY-MM-DD``, ``MM-DD-YYYY``, ``MM-DD-YY``, or the same with slashes. Return True. Raise
+    InvocationError for any other text.
 
     CLI Example:
 
@@ -143,9 +143,10 @@ def set_system_date_time(
     seconds: int | None = None,
     utc_offset: str | None = None,
 ) -> bool:
-    """Set the given parts of date and time, in the kernel and in the hardware clock where there is one. Return True.
+    """Set the given parts of the host's date and time, in the kernel and in the hardware clock if there is one. Return
+    True.
 
-    Raises CommandError with the message of ``date``.
+    Raise CommandError with the message of ``date``.
 
     CLI Example:
 
@@ -186,7 +187,7 @@ def get_computer_name(ctx: Context) -> str:
 
 
 def set_computer_name(ctx: Context, hostname: str) -> bool:
-    """Set the host's name, as ``network.mod_hostname``.
+    """Set the host's name, as ``network.mod_hostname`` does. Return whether this succeeded.
 
     CLI Example:
 

@@ -1,4 +1,6 @@
-"""Functions without side effects, which test the connection, arguments, returns and errors (Salt's ``test`` module)."""
+"""Functions without side effects, which test the connection, arguments, returns and errors: Salt's ``test`` execution
+module.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def ping(ctx: Context) -> bool:
 
 
 def echo(ctx: Context, text: object) -> Any:
-    """Return the argument.
+    """Return the argument ``text`` unchanged.
 
     CLI Example:
 
@@ -57,7 +59,7 @@ def version(ctx: Context) -> str:
 
 
 def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
-    """Return the versions of Saltern, its dependencies and the system, by section."""
+    """Return the versions of Saltern, its dependencies and the system: a map of section to a map of name to version."""
     return {
         "Salt Version": {"Salt": ctx.grains.get("saltversion") or version(ctx), "Saltern": version(ctx)},
         "Dependency Versions": {
@@ -95,7 +97,7 @@ def versions_report(ctx: Context) -> str:
 
 
 def arg(ctx: Context, *args: object, **kwargs: object) -> dict[str, Any]:
-    """Return the arguments as they arrived: {"args", "kwargs"}.
+    """Return the arguments of the call as they arrived: {"args": list, "kwargs": map}.
 
     CLI Example:
 
@@ -105,12 +107,14 @@ def arg(ctx: Context, *args: object, **kwargs: object) -> dict[str, Any]:
 
 
 def arg_repr(ctx: Context, *args: object, **kwargs: object) -> dict[str, str]:
-    """Return the arguments as Python's repr: {"args", "kwargs"}."""
+    """Return the arguments of the call as Python's repr shows them: {"args": text, "kwargs": text}."""
     return {"args": repr(args), "kwargs": repr(kwargs)}
 
 
 def arg_type(ctx: Context, *args: object, **kwargs: object) -> dict[str, object]:
-    """Return the types of the arguments: {"args", "kwargs"}."""
+    """Return the types of the arguments of the call: {"args": list of type names, "kwargs": map of name to type
+    name}.
+    """
     return {
         "args": [str(type(value)) for value in args],
         "kwargs": {key: str(type(value)) for key, value in kwargs.items()},
@@ -118,17 +122,19 @@ def arg_type(ctx: Context, *args: object, **kwargs: object) -> dict[str, object]
 
 
 def arg_clean(ctx: Context, *args: object, **kwargs: object) -> dict[str, object]:
-    """Return the arguments without those that the publication adds (``__pub_*``): {"args", "kwargs"}."""
+    """Return the arguments of the call without those that the publication adds (``__pub_*``): {"args": list, "kwargs":
+    map}.
+    """
     return {"args": args, "kwargs": {key: value for key, value in kwargs.items() if not key.startswith("__")}}
 
 
 def kwarg(ctx: Context, **kwargs: object) -> dict[str, Any]:
-    """Return the keyword arguments as they arrived."""
+    """Return the keyword arguments of the call as they arrived, as a map."""
     return kwargs
 
 
 def fib(ctx: Context, num: int) -> tuple[int, float]:
-    """Return the ``num``-th Fibonacci number and the seconds that its calculation took.
+    """Return a pair: the ``num``-th Fibonacci number, and the seconds that its calculation took.
 
     CLI Example:
 
@@ -145,7 +151,9 @@ def fib(ctx: Context, num: int) -> tuple[int, float]:
 
 
 def collatz(ctx: Context, start: int) -> tuple[list[int], float]:
-    """Return the Collatz sequence from ``start`` down to, but without, 1, and the seconds that it took."""
+    """Return a pair: the Collatz sequence from ``start`` down to, but without, 1, and the seconds that its calculation
+    took.
+    """
     number = int(start)
     if number < 1:
         raise InvocationError(f"The sequence starts at a number above 0, not at {start}")
@@ -211,7 +219,7 @@ def assertion(ctx: Context, assertion: object) -> None:
 
 
 def try_(ctx: Context, module: str, return_try_exception: bool = False, **kwargs: object) -> object:
-    """Call a function and return its value. When it raises, return None, or the error's text with
+    """Call an execution function and return its value. If it raises an exception, return None, or the error's text with
     ``return_try_exception``.
     """
     try:
@@ -221,22 +229,22 @@ def try_(ctx: Context, module: str, return_try_exception: bool = False, **kwargs
 
 
 def cross_test(ctx: Context, func: str, args: list[object] | None = None) -> object:
-    """Call another function through the loader and return its value."""
+    """Call the execution function ``func`` through the loader and return its value."""
     return ctx.call(func, *(args or []))
 
 
 def attr_call(ctx: Context) -> object:
-    """Call ``grains.items`` through the loader and return its value."""
+    """Call ``grains.items`` through the loader and return its value, the map of all grains."""
     return ctx.call("grains.items")
 
 
 def get_opts(ctx: Context) -> dict[str, object]:
-    """Return the options of this minion."""
+    """Return a map of the options of this minion."""
     return dict(ctx.opts)
 
 
 def opts_pkg(ctx: Context) -> dict[str, object]:
-    """Return the options of this minion together with its grains."""
+    """Return a map of the options of this minion, and of its grains under the key ``grains``."""
     return {**ctx.opts, "grains": dict(ctx.grains)}
 
 
@@ -246,14 +254,18 @@ def conf_test(ctx: Context) -> object:
 
 
 def provider(ctx: Context, module: str) -> str:
-    """Return the name of the file that provides a module (``pkg`` -> ``pkg_apt``), "" when none does."""
+    """Return the name of the file that implements an execution module on this host (``pkg`` -> ``pkg_apt``), "" if
+    there is none.
+    """
     prefix = f"{module}."
     name = next((each for each in ctx.catalog.names() if each.startswith(prefix)), None)
     return _file_of(ctx, name) if name else ""
 
 
 def providers(ctx: Context) -> dict[str, str]:
-    """Map the name of each file to the module that it provides."""
+    """Return a map of the name of each execution module's file to the module that it implements (``pkg_apt`` ->
+    ``pkg``).
+    """
     first: dict[str, str] = {}
     for name in ctx.catalog.names():
         first.setdefault(name.partition(".")[0], name)
@@ -268,12 +280,12 @@ def _file_of(ctx: Context, name: str) -> str:
 
 
 def rand_str(ctx: Context, size: int = 9999999999, hash_type: str | None = None) -> str:
-    """Return the same as ``random_hash``, of which this is the old name."""
+    """Return the hexadecimal digest of a random number, as ``test.random_hash`` does."""
     return random_hash(ctx, size, hash_type)
 
 
 def random_hash(ctx: Context, size: int = 9999999999, hash_type: str | None = None) -> str:
-    """Return the digest, in hexadecimal, of a random number between 1 and ``size``."""
+    """Return the hexadecimal digest of a random number between 1 and ``size``."""
     kind = hash_type or str(ctx.opts.get("hash_type", "sha256"))
     if kind not in hashlib.algorithms_available:
         raise InvocationError(f"Unknown hash_type '{kind}'")

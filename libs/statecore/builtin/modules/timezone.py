@@ -1,6 +1,7 @@
-"""Time zone and hardware clock of the managed host (Salt's ``timezone`` module).
+"""Time zone and hardware clock of the managed host: Salt's ``timezone`` execution module.
 
-Where systemd runs they are read and set by ``timedatectl``; elsewhere, and on a mounted host, by their files.
+If systemd runs, ``timedatectl`` reads and sets them. Otherwise, and on a mounted host, their files are read and
+written.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _ADJTIME = "/etc/adjtime"
 
 
 def get_zone(ctx: Context) -> str:
-    """Return the name of the zone, such as ``Europe/Berlin``. Raise CommandError where it cannot be determined.
+    """Return the name of the host's time zone, such as ``Europe/Berlin``. Raise CommandError if it cannot be
+    determined.
 
     CLI Example:
 
@@ -50,17 +52,19 @@ def get_zone(ctx: Context) -> str:
 
 
 def get_zonecode(ctx: Context) -> str:
-    """Return the abbreviation of the zone now, such as CET."""
+    """Return the abbreviation of the host's time zone at present, such as CET."""
     return ctx.host.run(["date", "+%Z"]).stdout.strip()
 
 
 def get_offset(ctx: Context) -> str:
-    """Return the zone's offset from UTC now, such as +0100."""
+    """Return the offset of the host's time zone from UTC at present, such as +0100."""
     return ctx.host.run(["date", "+%z"]).stdout.strip()
 
 
 def zone_compare(ctx: Context, timezone: str) -> bool:
-    """Return whether the host's zone is this one. Without a name of the host's zone the zone files are compared."""
+    """Return whether the host has the time zone ``timezone``. If the name of the host's time zone is not known, the
+    zone files are compared.
+    """
     try:
         return bool(timezone == get_zone(ctx))
     except CommandError:
@@ -88,7 +92,7 @@ def set_zone(ctx: Context, timezone: str) -> bool:
 
 
 def get_hwclock(ctx: Context) -> str | None:
-    """Return the time that the hardware clock holds: "UTC", "localtime" (or "LOCAL"), None where it is unknown."""
+    """Return the time that the hardware clock holds: "UTC", "localtime" (or "LOCAL"); None if it is unknown."""
     if _timedatectl(ctx):
         found = re.search(r"^\s*rtc in local tz:\s*(\S+)", _told(ctx), re.MULTILINE | re.IGNORECASE)
         return "localtime" if found and found[1].lower() == "yes" else "UTC"
@@ -99,7 +103,7 @@ def get_hwclock(ctx: Context) -> str | None:
 
 
 def set_hwclock(ctx: Context, clock: str) -> bool:
-    """Set whether the hardware clock holds "UTC" or "localtime". Return False when timedatectl failed."""
+    """Set whether the hardware clock holds "UTC" or "localtime". Return True; False if timedatectl failed."""
     if _timedatectl(ctx):
         local = "true" if clock == "localtime" else "false"
         return ctx.host.run(["timedatectl", "set-local-rtc", local]).retcode == 0

@@ -1,4 +1,6 @@
-"""Users of the managed host (Salt's ``user`` module): read from /etc/passwd, changed by the host's own programs."""
+"""Users of the managed host, read from /etc/passwd and changed by the host's own programs: Salt's ``user`` execution
+module.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _NO_MAIL = 12
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host with the programs that change users, else the reason why not."""
+    """Return None if the host has the programs that change users; else return the reason as text."""
     missing = [program for program in ("useradd", "usermod", "userdel") if ctx.host.which(program) is None]
     return f"the host has no {', '.join(missing)}" if missing else None
 
@@ -28,7 +30,8 @@ def available(ctx: Context) -> str | None:
 
 
 def info(ctx: Context, name: str) -> dict[str, Any]:
-    """Return uid, gid, groups, home, shell, passwd and the parts of a user's comment; {} for an unknown user.
+    """Return a map with uid, gid, groups, home, shell, passwd and the parts of a user's comment; {} for an unknown
+    user.
 
     CLI Example:
 
@@ -39,23 +42,23 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
 
 
 def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
-    """Return the facts of ``info`` for all users."""
+    """Return a list with the map of ``user.info`` for each user of the host."""
     groups = ctx.call("group.getent")
     return [_shown(row, groups) for row in _rows(ctx)]
 
 
 def list_users(ctx: Context) -> list[str]:
-    """Return the names of all users, sorted."""
+    """Return the names of all users of the host, sorted."""
     return sorted(row[0] for row in _rows(ctx))
 
 
 def list_groups(ctx: Context, name: str) -> list[str]:
-    """Return the names of a user's groups, including the primary one, sorted."""
+    """Return the names of the groups of a user, including the primary one, sorted."""
     return list(info(ctx, name).get("groups", ()))
 
 
 def primary_group(ctx: Context, name: str) -> str:
-    """Return the name of the user's primary group. Raise CommandError for an unknown user."""
+    """Return the name of the primary group of a user. Raise CommandError for an unknown user."""
     return ctx.host.group_name(_existing(ctx, name)["gid"])
 
 
@@ -83,7 +86,7 @@ def add(
     usergroup: bool | None = None,
     local: bool = False,
 ) -> bool:
-    """Create a user. Return True. Raise CommandError with the program's message.
+    """Create a user on the host. Return True. Raise CommandError with the program's message.
 
     CLI Example:
 
@@ -115,7 +118,9 @@ def add(
 
 
 def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, local: bool = False) -> bool:
-    """Remove a user; ``remove``: also its home. Return True. Raise CommandError with the program's message."""
+    """Remove a user of the host, with ``remove`` also its home. Return True. Raise CommandError with the program's
+    message.
+    """
     _not_local(local)
     words = ["userdel", *(["-r"] if remove else []), *(["-f"] if force else []), str(name)]
     result = ctx.host.run(words, env={"LC_ALL": "C"})
@@ -127,22 +132,22 @@ def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, l
 
 
 def chuid(ctx: Context, name: str, uid: Any) -> bool:
-    """Change a user's uid. Files outside its home keep the old uid. Return whether it is set."""
+    """Change the uid of a user. Files outside its home keep the old uid. Return whether the user has the new uid."""
     return _attribute(ctx, name, "uid", int(uid), "-u")
 
 
 def chgid(ctx: Context, name: str, gid: Any) -> bool:
-    """Change a user's primary group, given by number or name. Return whether it is set."""
+    """Change the primary group of a user, given by number or name. Return whether the user has the new group."""
     return _attribute(ctx, name, "gid", ctx.host.gid(gid), "-g")
 
 
 def chshell(ctx: Context, name: str, shell: str) -> bool:
-    """Change a user's shell. Return whether it is set."""
+    """Change the login shell of a user. Return whether the user has the new shell."""
     return _attribute(ctx, name, "shell", shell, "-s")
 
 
 def chhome(ctx: Context, name: str, home: str, persist: bool = False) -> bool:
-    """Change a user's home; ``persist``: move its content. Return whether it is set."""
+    """Change the home of a user; with ``persist`` also move its content. Return whether the user has the new home."""
     return _attribute(ctx, name, "home", home, "-d", *(["-m"] if persist else []))
 
 
@@ -156,32 +161,32 @@ def chgroups(ctx: Context, name: str, groups: object, append: bool = False) -> b
 
 
 def chfullname(ctx: Context, name: str, fullname: str) -> bool:
-    """Change a user's full name. Return whether it is set."""
+    """Change the full name of a user. Return whether the user has the new name."""
     return _change_comment(ctx, name, fullname=fullname)
 
 
 def chroomnumber(ctx: Context, name: str, roomnumber: str) -> bool:
-    """Change a user's room number. Return whether it is set."""
+    """Change the room number of a user. Return whether the user has the new number."""
     return _change_comment(ctx, name, roomnumber=roomnumber)
 
 
 def chworkphone(ctx: Context, name: str, workphone: str) -> bool:
-    """Change a user's phone number at work. Return whether it is set."""
+    """Change the phone number at work of a user. Return whether the user has the new number."""
     return _change_comment(ctx, name, workphone=workphone)
 
 
 def chhomephone(ctx: Context, name: str, homephone: str) -> bool:
-    """Change a user's phone number at home. Return whether it is set."""
+    """Change the phone number at home of a user. Return whether the user has the new number."""
     return _change_comment(ctx, name, homephone=homephone)
 
 
 def chother(ctx: Context, name: str, other: str) -> bool:
-    """Change the last part of a user's comment. Return whether it is set."""
+    """Change the last part of the comment of a user. Return whether the user has the new text."""
     return _change_comment(ctx, name, other=other)
 
 
 def rename(ctx: Context, name: str, new_name: str) -> bool:
-    """Rename a user. Return True. Raise CommandError when the new name is taken."""
+    """Rename a user of the host. Return True. Raise CommandError if another user has the new name."""
     _existing(ctx, name)
     if info(ctx, new_name):
         raise CommandError(f"User '{new_name}' already exists")
@@ -192,7 +197,9 @@ def rename(ctx: Context, name: str, new_name: str) -> bool:
 
 
 def _rows(ctx: Context) -> list[list[str]]:
-    """Return name, password field, uid, gid, comment, home and shell of every user."""
+    """Return the entries of /etc/passwd as lists: name, password field, uid, gid, comment, home and shell of every
+    user.
+    """
     if not ctx.host.mounted:
         return [[str(part) for part in each] for each in pwd.getpwall()]
     try:
@@ -243,7 +250,7 @@ def _change_comment(ctx: Context, name: str, **parts: str) -> bool:
 
 
 def _user_groups(ctx: Context) -> bool:
-    """Return whether the host creates a group for every user (USERGROUPS_ENAB)."""
+    """Return whether the host creates a group for every new user (USERGROUPS_ENAB in /etc/login.defs)."""
     try:
         text = ctx.host.path("/etc/login.defs").read_text("utf-8", "replace")
     except OSError:

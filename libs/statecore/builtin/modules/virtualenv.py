@@ -1,5 +1,5 @@
-"""Virtual environments of Python on the managed host (Salt's ``virtualenv`` module), by its virtualenv or its
-Python.
+"""Virtual environments of Python on the managed host, through its virtualenv or its Python: Salt's ``virtualenv``
+execution module.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def create(
     env: object = None,
     umask: object = None,
 ) -> dict[str, Any]:
-    """Create a virtual environment. Return retcode, stdout, stderr and pid of the program.
+    """Create a virtual environment of Python. Return a map with retcode, stdout, stderr and pid of the program.
 
-    Raises CommandError for options that the program does not have, and for a missing Python.
+    Raise CommandError for options that the program does not have, and for a missing Python.
 
     venv_bin
         a virtualenv program; ``venv`` or a Python to use its module venv
@@ -108,7 +108,7 @@ def create(
 
 
 def virtualenv_ver(ctx: Context, venv_bin: str, user: str | None = None) -> tuple[int, ...]:
-    """Return the version of a virtualenv program as a tuple of numbers. Raise CommandError where it does not run."""
+    """Return the version of a virtualenv program as a tuple of numbers. Raise CommandError if it does not run."""
     command = [venv_bin, "--version"]
     result = ctx.call("cmd.run_all", command, runas=user, python_shell=False, redirect_stderr=True)
     found = re.search(r"(?:^|\s)(\d+(?:\.\d+)*)", result["stdout"])
@@ -120,7 +120,7 @@ def virtualenv_ver(ctx: Context, venv_bin: str, user: str | None = None) -> tupl
 
 
 def get_site_packages(ctx: Context, venv: str) -> str:
-    """Return the path of an environment's site-packages.
+    """Return the path of the directory site-packages of a virtual environment.
 
     CLI Example:
 
@@ -130,7 +130,7 @@ def get_site_packages(ctx: Context, venv: str) -> str:
 
 
 def get_distribution_path(ctx: Context, venv: str, distribution: str) -> str:
-    """Return the path of an installed package of an environment.
+    """Return the directory in which a package of a virtual environment is installed.
 
     CLI Example:
 
@@ -140,7 +140,7 @@ def get_distribution_path(ctx: Context, venv: str, distribution: str) -> str:
 
 
 def get_resource_path(ctx: Context, venv: str, package: str, resource: str) -> str:
-    """Return the path of a file that belongs to a package of an environment.
+    """Return the path of a file that belongs to a package of a virtual environment.
 
     CLI Example:
 
@@ -150,7 +150,7 @@ def get_resource_path(ctx: Context, venv: str, package: str, resource: str) -> s
 
 
 def get_resource_content(ctx: Context, venv: str, package: str, resource: str) -> str:
-    """Return the text of a file that belongs to a package of an environment.
+    """Return the text of a file that belongs to a package of a virtual environment.
 
     CLI Example:
 
@@ -167,7 +167,9 @@ def _found(ctx: Context) -> str:
 
 
 def _venv(ctx: Context, program: str, given: dict[str, Any], interpreted: bool) -> list[str]:
-    """Return the command that creates an environment by Python's module venv, or by a program of that kind (pyvenv)."""
+    """Return the command that creates a virtual environment with Python's module venv, or with a program of that kind
+    (pyvenv).
+    """
     python = (given["python"] or "").strip()
     if python and not interpreted:
         raise _unknown("python", "--python", program)
@@ -208,7 +210,7 @@ def _virtualenv(ctx: Context, program: str, given: dict[str, Any]) -> list[str]:
 
 
 def _own(ctx: Context) -> str:
-    """Return the Python that runs Saltern, on a mounted host the host's own Python."""
+    """Return the path of the Python that runs Saltern; on a mounted host the path of the host's own Python."""
     if not ctx.host.mounted:
         return sys.executable
     return _interpreter(ctx, "python3")

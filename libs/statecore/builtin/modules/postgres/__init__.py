@@ -1,4 +1,4 @@
-"""PostgreSQL (Salt's ``postgres`` module), by the host's ``psql``.
+"""PostgreSQL, through the host's client program ``psql``: Salt's ``postgres`` execution module.
 
 Every function has the connection arguments user, host, port, maintenance_db, password and runas. Their defaults are the
 options ``postgres.user`` etc. of configuration and pillar. For a server on the host itself psql runs as the system user
@@ -26,7 +26,7 @@ PARTS = (queries, databases, roles, extensions, schemas, privileges, tablespaces
 
 
 def available(ctx: Context) -> str | None:
-    """Return None on a host with psql, else the reason why not."""
+    """Return None if the host has the program psql; else return the reason as text."""
     # Configuration may name another directory; that is checked when psql runs.
     if ctx.host.which("psql") or ctx.opts.get("postgres.bins_dir") or "postgres" in ctx.pillar:
         return None

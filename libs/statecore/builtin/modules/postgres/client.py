@@ -1,4 +1,6 @@
-"""Runs psql: connection, statements and results."""
+"""Functions that run psql with connection arguments, and parse its results. Helpers of the ``postgres`` execution
+module.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _ERROR = re.compile(r"^psql:(?:<stdin>:\d+: )?(?:error: )?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Connection arguments of a function. None: use the configured value."""
+    """Connection arguments of a ``postgres`` function. None means the value of the minion's options."""
 
     user: str | None = None
     host: str | None = None
@@ -37,15 +39,15 @@ class Connection:
 
 
 def rows(ctx: Context, to: Connection, query: str) -> list[dict[str, str]]:
-    """Return the rows of a query as maps of column to text; "" is NULL. Raise CommandError with the server's
-    message.
+    """Return the rows of an SQL query as maps of column to text, in which "" is NULL. Raise CommandError with the
+    PostgreSQL server's message.
     """
     asked = f"SET datestyle = 'ISO, MDY';\nCOPY ({query}) TO STDOUT WITH CSV HEADER;\n"
     return list(csv.DictReader(io.StringIO(say(ctx, to, asked), newline="")))
 
 
 def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None] = ()) -> str:
-    """Run statements and return psql's output.
+    """Run SQL statements on the PostgreSQL server and return psql's output.
 
     Raises CommandError with the server's message, in which passwords and ``secrets`` are replaced by ``***``. Raises
     InvocationError for invalid connection arguments.
@@ -105,7 +107,9 @@ def _psql(ctx: Context) -> str:
 
 
 def _password_file(ctx: Context, password: object, runas: str | None) -> tuple[dict[str, str], Any]:
-    """Write the password into a file for psql. Return (environment variables for psql, file to remove afterwards)."""
+    """Write a password into a file that psql reads. Return (environment variables for psql, file to remove
+    afterwards).
+    """
     if password in (None, ""):
         return {}, None
     name = f"/tmp/.saltern-postgres-{os.urandom(8).hex()}"

@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` for databases."""
+"""Functions of ``postgres`` for the databases of a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def db_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Map of database name to Owner, Encoding, Collate, Ctype, Access privileges and Tablespace.
+    """Return the databases of a PostgreSQL server: a map of name to Owner, Encoding, Collate, Ctype, Access privileges
+    and Tablespace.
 
     CLI Example:
 
@@ -64,7 +65,7 @@ def db_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether a database exists."""
+    """Return whether a PostgreSQL server has a database."""
     return name in db_list(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -84,7 +85,7 @@ def db_create(
     template: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Create a database. Return True. Raise CommandError when the server refuses.
+    """Create a PostgreSQL database. Return True. Raise CommandError if the server refuses.
 
     CLI Example:
 
@@ -116,7 +117,8 @@ def db_alter(
     owner_recurse: bool = False,
     runas: str | None = None,
 ) -> bool:
-    """Change the owner or the tablespace of a database. Return True. Raise CommandError when the server refuses.
+    """Change the owner or the tablespace of a PostgreSQL database. Return True. Raise CommandError if the server
+    refuses.
 
     ``owner_recurse``: give all objects in the database to the owner, too.
     """
@@ -141,9 +143,9 @@ def owner_to(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Give a database and all objects in it to another owner. Return True.
+    """Make a role the owner of a PostgreSQL database and of all objects in it. Return True.
 
-    Either all objects in the database change their owner or none. Raises CommandError when the server refuses.
+    Either all objects in the database change their owner or none. Raise CommandError if the server refuses.
 
     CLI Example:
 
@@ -162,8 +164,8 @@ def db_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """End all connections to a database and drop it with its contents. Return True. Raise CommandError when the server
-    refuses.
+    """End all connections to a PostgreSQL database and drop it with its contents. Return True. Raise CommandError if
+    the server refuses.
     """
     shown, text = postgres.identifier(name), postgres.literal(name)
     end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {text} AND pid <> pg_backend_pid();"

@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` for data directories, which the host's initdb creates before a server runs."""
+"""Functions of ``postgres`` for data directories, which the host's program initdb creates before a server runs."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def datadir_init(
     checksums: bool = False,
     runas: str | None = None,
 ) -> bool:
-    """Create a data directory. Return False where it exists.
+    """Create the data directory of a PostgreSQL server. Return True; False if it exists.
 
     ``auth`` is the server's authentication method. ``user`` and ``password`` are its first user. ``runas`` is the
-    system user who owns the directory (default postgres). Raises CommandError with initdb's message.
+    system user who owns the directory (default postgres). Raise CommandError with initdb's message.
 
     CLI Example:
 
@@ -84,8 +84,8 @@ def datadir_init(
 
 
 def _initdb(ctx: Context) -> str:
-    """Return the path of initdb: configured, on the path, or Debian's newest version. Raise CommandError without
-    one.
+    """Return the path of the program initdb: the configured path, else the one that is found in PATH, else Debian's
+    newest version. Raise CommandError if there is none.
     """
     directory = ctx.call("config.option", "postgres.bins_dir", None)
     if directory:

@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` for a database's extensions."""
+"""Functions of ``postgres`` for the extensions of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def available_extensions(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Map the name of each extension that the server offers to its name, default_version, installed_version and
-    comment.
+    """Return the extensions that a PostgreSQL server offers: a map of name to name, default_version, installed_version
+    and comment.
     """
     found = client.rows(
         ctx, Connection(user, host, port, maintenance_db, password, runas), "SELECT * FROM pg_available_extensions()"
@@ -38,7 +38,9 @@ def installed_extensions(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Map the name of each extension that the database has to extversion, schema_name, extrelocatable and more."""
+    """Return the extensions that a PostgreSQL database has: a map of name to extversion, schema_name, extrelocatable
+    and more.
+    """
     query = "SELECT a.*, b.nspname AS schema_name FROM pg_extension a JOIN pg_namespace b ON a.extnamespace = b.oid"
     found = client.rows(ctx, Connection(user, host, port, maintenance_db, password, runas), query)
     return {row["extname"]: row for row in found}
@@ -54,7 +56,7 @@ def is_installed_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether the database has an extension."""
+    """Return whether a PostgreSQL database has an extension."""
     return name in installed_extensions(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -68,7 +70,9 @@ def get_available_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str] | None:
-    """Return the description of an extension that the server offers; None where it does not."""
+    """Return the description of an extension that the PostgreSQL server offers, as a map of column to text. Return None
+    if the server does not offer it.
+    """
     return available_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
 
 
@@ -82,7 +86,9 @@ def get_installed_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str] | None:
-    """Return the description of an extension that the database has; None where it has not."""
+    """Return the description of an extension that the PostgreSQL database has, as a map of column to text. Return None
+    if the database does not have it.
+    """
     return installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
 
 
@@ -96,7 +102,7 @@ def is_available_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether the server offers an extension. Upper and lower case are equal."""
+    """Return whether the PostgreSQL server offers an extension. Upper and lower case are equal."""
     found = available_extensions(ctx, user, host, port, maintenance_db, password, runas)
     return name.lower() in (each.lower() for each in found)
 
@@ -113,7 +119,9 @@ def create_metadata(
     password: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
-    """Return an extension's state as a list of: EXTENSION NOT INSTALLED, EXTENSION INSTALLED, TO UPGRADE, TO MOVE."""
+    """Return the state of an extension as a list of constants: EXTENSION NOT INSTALLED, EXTENSION INSTALLED, TO
+    UPGRADE, TO MOVE.
+    """
     there = installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
     if there is None:
         return ["EXTENSION NOT INSTALLED"]
@@ -139,8 +147,8 @@ def create_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Install an extension, or move and upgrade the installed one. Return True. Raise CommandError when the server
-    refuses.
+    """Install an extension in a PostgreSQL database, or move and upgrade the installed one. Return True. Raise
+    CommandError if the server refuses.
 
     CLI Example:
 
@@ -179,10 +187,10 @@ def drop_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Remove an extension and the objects that depend on it. Return True.
+    """Remove an extension from a PostgreSQL database, and the objects that depend on it. Return True.
 
-    With ``restrict``, or with ``cascade=False``, an extension with dependents is not removed. Raises CommandError when
-    the server refuses.
+    With ``restrict``, or with ``cascade=False``, an extension with dependents is not removed. Raise CommandError if the
+    server refuses.
     """
     end = "RESTRICT" if restrict or cascade is False else "CASCADE"
     client.say(
@@ -194,6 +202,8 @@ def drop_extension(
 
 
 def _version(text: str) -> list[tuple[bool, int, str]]:
-    """Return a sort key for a version: its numbers compare as numbers, and numbers are newer than words."""
+    """Return a sort key for an extension's version: its numbers compare as numbers, and numbers are newer than
+    words.
+    """
     parts = re.findall(r"\d+|[A-Za-z]+", str(text))
     return [(each.isdecimal(), int(each) if each.isdecimal() else 0, each) for each in parts]

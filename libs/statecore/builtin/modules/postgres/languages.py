@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` for the procedural languages of a database."""
+"""Functions of ``postgres`` for the procedural languages of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def language_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str]:
-    """Map of each language of a database: name to name.
+    """Return the procedural languages of a PostgreSQL database: a map in which each language's name has its name as
+    value.
 
     CLI Example:
 
@@ -42,7 +43,7 @@ def language_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether a database has a language."""
+    """Return whether a PostgreSQL database has a procedural language."""
     return name in language_list(ctx, maintenance_db, user, host, port, password, runas)
 
 
@@ -56,7 +57,8 @@ def language_create(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Create a language in a database. Return False where it exists. Raise CommandError when the server refuses.
+    """Create a procedural language in a PostgreSQL database. Return True; False if it exists. Raise CommandError if the
+    server refuses.
 
     CLI Example:
 
@@ -79,9 +81,10 @@ def language_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Remove an unused language, with the extension of its name. Return False where there is none.
+    """Remove a procedural language from a PostgreSQL database, with the extension of its name. Return True; False if
+    there is none.
 
-    Raises CommandError when the server refuses.
+    Raise CommandError if the server refuses, for example because functions use the language.
     """
     to = Connection(user, host, port, maintenance_db, password, runas)
     found = client.rows(ctx, to, _BROUGHT_BY.format(postgres.literal(name)))

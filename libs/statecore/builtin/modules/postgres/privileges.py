@@ -1,5 +1,5 @@
-"""Functions of ``postgres`` for privileges of roles on tables, schemas, databases and other objects, and for group
-membership.
+"""Functions of ``postgres`` for privileges of roles on tables, schemas, databases and other objects, and for membership
+in groups.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ def privileges_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, Any]:
-    """Map each role to its granted privileges, and each privilege to whether the role may grant it to others.
+    """Return the privileges on a PostgreSQL object: a map of role to a map of privilege to whether the role may grant
+    it to others.
 
-    For a group: map each member to whether it has the admin option. ``prepend`` is the schema of a table, sequence or
-    function.
+    For a group, return a map of member to whether it has the admin option. ``prepend`` is the schema of a table,
+    sequence or function.
 
     CLI Example:
 
@@ -57,7 +58,7 @@ def has_privileges(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether a role has all these privileges on an object, or is a member of a group.
+    """Return whether a PostgreSQL role has all these privileges on an object, or is a member of a group.
 
     ``grant_option``: the role must also be allowed to grant them. An object_name of ALL means all tables, sequences or
     functions of the schema.
@@ -92,7 +93,8 @@ def privileges_grant(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Grant a role privileges on an object, or make it a member of a group. Return False where it has them already.
+    """Grant a PostgreSQL role privileges on an object, or make it a member of a group. Return True; False if the role
+    has them already.
 
     The name ``public`` means all roles. Raises CommandError when the server refuses.
 
@@ -125,9 +127,10 @@ def privileges_revoke(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Revoke those of the privileges that a role has, or its membership. Return False where it has none.
+    """Revoke those of the privileges that a PostgreSQL role has, or its membership in a group. Return True; False if it
+    has none.
 
-    Raises CommandError when the server refuses.
+    Raise CommandError if the server refuses.
 
     CLI Example:
 
@@ -161,7 +164,7 @@ def holds_any_privilege(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether a role has at least one of these privileges on an object, or is a member of a group."""
+    """Return whether a PostgreSQL role has at least one of these privileges on an object, or is a member of a group."""
     kind = known.kind_of(object_type)
     names = known.wanted(kind, privileges)
     to = Connection(user, host, port, maintenance_db, password, runas)
@@ -183,9 +186,10 @@ def _all(ctx: Context, to: Connection, kind: str) -> list[str]:
 
 
 def _held(ctx: Context, to: Connection, kind: str, role: str, name: str, schema: str) -> dict[str, dict[str, bool]]:
-    """Map each object to the role's privileges on it, and each privilege to whether the role may grant it.
+    """Return the privileges of a role: a map of object to a map of privilege to whether the role may grant it to
+    others.
 
-    Objects are named as in statements. Raises CommandError where no such object exists.
+    Objects are named as in SQL statements. Raise CommandError if no such object exists.
     """
     found: dict[str, dict[str, bool]] = {}
     for row in client.rows(ctx, to, known.held_query(kind, name, schema, defaults=True)):

@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` that run the caller's query, and return the server's version."""
+"""Functions of ``postgres`` that run the caller's query, and return the PostgreSQL server's version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def psql_query(
     runas: str | None = None,
     write: bool = False,
 ) -> list[dict[str, str]]:
-    """Run one query and return its rows as maps of column to text; "" is NULL.
+    """Run one SQL query and return its rows as maps of column to text, in which "" is NULL. Raise CommandError with the
+    PostgreSQL server's message.
 
     ``write``: the query changes data and returns rows.
 
@@ -41,7 +42,7 @@ def version(
     password: str | None = None,
     runas: str | None = None,
 ) -> str:
-    """Return the server's version."""
+    """Return the PostgreSQL server's version as text."""
     to = Connection(user, host, port, maintenance_db, password, runas)
     return client.rows(ctx, to, "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'server_version'")[0][
         "setting"

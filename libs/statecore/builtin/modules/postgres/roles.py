@@ -1,5 +1,5 @@
-"""Functions of ``postgres`` for roles: users, which may log in, and groups. Passwords are hashed before they are
-sent.
+"""Functions of ``postgres`` for roles: users, which may log in, and groups. Passwords are hashed before they are sent
+to the server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FLAGS = ("superuser", "inherits privileges", "can create roles", "can create da
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedRole:
-    """The wanted attributes of a role. None leaves an attribute as it is."""
+    """Wanted attributes of a PostgreSQL role. An attribute that is None is not changed."""
 
     createdb: bool | None = None
     createroles: bool | None = None
@@ -42,7 +42,9 @@ class WantedRole:
     password: str | None = None
 
     def clauses(self) -> str:
-        """Return the options of CREATE ROLE and ALTER ROLE. Raise InvocationError for invalid values."""
+        """Return the options of a CREATE ROLE or ALTER ROLE statement as text. Raise InvocationError for invalid
+        values.
+        """
         flags = {
             "INHERIT": self.inherit,
             "CREATEDB": self.createdb,
@@ -65,7 +67,7 @@ class WantedRole:
         return " ".join(found)
 
     def memberships(self, name: str) -> str:
-        """Return the statements that make the role a member of its groups."""
+        """Return the SQL statements that make the role a member of its groups."""
         listed = self.groups.split(",") if isinstance(self.groups, str) else self.groups or []
         if not isinstance(listed, list):
             raise InvocationError(f"groups is a list, or names with commas between, not {self.groups!r}")
@@ -84,7 +86,8 @@ def user_list(
     runas: str | None = None,
     return_password: bool = False,
 ) -> dict[str, dict[str, object]]:
-    """Map each role to its attributes, groups and expiry time; with ``return_password`` also to its password's hash.
+    """Return the PostgreSQL roles: a map of name to attributes, groups and expiry time, with ``return_password`` also
+    the password's hash.
 
     CLI Example:
 
@@ -107,7 +110,7 @@ def user_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether a role exists."""
+    """Return whether the PostgreSQL server has a role."""
     return name in user_list(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -122,7 +125,7 @@ def role_get(
     runas: str | None = None,
     return_password: bool = False,
 ) -> dict[str, object] | None:
-    """Return one role as ``user_list`` describes it; None where there is none."""
+    """Return one PostgreSQL role as ``postgres.user_list`` describes it; None if there is none."""
     return user_list(ctx, user, host, port, maintenance_db, password, runas, return_password).get(name)
 
 
@@ -147,7 +150,9 @@ def user_create(
     groups: object = None,
     runas: str | None = None,
 ) -> bool:
-    """Create a user. Return False where the role exists. Raise CommandError when the server refuses."""
+    """Create a PostgreSQL role that may log in. Return True; False if the role exists. Raise CommandError if the server
+    refuses.
+    """
     wanted = WantedRole(
         createdb=createdb,
         createroles=createroles,
@@ -184,7 +189,9 @@ def user_update(
     groups: object = None,
     runas: str | None = None,
 ) -> bool:
-    """Change a user. Return False where the role does not exist. Raise CommandError when the server refuses."""
+    """Change the attributes of a PostgreSQL role. Return True; False if the role does not exist. Raise CommandError if
+    the server refuses.
+    """
     wanted = WantedRole(
         createdb=createdb,
         createroles=createroles,
@@ -210,7 +217,9 @@ def user_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Remove a role. Return False where there is none. Raise CommandError where the role still owns objects."""
+    """Remove a PostgreSQL role. Return True; False if there is none. Raise CommandError if the role still owns
+    objects.
+    """
     to = Connection(user, host, port, maintenance_db, password, runas)
     if not user_exists(ctx, username, user, host, port, maintenance_db, password, runas):
         return False
@@ -237,8 +246,8 @@ def group_create(
     groups: object = None,
     runas: str | None = None,
 ) -> bool:
-    """Create a group, a role without login. Return False where the role exists. Raise CommandError when the server
-    refuses.
+    """Create a PostgreSQL group: a role that may not log in. Return True; False if the role exists. Raise CommandError
+    if the server refuses.
     """
     wanted = WantedRole(
         createdb=createdb,
@@ -274,7 +283,9 @@ def group_update(
     groups: object = None,
     runas: str | None = None,
 ) -> bool:
-    """Change a group. Return False where the role does not exist. Raise CommandError when the server refuses."""
+    """Change the attributes of a PostgreSQL group. Return True; False if the role does not exist. Raise CommandError if
+    the server refuses.
+    """
     wanted = WantedRole(
         createdb=createdb,
         createroles=createroles,
@@ -300,7 +311,9 @@ def group_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Remove a group. Return False where there is none. Raise CommandError where the group still owns objects."""
+    """Remove a PostgreSQL group. Return True; False if there is none. Raise CommandError if the group still owns
+    objects.
+    """
     return user_remove(ctx, groupname, user, host, port, maintenance_db, password, runas)
 
 

@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` for the schemas of a database."""
+"""Functions of ``postgres`` for the schemas of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def schema_list(
     db_host: str | None = None,
     db_port: object = None,
 ) -> dict[str, dict[str, str]]:
-    """Map of schema name to owner and acl. ``user`` is the system user who runs psql.
+    """Return the schemas of a PostgreSQL database: a map of name to owner and acl. ``user`` is the system user who runs
+    psql.
 
     CLI Example:
 
@@ -42,7 +43,7 @@ def schema_get(
     db_host: str | None = None,
     db_port: object = None,
 ) -> dict[str, str] | None:
-    """Return the owner and acl of one schema; None where there is none."""
+    """Return a map with owner and acl of a schema of a PostgreSQL database; None if there is none."""
     return schema_list(ctx, dbname, user, db_user, db_password, db_host, db_port).get(name)
 
 
@@ -56,7 +57,7 @@ def schema_exists(
     db_host: str | None = None,
     db_port: object = None,
 ) -> bool:
-    """Return whether a database has a schema."""
+    """Return whether a PostgreSQL database has a schema."""
     return schema_get(ctx, dbname, name, user, db_user, db_password, db_host, db_port) is not None
 
 
@@ -71,7 +72,7 @@ def schema_create(
     db_host: str | None = None,
     db_port: object = None,
 ) -> bool:
-    """Create a schema. Return True. Raise CommandError when the server refuses."""
+    """Create a schema in a PostgreSQL database. Return True. Raise CommandError if the server refuses."""
     whose = f" AUTHORIZATION {postgres.identifier(owner)}" if owner else ""
     to = Connection(db_user, db_host, db_port, dbname, db_password, user)
     client.say(ctx, to, f"CREATE SCHEMA {postgres.identifier(name)}{whose};\n")
@@ -88,7 +89,7 @@ def schema_remove(
     db_host: str | None = None,
     db_port: object = None,
 ) -> bool:
-    """Remove an empty schema. Return True. Raise CommandError when the server refuses."""
+    """Remove an empty schema from a PostgreSQL database. Return True. Raise CommandError if the server refuses."""
     to = Connection(db_user, db_host, db_port, dbname, db_password, user)
     client.say(ctx, to, f"DROP SCHEMA {postgres.identifier(name)};\n")
     return True

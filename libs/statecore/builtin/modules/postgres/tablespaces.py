@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` for tablespaces: directories in which databases are stored."""
+"""Functions of ``postgres`` for tablespaces: directories in which a PostgreSQL server stores databases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tablespace_list(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Map of tablespace name to Owner, ACL, Opts and Location.
+    """Return the tablespaces of a PostgreSQL server: a map of name to Owner, ACL, Opts and Location.
 
     CLI Example:
 
@@ -50,7 +50,7 @@ def tablespace_exists(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Return whether a tablespace exists."""
+    """Return whether a PostgreSQL server has a tablespace."""
     return name in tablespace_list(ctx, user, host, port, maintenance_db, password, runas)
 
 
@@ -67,8 +67,8 @@ def tablespace_create(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Create a tablespace in an empty directory that the server's user owns. Return True. Raise CommandError when
-    refused.
+    """Create a tablespace in an empty directory that the PostgreSQL server's user owns. Return True. Raise CommandError
+    if the server refuses.
 
     CLI Example:
 
@@ -95,9 +95,9 @@ def tablespace_alter(
     reset_option: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Change the owner, the options and last the name of a tablespace, all or nothing. Return True.
+    """Change the owner, the options and last the name of a PostgreSQL tablespace, all or nothing. Return True.
 
-    Raises CommandError when the server refuses.
+    Raise CommandError if the server refuses.
 
     CLI Example:
 
@@ -126,7 +126,7 @@ def tablespace_remove(
     password: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Remove an empty tablespace. Return True. Raise CommandError when the server refuses."""
+    """Remove an empty tablespace of a PostgreSQL server. Return True. Raise CommandError if the server refuses."""
     to = Connection(user, host, port, maintenance_db, password, runas)
     client.say(ctx, to, f"DROP TABLESPACE {postgres.identifier(name)};\n")
     return True

@@ -1,4 +1,4 @@
-"""Processes of the managed host, and figures of the kernel (Salt's ``ps`` module), read from /proc.
+"""Processes of the managed host, and figures of the kernel, read from /proc: Salt's ``ps`` execution module.
 
 The processes are those of the host. Processors, memory, disks and network belong to the kernel, which a mounted host
 shares with the machine that Saltern runs on.

@@ -50,8 +50,8 @@ _USER = 7
 
 
 def cpu_times(ctx: Context, per_cpu: bool = False) -> Any:
-    """Return the seconds that all processors together spent in each state; ``per_cpu``: a list with one map for each
-    processor.
+    """Return a map of state (user, system, idle, ...) to the seconds that all processors together spent in it. With
+    ``per_cpu`` return a list with one map for each processor.
     """
     rows = [line.split() for line in processes.text(ctx.host, "stat").splitlines() if line.startswith("cpu")]
     each = [_seconds(row) for row in rows]
@@ -59,8 +59,8 @@ def cpu_times(ctx: Context, per_cpu: bool = False) -> Any:
 
 
 def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> object:
-    """Measure for ``interval`` seconds and return the percentage of busy time; ``per_cpu``: a list, one for each
-    processor.
+    """Return the percentage of time in which the processors were busy during ``interval`` seconds. With ``per_cpu``
+    return a list with one number for each processor.
 
     CLI Example:
 
@@ -74,13 +74,13 @@ def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> o
 
 
 def num_cpus(ctx: Context) -> int:
-    """Return the number of processors."""
+    """Return the number of processors of the machine."""
     return len(cpu_times(ctx, True))
 
 
 def virtual_memory(ctx: Context) -> dict[str, object]:
-    """Return memory in bytes: total, available, used, free, active, inactive, buffers, cached, shared, slab; and
-    ``percent`` in use.
+    """Return the use of memory in bytes: a map with total, available, used, free, active, inactive, buffers, cached,
+    shared, slab; and ``percent`` in use.
     """
     now = _memory(ctx)
     total, available = now["MemTotal"], now.get("MemAvailable", now["MemFree"])
@@ -100,13 +100,13 @@ def virtual_memory(ctx: Context) -> dict[str, object]:
 
 
 def total_physical_memory(ctx: Context) -> int:
-    """Return the bytes of physical memory."""
+    """Return the size of the physical memory in bytes."""
     return _memory(ctx)["MemTotal"]
 
 
 def swap_memory(ctx: Context) -> dict[str, object]:
-    """Return swap in bytes: total, used, free, ``sin`` and ``sout`` (moved in and out since boot); and ``percent`` in
-    use.
+    """Return the use of swap in bytes: a map with total, used, free, ``sin`` and ``sout`` (moved in and out since
+    boot); and ``percent`` in use.
     """
     now = _memory(ctx)
     total, free = now.get("SwapTotal", 0), now.get("SwapFree", 0)
@@ -129,7 +129,9 @@ def boot_time(ctx: Context, time_format: str | None = None) -> object:
 
 
 def disk_partitions(ctx: Context, all: bool = False) -> list[dict[str, str]]:
-    """List device, mountpoint, fstype and opts of mounted disks; with ``all`` of all mounted file systems."""
+    """Return a list of maps with device, mountpoint, fstype and opts of the mounted disks; with ``all`` of all mounted
+    file systems.
+    """
     lines = processes.text(ctx.host, "filesystems").splitlines()
     kinds = {line.strip() for line in lines if not line.startswith("nodev")} | {"zfs"}
     return [
@@ -140,7 +142,8 @@ def disk_partitions(ctx: Context, all: bool = False) -> list[dict[str, str]]:
 
 
 def disk_usage(ctx: Context, path: str) -> dict[str, object]:
-    """Return total, used and free bytes, and used ``percent``, of the file system that holds a path of the host.
+    """Return a map with total, used and free bytes, and used ``percent``, of the file system that holds a path of the
+    host.
 
     CLI Example:
 
@@ -157,12 +160,14 @@ def disk_usage(ctx: Context, path: str) -> dict[str, object]:
 
 
 def disk_partition_usage(ctx: Context, all: bool = False) -> list[dict[str, object]]:
-    """List the facts of ``disk_partitions`` together with those of ``disk_usage`` for each file system."""
+    """Return a list of maps, one for each mounted disk: the keys of ``ps.disk_partitions`` and of ``ps.disk_usage``."""
     return [{**each, **disk_usage(ctx, each["mountpoint"])} for each in disk_partitions(ctx, all)]
 
 
 def network_io_counters(ctx: Context, interface: str | None = None) -> object:
-    """Return bytes, packets, errors and drops of all interfaces together, or of one; False for an unknown interface."""
+    """Return a map with bytes, packets, errors and drops of all network interfaces together, or of ``interface``.
+    Return False for an unknown interface.
+    """
     each = {}
     for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -172,8 +177,8 @@ def network_io_counters(ctx: Context, interface: str | None = None) -> object:
 
 
 def disk_io_counters(ctx: Context, device: str | None = None) -> object:
-    """Return reads and writes (counts, bytes, milliseconds) of all disks together, or of one device; False for an
-    unknown one.
+    """Return a map with reads and writes (counts, bytes, milliseconds) of all disks together, or of ``device``. Return
+    False for an unknown device.
     """
     each, whole = {}, []
     for line in processes.text(ctx.host, "diskstats").splitlines():
@@ -188,7 +193,9 @@ def disk_io_counters(ctx: Context, device: str | None = None) -> object:
 
 
 def get_users(ctx: Context) -> list[dict[str, object]]:
-    """List name, terminal, host, started (seconds since 1970) and pid of each login."""
+    """Return a list of maps, one for each login on the host: name, terminal, host, started (seconds since 1970) and
+    pid.
+    """
     return [
         {"name": name, "terminal": line, "host": host, "started": float(seconds), "pid": pid}
         for name, line, host, seconds, pid in _logins(ctx)

@@ -16,7 +16,7 @@ from statecore.system.hostfiles.processes import Process
 
 
 def get_pid_list(ctx: Context) -> list[int]:
-    """Return the PIDs of all processes.
+    """Return the process ids of all processes of the host.
 
     CLI Example:
 
@@ -26,7 +26,8 @@ def get_pid_list(ctx: Context) -> list[int]:
 
 
 def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return all attributes of a process, or those named in ``attrs``. Raise CommandError for an unknown PID.
+    """Return a map of all attributes of a process, or of those named in ``attrs``. Raise CommandError for an unknown
+    process id.
 
     CLI Example:
 
@@ -44,7 +45,7 @@ def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dic
 
 
 def kill_pid(ctx: Context, pid: int, signal: int = 15) -> bool:
-    """Send a signal to a process. Return False for an unknown PID.
+    """Send a signal to a process. Return True; False for an unknown process id.
 
     CLI Example:
 
@@ -57,9 +58,9 @@ def kill_pid(ctx: Context, pid: int, signal: int = 15) -> bool:
 def pkill(
     ctx: Context, pattern: str, user: str | None = None, signal: int = 15, full: bool = False
 ) -> dict[str, list[int]] | None:
-    """Send a signal to all processes whose name (``full``: command line) contains the text.
+    """Send a signal to all processes whose name (with ``full``: command line) contains the text ``pattern``.
 
-    Returns {"killed": PIDs}, or None when no process matches.
+    Return {"killed": process ids}, or None if no process matches.
 
     CLI Example:
 
@@ -76,10 +77,10 @@ def pkill(
 def pgrep(
     ctx: Context, pattern: str, user: str | None = None, full: bool = False, pattern_is_regex: bool = False
 ) -> list[int] | None:
-    """Return the PIDs of processes whose name (``full``: command line) contains the text or matches the regular
-    expression.
+    """Return the ids of the processes whose name (with ``full``: command line) contains the text ``pattern``, or
+    matches it as a regular expression.
 
-    None when no process matches. ``user``: only processes of this user.
+    Return None if no process matches. ``user``: only processes of this user.
 
     CLI Example:
 
@@ -98,7 +99,8 @@ def pgrep(
 
 
 def status(ctx: Context, status: str) -> list[dict[str, Any]]:
-    """List name and pid of the processes in a state: running, sleeping, disk-sleep, stopped, zombie, idle, ...
+    """Return a list of maps with name and pid of the processes in a state: running, sleeping, disk-sleep, stopped,
+    zombie, idle, ...
 
     CLI Example:
 
@@ -111,7 +113,7 @@ def status(ctx: Context, status: str) -> list[dict[str, Any]]:
 
 
 def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[str, Any]]:
-    """List the processes that used most processor time within ``interval`` seconds.
+    """Return a list of maps for the processes that used most processor time within ``interval`` seconds.
 
     Each row has cmd, user, status, pid, create_time, cpu and mem.
 
@@ -138,7 +140,8 @@ def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[
 
 
 def psaux(ctx: Context, name: str) -> list[object]:
-    """Return the regular expression, the matching lines of ``ps aux``, and a text with their number.
+    """Return a list: the regular expression, the matching lines of ``ps aux``, and a text with the number of these
+    lines.
 
     CLI Example:
 
@@ -153,17 +156,17 @@ def psaux(ctx: Context, name: str) -> list[object]:
 
 
 def lsof(ctx: Context, name: str) -> list[str]:
-    """Return the name, and the output of ``lsof`` for commands whose name begins with it."""
+    """Return a list: the name, and the output of ``lsof`` for commands whose name begins with it."""
     return [str(name), "\n".join(_said(ctx, ["lsof", "-c", str(name)]))]
 
 
 def netstat(ctx: Context, name: str) -> list[object]:
-    """Return the text, and the lines of ``netstat -nap`` that contain it."""
+    """Return a list: the text ``name``, and the lines of ``netstat -nap`` that contain it."""
     return [str(name), [line for line in _said(ctx, ["netstat", "-nap"]) if str(name) in line]]
 
 
 def ss(ctx: Context, name: str) -> list[object]:
-    """Return the text, and the lines of ``ss -neap`` that contain it."""
+    """Return a list: the text ``name``, and the lines of ``ss -neap`` that contain it."""
     return [str(name), [line for line in _said(ctx, ["ss", "-neap"]) if str(name) in line]]
 
 

@@ -1,4 +1,4 @@
-"""Jobs, refreshes, users' modules and keys of the minion itself (Salt's ``saltutil`` module)."""
+"""Jobs, refreshes, users' modules and keys of the minion itself: Salt's ``saltutil`` execution module."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ _LOG = logging.getLogger(__name__)
 
 
 def running(ctx: Context) -> list[dict[str, Any]]:
-    """List all jobs that run on this minion, except this one: their publications, each with its pid.
+    """Return a list of all jobs that run on this minion, except this one. Each job is its publication's map with the
+    jobber's ``pid``.
 
     CLI Example:
 
@@ -29,22 +30,27 @@ def running(ctx: Context) -> list[dict[str, Any]]:
 
 
 def is_running(ctx: Context, fun: str) -> list[dict[str, object]]:
-    """List the running jobs whose function matches a glob (``state.*``)."""
+    """Return the running jobs of this minion whose function matches a glob such as ``state.*``, as ``saltutil.running``
+    does.
+    """
     return [job for job in _others(ctx) if fnmatchcase(str(job.get("fun", "")), fun)]
 
 
 def find_job(ctx: Context, jid: str) -> dict[str, object]:
-    """Return the running job with this id; {} when it does not run."""
+    """Return the running job of this minion with a JID, as ``saltutil.running`` does; {} if it does not run."""
     return next((job for job in _others(ctx) if str(job.get("jid")) == str(jid)), {})
 
 
 def signal_job(ctx: Context, jid: str, sig: int | str) -> str:
-    """Send a signal (number or name) to a job's process. Return a sentence about it, "" when no such job runs."""
+    """Send a signal (number or name) to the process of a job on this minion. Return a sentence about it, "" if no such
+    job runs.
+    """
     return ctx.jobs.signal(str(jid), _number(sig))
 
 
 def term_job(ctx: Context, jid: str) -> str:
-    """Send SIGTERM to a job, which asks it to end. Return a sentence about it, "" when no such job runs.
+    """Send SIGTERM to a job on this minion, which asks it to end. Return a sentence about it, "" if no such job
+    runs.
 
     CLI Example:
 
@@ -54,22 +60,24 @@ def term_job(ctx: Context, jid: str) -> str:
 
 
 def kill_job(ctx: Context, jid: str) -> str:
-    """Send SIGKILL to a job, which ends it at once. Return a sentence about it, "" when no such job runs."""
+    """Send SIGKILL to a job on this minion, which ends it at once. Return a sentence about it, "" if no such job
+    runs.
+    """
     return ctx.jobs.signal(str(jid), signal.SIGKILL)
 
 
 def term_all_jobs(ctx: Context) -> list[str]:
-    """Send SIGTERM to every other running job. Return a sentence for each."""
+    """Send SIGTERM to every other running job of this minion. Return a list with a sentence for each."""
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGTERM) for job in _others(ctx)]
 
 
 def kill_all_jobs(ctx: Context) -> list[str]:
-    """Send SIGKILL to every other running job. Return a sentence for each."""
+    """Send SIGKILL to every other running job of this minion. Return a list with a sentence for each."""
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in _others(ctx)]
 
 
 def find_cached_job(ctx: Context, jid: str) -> object:
-    """Return the return of a job that this minion has kept (option ``cache_jobs``); a sentence when it has not.
+    """Return the return of a job that this minion has stored (option ``cache_jobs``), or a sentence if it has not.
 
     CLI Example:
 
@@ -87,8 +95,8 @@ def find_cached_job(ctx: Context, jid: str) -> object:
 
 
 def clear_job_cache(ctx: Context, hours: float = 24) -> bool:
-    """Delete kept returns that are older than ``hours``. Return False where one cannot be deleted; the log has the
-    reason.
+    """Delete the stored returns of jobs that are older than ``hours``. Return True; False if one cannot be deleted; the
+    log has the reason.
 
     CLI Example:
 
@@ -113,7 +121,9 @@ def _kept(ctx: Context) -> Path:
 
 
 def _others(ctx: Context) -> list[dict[str, object]]:
-    """Return the running jobs without the calling one. As in Salt, a job neither finds nor ends itself."""
+    """Return the running jobs of this minion without the calling one. As in Salt, a job neither finds nor ends
+    itself.
+    """
     return [job for job in ctx.jobs.running() if job.get("pid") != os.getpid()]
 
 

@@ -12,10 +12,10 @@ _FILES = ("minion.pem", "minion.pub", "minion_master.pub")
 
 
 def revoke_auth(ctx: Context, preserve_minion_cache: bool = False) -> bool:
-    """Delete this minion's key at the master. Return True when the master did.
+    """Delete this minion's key at the master. Return whether the master deleted it.
 
-    The master then no longer accepts the minion, so that this return may be lost. ``preserve_minion_cache``: the master
-    keeps the minion's grains and mine. Raises CommandError where the master refuses (``allow_minion_key_revoke``) or
+    The master then no longer accepts the minion, so that this return may be lost. With ``preserve_minion_cache`` the
+    master keeps the minion's grains and mine. Raise CommandError if the master refuses (``allow_minion_key_revoke``) or
     cannot be reached.
 
     CLI Example:

@@ -34,10 +34,10 @@ def cmd(
     ssh: bool = False,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Run a function on minions and return {minion id: {ret, retcode, jid}}.
+    """Run a function on minions and return a map of minion id to a map with ret, retcode and jid.
 
-    On a minion: {minion id: {ret, out}} as ``publish.full_data``. Only an orchestration may use the further arguments
-    batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
+    On a minion, return a map of minion id to a map with ret and out, as ``publish.full_data`` does. Only an
+    orchestration may use the further arguments batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
     """
     if ctx.master is None:
         return _of_minions(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, kwargs)
@@ -63,7 +63,9 @@ def cmd_iter(
     ssh: bool = False,
     **kwargs: object,
 ) -> list[dict[str, object]]:
-    """Run a function on minions as ``cmd`` does. Return a list with one map for each minion."""
+    """Run a function on minions as ``saltutil.cmd`` does. Return a list with one map {minion id: map with ret, retcode
+    and jid} for each minion.
+    """
     told = cmd(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, **kwargs)
     return [{minion: answer} for minion, answer in told.items()]
 
@@ -76,8 +78,8 @@ def runner(
     full_return: bool = False,
     **kwargs: object,
 ) -> object:
-    """Run a runner on the master and return its value; with ``full_return`` a map with ``return``, ``success`` and
-    ``jid``.
+    """Run a runner on the master and return its value. With ``full_return``, return a map with ``return``, ``success``
+    and ``jid``.
 
     On a minion it works as ``publish.runner``, and ``full_return`` is an error.
     """
@@ -93,8 +95,8 @@ def runner(
 
 
 def wheel(ctx: Context, name: str, *args: object, **kwargs: object) -> Any:
-    """Run a wheel function on the master and return a map with ``return`` and ``success``. Only orchestrations may call
-    it.
+    """Run a wheel function on the master and return a map with ``return`` and ``success``. Raise CommandError unless an
+    orchestration calls it.
     """
     if ctx.master is None:
         raise CommandError(
@@ -115,7 +117,9 @@ def _of_minions(
     kwarg: Mapping[str, object] | None,
     more: Mapping[str, object],
 ) -> dict[str, object]:
-    """Run the job through the minion's own master."""
+    """Run a function on minions through this minion's own master. Return a map of minion id to a map with ret and
+    out.
+    """
     _of_a_master(ctx)
     if unknown := sorted(_given(more)):
         raise InvocationError(f"not supported on a minion: {', '.join(unknown)}")
@@ -126,7 +130,7 @@ def _of_minions(
 
 
 def _given(kwargs: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments without those that a publication adds (``__pub_...``)."""
+    """Return the keyword arguments of a call without those that a publication adds (``__pub_...``)."""
     return {name: value for name, value in kwargs.items() if not name.startswith("__")}
 
 

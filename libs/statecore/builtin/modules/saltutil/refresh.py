@@ -15,7 +15,7 @@ _CACHES = ("files", "localfiles", "extrn_files", "accumulator")
 
 
 def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_cache: bool = True) -> bool:
-    """Compile the pillar again; the next job gets the new one.
+    """Compile the minion's pillar again; the next job gets the new pillar. Return whether this succeeded.
 
     CLI Example:
 
@@ -25,7 +25,9 @@ def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_ca
 
 
 def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache: bool = False) -> bool:
-    """Gather the grains again, and by default compile the pillar from them; the next job gets the new ones."""
+    """Gather the minion's grains again, and by default compile the pillar from them; the next job gets the new grains.
+    Return whether this succeeded.
+    """
     done = ctx.minion.refresh_grains()
     if refresh_pillar:
         ctx.minion.refresh_pillar()
@@ -33,23 +35,25 @@ def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache
 
 
 def refresh_modules(ctx: Context, **kwargs: object) -> bool:
-    """Load the modules on disk again; the next job gets the new ones."""
+    """Load the minion's modules on disk again; the next job gets the new modules. Return whether this succeeded."""
     return ctx.minion.refresh_modules()
 
 
 def refresh_matchers(ctx: Context) -> bool:
-    """Load the matchers on disk again; the next job gets the new ones."""
+    """Load the minion's matcher modules on disk again; the next job gets the new ones. Return whether this
+    succeeded.
+    """
     return ctx.minion.refresh_modules()
 
 
 def refresh_beacons(ctx: Context, **kwargs: object) -> bool:
-    """Restart the beacons, with the beacon modules that are on disk now."""
+    """Restart the minion's beacons, with the beacon modules that are on disk now. Return whether this succeeded."""
     return ctx.minion.refresh_modules()
 
 
 def clear_cache(ctx: Context) -> bool:
-    """Delete cached files that can be fetched again from the master. Return False where one cannot be deleted; see the
-    log.
+    """Delete the minion's cached files that can be fetched again from the master. Return True; False if one cannot be
+    deleted; the log has the reason.
     """
     cache = str(ctx.opts.get("cachedir") or "")
     left: list[str] = []

@@ -19,7 +19,7 @@ KINDS = (
 
 
 def list_extmods(ctx: Context) -> dict[str, list[str]]:
-    """Map each kind to the names of the users' modules on this minion."""
+    """Return the users' modules on this minion: a map of kind (``modules``, ``states``, ...) to names."""
     root = _extension_dir(ctx)
     found = {
         directory.name: sorted({path.stem for path in directory.rglob("*") if path.suffix in MODULE_FILES})
@@ -37,10 +37,12 @@ def sync_all(
     extmod_blacklist: object = None,
     clean_pillar_cache: bool = False,
 ) -> dict[str, list[str]]:
-    """Fetch users' modules of every kind from ``salt://_modules``, ``_states``, ... Map each kind to its new or changed
-    modules.
+    """Fetch users' modules of every kind from ``salt://_modules``, ``salt://_states`` and so on. Return a map of kind
+    to the names of its new or changed modules.
 
-    Modules that no longer exist in the tree are deleted. CLI Example:
+    Modules that no longer exist in the tree are deleted.
+
+    CLI Example:
 
         salt '*' saltutil.sync_all
     """
@@ -306,7 +308,9 @@ def _sync(ctx: Context, kind: str, envs: Iterable[str], whitelist: object, black
 
 
 def _environments(ctx: Context, saltenv: str | list[str] | None) -> list[str]:
-    """Return the saltenvs asked for, by default those in which the top file names this minion, else ["base"]."""
+    """Return the saltenvs to fetch users' modules from: those given, by default those in which the top file names this
+    minion, else ["base"].
+    """
     if saltenv:
         return saltenv.split(",") if isinstance(saltenv, str) else list(saltenv)
     top = ctx.state_system.show_top({})

@@ -1,4 +1,5 @@
-"""The minion's schedule (Salt's ``schedule`` module): its jobs are listed, added, changed, run and removed.
+"""The minion's schedule, whose jobs are listed, added, changed, run and removed: Salt's ``schedule`` execution
+module.
 
 The functions ask the running minion. ``offline=True`` works on the saved schedule instead, for a minion that does not
 run. Jobs of pillar can only be changed in pillar. ``queries`` lists jobs, ``changes`` adds and removes them,

@@ -29,7 +29,8 @@ _OWN = frozenset({"enabled", "maxrunning", "jid_include", "return_job", "metadat
 
 
 def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Return the job that ``schedule.add`` would add; ``{"result": False, "comment": reason}`` for invalid options.
+    """Return the map of options of the job that ``schedule.add`` would add. For invalid options return ``{"result":
+    False, "comment": reason}``.
 
     CLI Example:
 
@@ -62,9 +63,11 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
 
 
 def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Add a job. Options are those of a schedule; the function's arguments are ``job_args`` and ``job_kwargs``.
+    """Add a job to the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``.
 
-    With ``persist=False`` the job lasts until the minion ends. ``offline=True`` adds it to the saved schedule.
+    Options are those of a job in the option ``schedule``; the arguments of its function are ``job_args`` and
+    ``job_kwargs``. With ``persist=False`` the job lasts until the minion ends. ``offline=True`` adds it to the saved
+    schedule.
 
     CLI Example:
 
@@ -89,7 +92,8 @@ def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Replace a job. The function stays unless another one is given. For the options see ``schedule.add``.
+    """Replace a job of the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``. The function
+    stays unless another one is given. The options are those of ``schedule.add``.
 
     CLI Example:
 
@@ -117,7 +121,7 @@ def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Remove a job.
+    """Remove a job from the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``.
 
     CLI Example:
 
@@ -139,7 +143,8 @@ def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Remove all jobs except those of pillar and the minion's own.
+    """Remove all jobs from the minion's schedule, except those of pillar and the minion's own. Return a map with
+    ``result``, ``comment`` and ``changes``.
 
     CLI Example:
 
@@ -163,7 +168,8 @@ def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Save the jobs that are not of pillar, so that they exist after a restart of the minion.
+    """Save the jobs of the minion's schedule that are not of pillar, so that they exist after a restart of the minion.
+    Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -178,7 +184,8 @@ def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def reload(ctx: Context) -> dict[str, Any]:
-    """Compile the pillar again and read the saved schedule again.
+    """Compile the minion's pillar again and read the saved schedule again. Return a map with ``result`` and
+    ``comment``.
 
     CLI Example:
 

@@ -17,7 +17,8 @@ _ARGUMENTS = {"args": "job_args", "kwargs": "job_kwargs"}
 
 
 def copy(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
-    """Add a job of this minion to the minions that match the glob ``target``.
+    """Add a job of this minion's schedule to the minions that match the glob ``target``. Return a map with ``result``,
+    ``comment`` and ``minions``.
 
     CLI Example:
 
@@ -30,8 +31,8 @@ def copy(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def move(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
-    """Add a job of this minion to the minions that match the glob ``target``, and delete it here when all of them have
-    it.
+    """Add a job of this minion's schedule to the minions that match the glob ``target``, and delete it here when all of
+    them have it. Return a map with ``result``, ``comment`` and ``minions``.
 
     A job of pillar cannot be moved.
 

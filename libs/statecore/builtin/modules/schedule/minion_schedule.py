@@ -36,8 +36,8 @@ _SHOWN = frozenset(
 
 
 def jobs_of(ctx: Context, *, show_all: bool = False, where: str | None = None, offline: bool = False) -> dict[str, Any]:
-    """Map each job to its options, and each global option of the schedule (``enabled``, ``splay``, ...) to its
-    value.
+    """Return the minion's schedule: a map of job to its options, and of each global option (``enabled``, ``splay``,
+    ...) to its value.
 
     ``where``: "opts" or "pillar" limits the jobs to that source. ``show_all``: include the minion's own jobs
     (``__...``).
@@ -68,8 +68,8 @@ def is_test(kwargs: Mapping[str, Any]) -> bool:
 
 
 def apply_change(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Send a change to the minion, or with ``offline`` make it in the saved schedule. Return the schedule after the
-    change.
+    """Send a change of the schedule to the running minion, or with ``offline`` make it in the saved schedule. Return
+    the schedule after the change.
     """
     if not kwargs.get("offline"):
         return ctx.minion.manage("schedule", {**request, "persist": bool(kwargs.get("persist", True))})
@@ -86,7 +86,9 @@ def apply_change(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, 
 
 
 def with_save_warning(answer: dict[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer; its comment says so when the change could not be saved and ends with the minion."""
+    """Return the result of a ``schedule`` function. If the minion could not save the change, the result's comment says
+    that the change is lost when the minion ends.
+    """
     return (
         answer | {"comment": f"{answer['comment']} It is not saved: {done['unsaved']}"} if done["unsaved"] else answer
     )

@@ -19,7 +19,8 @@ def list(
     return_yaml: bool = True,
     offline: bool = False,
 ) -> str | dict[str, Any]:
-    """List the jobs, as YAML text or (``return_yaml=False``) as a map.
+    """Return the jobs of the minion's schedule, as YAML text or with ``return_yaml=False`` as a map of job to
+    options.
 
     ``show_all``: include the minion's own jobs, whose names begin with ``__``. ``where``: only those of ``opts`` or
     ``pillar``.
@@ -42,7 +43,8 @@ def list(
 
 
 def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, Any]:
-    """Return whether the scheduler is enabled; with a name, the options of that job ({} when there is none).
+    """Return whether the minion's scheduler is enabled. With a name, return the options of that job ({} if there is
+    none).
 
     CLI Example:
 
@@ -56,7 +58,8 @@ def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, Any]:
 
 
 def show_next_fire_time(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Return the time of a job's next run, as {"result": True, "next_fire_time": time}.
+    """Return the time of the next run of a job in the minion's schedule, as {"result": True, "next_fire_time":
+    time}.
 
     CLI Example:
 
@@ -69,8 +72,8 @@ def show_next_fire_time(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
 
 
 def job_status(ctx: Context, name: str, time_fmt: str = TIME_FORMAT) -> dict[str, Any]:
-    """Return a job with the scheduler's facts about it: ``_next_fire_time``, ``_last_run``, ``_skip_reason``,
-    ``_error``...
+    """Return the options of a job in the minion's schedule, with the scheduler's facts: ``_next_fire_time``,
+    ``_last_run``, ``_skip_reason``, ``_error``...
 
     CLI Example:
 

@@ -12,7 +12,8 @@ from statecore.system.scheduling.job import TIME_FORMAT
 
 
 def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:
-    """Run a job now; ``force``: even if it is disabled.
+    """Run a job of the minion's schedule now; with ``force`` even if it is disabled. Return a map with ``result`` and
+    ``comment``.
 
     CLI Example:
 
@@ -30,7 +31,7 @@ def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:
 
 
 def enable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Enable a job.
+    """Enable a job of the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``.
 
     CLI Example:
 
@@ -40,7 +41,8 @@ def enable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def disable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
-    """Disable a job: the scheduler does not run it.
+    """Disable a job of the minion's schedule: the scheduler does not run it. Return a map with ``result``, ``comment``
+    and ``changes``.
 
     CLI Example:
 
@@ -50,7 +52,7 @@ def disable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Enable the schedule.
+    """Enable the minion's schedule. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -60,7 +62,7 @@ def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Disable the schedule: the scheduler runs no job.
+    """Disable the minion's schedule: the scheduler runs no job. Return a map with ``result`` and ``comment``.
 
     CLI Example:
 
@@ -70,8 +72,8 @@ def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kwargs: Any) -> dict[str, Any]:
-    """Move a job's run from one time to another. Times have the format ``time_fmt``, by default
-    ``%Y-%m-%dT%H:%M:%S``.
+    """Move a run of a scheduled job from one time to another. Return a map with ``result`` and ``comment``. Times have
+    the format ``time_fmt``, by default ``%Y-%m-%dT%H:%M:%S``.
 
     CLI Example:
 
@@ -82,7 +84,8 @@ def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kw
 
 
 def skip_job(ctx: Context, name: str, current_time: str, **kwargs: Any) -> dict[str, Any]:
-    """Skip the run of a job that is due at a time. For the format see ``schedule.postpone_job``.
+    """Skip the run of a scheduled job that is due at ``current_time``. Return a map with ``result`` and ``comment``.
+    The time has the format that ``schedule.postpone_job`` describes.
 
     CLI Example:
 

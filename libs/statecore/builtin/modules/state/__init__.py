@@ -1,4 +1,4 @@
-"""Functions that apply and show states (Salt's ``state`` module). The state system does the work.
+"""Functions that apply and show states: Salt's ``state`` execution module. The state engine does the work.
 
 ``runs`` applies states, ``show`` returns what would be applied, ``analysis`` analyses the tree, ``requests`` keeps
 tested runs for later, ``switches`` disables states, ``pause_orders`` pauses or ends a run in progress. ``arguments``

@@ -1,5 +1,5 @@
-"""Functions of ``state`` that analyse the tree. The module ``state_tree`` implements them; it is loaded on the first
-call.
+"""Functions of ``state`` that analyse the state tree. The module ``state_tree`` implements them; it is loaded on the
+first call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Reads and checks the arguments of ``state`` functions, and translates them into options of the state system.
+"""Functions that read and check the arguments of ``state`` functions, and translate them into options of the state
+engine.
 
-Every function raises InvocationError for an invalid argument, with its name, its allowed values and its value.
+Every function raises InvocationError for an invalid argument. The error names the argument, its allowed values and its
+value.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ def split(names: object, argument: str = "mods") -> list[str]:
 
 
 def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options of a run. Unknown keywords, and those of the publication (``__pub_*``), are ignored.
+    """Return the options of a state run as a map. Unknown keywords, and those of the publication (``__pub_*``), are
+    ignored.
 
-    Raises CommandError where the minion's configuration forbids an option.
+    Raise CommandError if the minion's configuration forbids an option.
     """
     asked: dict[str, Any] = {name: bool(keywords[name]) for name in _FLAGS if keywords.get(name) is not None}
     for name, reader in _READERS.items():
@@ -52,8 +55,8 @@ def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[
 
 
 def test_mode(ctx: Context, test: object, keywords: Mapping[str, object]) -> bool:
-    """Return whether the run is a test that changes nothing. As in Salt, any ``test`` except False means True, even 0
-    and "False".
+    """Return whether a state run is a test that changes nothing. As in Salt, any ``test`` except False means True, even
+    0 and "False".
 
     Without ``test``, the keyword in other letters (``Test``), the grain, the pillar and the configuration decide.
     """
@@ -67,12 +70,12 @@ def test_mode(ctx: Context, test: object, keywords: Mapping[str, object]) -> boo
 
 
 def terse(ctx: Context, keywords: Mapping[str, object]) -> bool:
-    """Return whether only failed and changed states are returned."""
+    """Return whether a state run returns only failed and changed states."""
     return bool(keywords.get("terse")) or ctx.opts.get("state_data") == "terse"
 
 
 def module_kinds(kinds: object) -> list[str]:
-    """Return the kinds of users' modules that ``sync_mods`` names; ["all"] for every kind."""
+    """Return the kinds of users' modules that the argument ``sync_mods`` names; ["all"] for every kind."""
     if kinds is None or kinds is False:
         return []
     named = ["all"] if kinds is True else split(kinds, "sync_mods")

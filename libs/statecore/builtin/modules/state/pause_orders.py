@@ -13,7 +13,8 @@ from statecore.runtime.state_runs import pauses, state_queue
 
 
 def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None) -> dict[str, Any]:
-    """Map each job id to the run's orders: {ID of a state, or ``__all__``: {``kill``, ``duration`` in seconds}}.
+    """Return the orders for paused state runs: a map of JID to {ID of a state, or ``__all__``: {``kill``, ``duration``
+    in seconds}}.
 
     Orders of runs that have ended are deleted.
 
@@ -33,10 +34,10 @@ def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None)
 
 
 def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: float | None = None) -> None:
-    """Pause a run before a state, or before its next one without an ID, until ``state.resume`` or for ``duration``
-    seconds.
+    """Pause a state run before a state, or without an ID before its next state. It continues after ``state.resume`` or
+    after ``duration`` seconds.
 
-    Raises CommandError when no such run is in progress.
+    Raise CommandError if no such run is in progress.
 
     CLI Example:
 
@@ -48,9 +49,10 @@ def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: f
 
 
 def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """End a run before a state, or before its next one without an ID. The state that is being applied finishes.
+    """End a state run before a state, or without an ID before its next state. The state that is being applied
+    finishes.
 
-    Raises CommandError when no such run is in progress.
+    Raise CommandError if no such run is in progress.
 
     CLI Example:
 
@@ -60,7 +62,7 @@ def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None
 
 
 def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """Delete the order for a state of a run, or all orders without an ID, so that a paused run continues.
+    """Delete the order for a state of a state run, or without an ID all its orders, so that a paused run continues.
 
     CLI Example:
 
@@ -76,7 +78,7 @@ def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
 
 def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """Do the same as ``state.resume``."""
+    """Delete the order for a state of a state run, as ``state.resume`` does."""
     resume(ctx, jid, state_id)
 
 

@@ -33,7 +33,8 @@ def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any
 
 
 def check_request(ctx: Context, name: str | None = None) -> dict[str, Any]:
-    """Map each request's name to ``test_run``, ``mods`` and ``kwargs``. With a name return that request.
+    """Return the requested state runs: a map of the request's name to ``test_run``, ``mods`` and ``kwargs``. With a
+    name return only that request's map.
 
     CLI Example:
 
@@ -48,7 +49,7 @@ def check_request(ctx: Context, name: str | None = None) -> dict[str, Any]:
 
 
 def clear_request(ctx: Context, name: str | None = None) -> bool:
-    """Delete a request, or all. Return False when there is none of this name.
+    """Delete a requested state run, or all. Return True; False if there is none of this name.
 
     CLI Example:
 
@@ -66,7 +67,8 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
 
 
 def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: Any) -> Any:
-    """Apply a requested run; keywords override those of the request. Return {} when there is no request.
+    """Apply a requested state run and return its result; keywords override those of the request. Return {} if there is
+    no request.
 
     The request is deleted afterwards, unless the run was refused or did not compile.
 

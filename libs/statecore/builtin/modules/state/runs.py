@@ -18,7 +18,7 @@ _COMPILE_ERROR = 1
 
 
 def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
-    """Apply SLS files, or without any the whole top file (highstate).
+    """Apply SLS files, or without any all SLS files that the top file assigns (highstate).
 
     test
         ``True`` shows the changes without making them
@@ -54,7 +54,8 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
 
 
 def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> Any:  # noqa: PT028 - no test, but Salt's name
-    """Test SLS files or the highstate: ``state.apply`` with ``test=True``.
+    """Test SLS files or the highstate, as ``state.apply`` with ``test=True``. Return the running dictionary, or a list
+    of errors.
 
     CLI Example:
 
@@ -73,7 +74,8 @@ def sls(
     state_events: bool | None = None,
     **kwargs: object,
 ) -> Any:
-    """Apply SLS files: names separated by commas, or a list. For the arguments see ``state.apply``.
+    """Apply SLS files: names separated by commas, or a list. The arguments and the result are those of
+    ``state.apply``.
 
     CLI Example:
 
@@ -97,7 +99,8 @@ def highstate(
     state_events: bool | None = None,
     **kwargs: object,
 ) -> Any:
-    """Apply the SLS files that the top file assigns to this minion. ``whitelist`` limits them. See ``state.apply``.
+    """Apply the SLS files that the top file assigns to this minion. ``whitelist`` limits them. The arguments and the
+    result are those of ``state.apply``.
 
     CLI Example:
 
@@ -115,7 +118,8 @@ def highstate(
 
 
 def top(ctx: Context, topfn: str, test: object = None, queue: bool | int | None = None, **kwargs: object) -> Any:
-    """Apply the SLS files that another top file assigns to this minion. For the arguments see ``state.apply``.
+    """Apply the SLS files that another top file assigns to this minion. The arguments and the result are those of
+    ``state.apply``.
 
     CLI Example:
 
@@ -137,7 +141,8 @@ def sls_id(
     state_events: bool | None = None,
     **kwargs: object,
 ) -> object:
-    """Apply one ID of SLS files, with its requisites. Raise InvocationError when the files do not have the ID.
+    """Apply one ID of SLS files, with its requisites. Return the running dictionary, or a list of errors. Raise
+    InvocationError if the files do not have the ID.
 
     CLI Example:
 
@@ -154,7 +159,7 @@ def sls_id(
 def high(
     ctx: Context, data: Mapping[str, object], test: object = None, queue: bool | int | None = None, **kwargs: object
 ) -> Any:
-    """Apply high data.
+    """Apply high data. Return the running dictionary, or a list of errors.
 
     CLI Example:
 
@@ -169,7 +174,7 @@ def high(
 
 
 def low(ctx: Context, data: Mapping[str, object], queue: bool | int | None = None, **kwargs: object) -> Any:
-    """Apply one low chunk: state, fun, name and arguments.
+    """Apply one low chunk: a map of state, fun, name and arguments. Return the state's return, or a list of errors.
 
     CLI Example:
 
@@ -185,7 +190,7 @@ def low(ctx: Context, data: Mapping[str, object], queue: bool | int | None = Non
 def single(
     ctx: Context, fun: str, name: str, test: object = None, queue: bool | int | None = None, **kwargs: object
 ) -> object:
-    """Apply one state function.
+    """Apply one state function such as ``pkg.installed``. Return the running dictionary, or a list of errors.
 
     CLI Example:
 
@@ -203,7 +208,8 @@ def single(
 
 
 def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: object) -> object:
-    """Apply an SLS file of the minion, given by its path with or without ``.sls``.
+    """Apply an SLS file of the minion, given by its path with or without ``.sls``. Return the running dictionary, or a
+    list of errors.
 
     CLI Example:
 
@@ -219,7 +225,8 @@ def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: 
 def template_str(
     ctx: Context, tem: str | Mapping[str, object], queue: bool | int | None = None, **kwargs: object
 ) -> object:
-    """Apply an SLS file that is given as text, or as its rendered data (the command line reads YAML).
+    """Apply an SLS file that is given as text, or as its rendered data (the command line reads YAML). Return the
+    running dictionary, or a list of errors.
 
     CLI Example:
 
@@ -260,7 +267,9 @@ def _disabled(ctx: Context) -> list[str]:
 
 
 def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, object]) -> None:
-    """Fetch users' modules of these kinds. As in Salt, an unknown kind only gives a warning in the log."""
+    """Fetch users' modules of these kinds before a state run. As in Salt, an unknown kind only gives a warning in the
+    log.
+    """
     saltenv = options.get("saltenv") or ctx.opts.get("saltenv") or "base"
     for kind in kinds:
         try:
@@ -272,7 +281,7 @@ def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, object]) -> 
 
 
 def _told(ctx: Context, result: object, keywords: Mapping[str, object]) -> object:
-    """Return the result; with ``terse`` only its failed and changed states."""
+    """Return the result of a state run; with the keyword ``terse`` only its failed and changed states."""
     if not isinstance(result, dict) or not arguments.terse(ctx, keywords):
         return result
     return {tag: entry for tag, entry in result.items() if not entry["result"] or entry["changes"]}

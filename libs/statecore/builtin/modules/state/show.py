@@ -15,7 +15,7 @@ _COMPILE_ERROR, _NOTHING = 1, 2
 
 
 def show_top(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """Map each environment to the SLS files that the top file assigns to this minion.
+    """Return a map of saltenv to the SLS files that the top file assigns to this minion.
 
     CLI Example:
 
@@ -25,7 +25,7 @@ def show_top(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_highstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """Return the high data of the top file's SLS files.
+    """Return the high data of all SLS files that the top file assigns to this minion, or a list of errors.
 
     CLI Example:
 
@@ -38,7 +38,7 @@ def show_highstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
-    """Return the high data of SLS files.
+    """Return the high data of SLS files, or a list of errors.
 
     CLI Example:
 
@@ -49,7 +49,8 @@ def show_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: A
 
 
 def show_lowstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """Return the low chunks of the top file's SLS files, in order of evaluation.
+    """Return the low chunks of all SLS files that the top file assigns to this minion, in order of evaluation, or a
+    list of errors.
 
     CLI Example:
 
@@ -59,7 +60,7 @@ def show_lowstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_low_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
-    """Return the low chunks of SLS files, in order of evaluation.
+    """Return the low chunks of SLS files, in order of evaluation, or a list of errors.
 
     CLI Example:
 
@@ -70,7 +71,7 @@ def show_low_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queu
 
 
 def show_states(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """Return the names of the SLS files that would be applied, in order, including included ones.
+    """Return the names of the SLS files that a highstate would apply, in order, included files too.
 
     CLI Example:
 
@@ -83,8 +84,8 @@ def show_states(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
 
 
 def show_state_usage(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
-    """Map each environment to the SLS files that the top file assigns to this minion, those that it does not, and their
-    counts.
+    """Return a map of saltenv to the SLS files that the top file assigns to this minion, those that it does not, and
+    their counts.
 
     An SLS file that is only included counts as unused.
 
@@ -113,7 +114,7 @@ def id_exists(
     queue: Any = None,
     **kwargs: Any,
 ) -> bool:
-    """Return whether SLS files have all of these IDs.
+    """Return whether SLS files have all these IDs.
 
     CLI Example:
 
@@ -125,8 +126,8 @@ def id_exists(
 
 
 def clear_cache(ctx: Context) -> list[str]:
-    """Delete the high data of earlier runs, which runs with ``cache=True`` use. Return the names of the deleted
-    files.
+    """Delete the stored high data of earlier state runs, which runs with ``cache=True`` use. Return the names of the
+    deleted files.
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Functions of ``state`` that disable and enable runs.
+"""Functions of ``state`` that disable and enable the highstate, SLS files and state functions.
 
 The grain ``state_runs_disabled`` lists what is disabled: ``highstate``, names of SLS files (``bind.*`` for all below),
 and globs of state functions, which the state system leaves out of runs.
@@ -14,7 +14,7 @@ from statecore.runtime.state_runs import disabled_states
 
 
 def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, object]:
-    """Disable the highstate, SLS files or state functions.
+    """Disable the highstate, SLS files or state functions. Return a map with ``res`` (bool) and ``msg``.
 
     CLI Example:
 
@@ -24,7 +24,8 @@ def disable(ctx: Context, states: str | Sequence[str]) -> dict[str, object]:
 
 
 def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, object]:
-    """Enable the highstate, SLS files or state functions that were disabled.
+    """Enable the highstate, SLS files or state functions that were disabled. Return a map with ``res`` (bool) and
+    ``msg``.
 
     CLI Example:
 
@@ -34,7 +35,8 @@ def enable(ctx: Context, states: str | Sequence[str]) -> dict[str, object]:
 
 
 def list_disabled(ctx: Context) -> object:
-    """Return what is disabled; "" when nothing was ever disabled.
+    """Return the names of the disabled SLS files and state functions (``highstate`` for the highstate); "" if nothing
+    was ever disabled.
 
     CLI Example:
 

@@ -1,5 +1,5 @@
-"""Private keys, certificates, certificate requests and revocation lists (Salt's ``x509_v2`` module, under the name
-``x509``).
+"""Private keys, certificates, certificate requests and revocation lists: Salt's ``x509_v2`` execution module, under the
+name ``x509``.
 
 An argument that is a key, certificate, request or list is either a path of the host, or the content in PEM, hexadecimal
 or base64.

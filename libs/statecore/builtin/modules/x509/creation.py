@@ -25,9 +25,9 @@ def create_private_key(
     bits: int | None = None,
     **kwargs: object,
 ) -> object:
-    """Create a private key: rsa (2048, 3072, 4096 bits), ec (256, 384, 521), ed25519 or ed448.
+    """Create a private key: rsa (2048, 3072, 4096 bits), ec (256, 384, 521 bits), ed25519 or ed448.
 
-    Returns the key, or writes it to ``path`` and returns a sentence.
+    Return the key, or write it to ``path`` and return a sentence.
 
     CLI Example:
 
@@ -57,9 +57,9 @@ def create_certificate(
     raw: bool = False,
     **kwargs: object,
 ) -> object:
-    """Create a certificate, signed here or by the minion ``ca_server``.
+    """Create an X.509 certificate, signed on this minion or by the minion ``ca_server``.
 
-    Returns the certificate, or writes it to ``path`` and returns a sentence.
+    Return the certificate, or write it to ``path`` and return a sentence.
 
     signing_private_key, signing_private_key_passphrase, signing_cert
         the signer; without signing_cert the certificate is self-signed
@@ -118,9 +118,10 @@ def create_csr(
     raw: bool = False,
     **kwargs: object,
 ) -> object:
-    """Create a certificate request for a private key. Subject and extensions are given as in ``create_certificate``.
+    """Create a certificate request for a private key. Subject and extensions are given as in
+    ``x509.create_certificate``.
 
-    Returns the request, or writes it to ``path`` and returns a sentence.
+    Return the request, or write it to ``path`` and return a sentence.
 
     CLI Example:
 
@@ -154,7 +155,7 @@ def create_crl(
 ) -> object:
     """Create a list of revoked certificates, valid for ``days_valid`` days (default 100).
 
-    Returns the list, or writes it to ``path`` and returns a sentence.
+    Return the list, or write it to ``path`` and return a sentence.
 
     revoked
         maps of ``certificate`` or ``serial_number``, and optionally ``revocation_date``, ``not_after``, ``extensions``
@@ -196,7 +197,7 @@ def _signed(ctx: Context, order: CertificateOrder, given: dict[str, object]) -> 
 
 
 def _plain(kwargs: dict[str, object]) -> dict[str, Any]:
-    """Return the arguments by their short names, without None values and without those of the publication
+    """Return the arguments of a creation by their short names, without None values and without those of the publication
     (``__pub_...``).
     """
     given = policies.short({name: value for name, value in kwargs.items() if not name.startswith("__")})

@@ -20,7 +20,7 @@ def encode_certificate(
     pkcs12_friendlyname: str | None = None,
     raw: bool = False,
 ) -> object:
-    """Return a certificate as pem or pkcs7_pem, or in base64 as der, pkcs7_der or pkcs12.
+    """Return an X.509 certificate encoded as pem or pkcs7_pem, or in base64 as der, pkcs7_der or pkcs12.
 
     ``append_certs`` are appended; pkcs12 also includes the private key.
 
@@ -57,7 +57,8 @@ def encode_private_key(
     pkcs12_encryption_compat: bool = False,
     raw: bool = False,
 ) -> object:
-    """Return a private key as pem, or in base64 as der or pkcs12, encrypted with ``passphrase`` where one is given.
+    """Return a private key encoded as pem, or in base64 as der or pkcs12. It is encrypted with ``passphrase`` if one is
+    given.
 
     CLI Example:
 
@@ -70,12 +71,12 @@ def encode_private_key(
 
 
 def encode_csr(ctx: Context, csr: object, encoding: str = "pem", raw: bool = False) -> object:
-    """Return a certificate request as pem, or in base64 as der."""
+    """Return a certificate request encoded as pem, or in base64 as der."""
     issuing.need_encoding(encoding, issuing.OTHERS)
     return encoded_result(issuing.encoded(loading.request(reader(ctx)(csr)).value, encoding), encoding, raw)
 
 
 def encode_crl(ctx: Context, crl: object, encoding: str = "pem", raw: bool = False) -> object:
-    """Return a revocation list as pem, or in base64 as der."""
+    """Return a certificate revocation list encoded as pem, or in base64 as der."""
     issuing.need_encoding(encoding, issuing.OTHERS)
     return encoded_result(issuing.encoded(loading.revocation_list(reader(ctx)(crl)).value, encoding), encoding, raw)

@@ -1,4 +1,6 @@
-"""Reads references (paths or content) and writes files on the managed host. Helpers of ``x509``."""
+"""Functions that read arguments (paths or content) and write files on the managed host. Helpers of the ``x509``
+execution module.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,15 @@ from statecore.system.certificates import issuing, references
 
 
 def reader(ctx: Context) -> Callable[[object], bytes]:
-    """Return the function that reads references for the package ``certificates``."""
+    """Return the function with which the package ``certificates`` reads an argument that is a path of the host or
+    content. It returns bytes.
+    """
     return lambda reference: references.content(ctx.host, reference)
 
 
 def encoded_result(data: bytes, encoding: str, raw: bool) -> object:
-    """Return bytes in the form that a function returns: as text in a text encoding, else in base64; with ``raw`` as
-    bytes.
+    """Return encoded bytes as an ``x509`` function returns them: as text in a text encoding, else in base64; with
+    ``raw`` as bytes.
     """
     if raw:
         return data
@@ -26,7 +30,7 @@ def encoded_result(data: bytes, encoding: str, raw: bool) -> object:
 
 
 def write_file(ctx: Context, path: str, data: bytes, mode: int | None = None) -> None:
-    """Write a file of the host. A new file has mode 0600 by default. Raise HostError when that fails."""
+    """Write a file of the host. A new file has mode 0600 by default. Raise HostError if this fails."""
     place = ctx.host.path(path)
     if mode is None and not place.exists():
         mode = 0o600

@@ -14,7 +14,7 @@ from statecore.system.certificates.arguments import passphrase as password
 
 
 def read_certificate(ctx: Context, certificate: object) -> dict[str, object]:
-    """Return the facts of a certificate: subject, issuer, dates, fingerprints, key, extensions.
+    """Return a map of facts about an X.509 certificate: subject, issuer, dates, fingerprints, key, extensions.
 
     CLI Example:
 
@@ -24,7 +24,7 @@ def read_certificate(ctx: Context, certificate: object) -> dict[str, object]:
 
 
 def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
-    """Map the path of each certificate of the host that matches a glob to its facts. Other matching files are left
+    """Return a map of path to facts for each certificate of the host that matches a glob. Other matching files are left
     out.
 
     CLI Example:
@@ -41,17 +41,18 @@ def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
 
 
 def read_csr(ctx: Context, csr: object) -> dict[str, object]:
-    """Return the facts of a certificate request: subject, key, extensions."""
+    """Return a map of facts about a certificate request: subject, key, extensions."""
     return descriptions.request(loading.request(reader(ctx)(csr)).value)
 
 
 def read_crl(ctx: Context, crl: object) -> dict[str, object]:
-    """Return the facts of a revocation list: issuer, dates, revoked certificates, extensions."""
+    """Return a map of facts about a certificate revocation list: issuer, dates, revoked certificates, extensions."""
     return descriptions.revocation_list(loading.revocation_list(reader(ctx)(crl)).value)
 
 
 def get_public_key(ctx: Context, key: object, passphrase: str | None = None, asObj: object = None) -> str:
-    """Return the public key, in PEM, of a key, certificate or request. Raise CommandError for any other data.
+    """Return the public key, in PEM, of a private key, certificate or request. Raise CommandError for any other
+    data.
 
     CLI Example:
 
@@ -76,7 +77,7 @@ def get_public_key(ctx: Context, key: object, passphrase: str | None = None, asO
 
 
 def get_private_key_size(ctx: Context, private_key: object, passphrase: str | None = None) -> int | None:
-    """Return the size of a private key in bits; None for kinds of only one size."""
+    """Return the size of a private key in bits; None for kinds of keys that have only one size."""
     return issuing.key_size(loading.key(reader(ctx)(private_key), password("passphrase", passphrase)).key)
 
 

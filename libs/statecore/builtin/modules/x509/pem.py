@@ -17,8 +17,8 @@ _ENTRY = (
 
 
 def get_pem_entry(ctx: Context, text: str, pem_type: str | None = None) -> str:
-    """Return the first PEM entry (of this type) of a text or file, with lines of 64 characters. Raise InvocationError
-    without one.
+    """Return the first PEM entry (of the type ``pem_type``) of a text or file, with lines of 64 characters. Raise
+    InvocationError if there is none.
 
     CLI Example:
 
@@ -40,8 +40,8 @@ def get_pem_entry(ctx: Context, text: str, pem_type: str | None = None) -> str:
 
 
 def get_pem_entries(ctx: Context, glob_path: str) -> dict[str, str]:
-    """Map the path of each file of the host that matches a glob to its first PEM entry. Files without one are left
-    out.
+    """Return a map of path to first PEM entry for each file of the host that matches a glob. Files without a PEM entry
+    are left out.
     """
     found = {}
     for name in _matching(ctx, glob_path):
@@ -53,8 +53,8 @@ def get_pem_entries(ctx: Context, glob_path: str) -> dict[str, str]:
 
 
 def write_pem(ctx: Context, text: str, path: str, overwrite: bool = True, pem_type: str | None = None) -> str:
-    """Write a PEM entry to a file of the host. With ``overwrite=False`` a private key and DH parameters in the file are
-    kept.
+    """Write a PEM entry to a file of the host. Return a sentence. With ``overwrite=False`` a private key and DH
+    parameters in the file are kept.
 
     CLI Example:
 

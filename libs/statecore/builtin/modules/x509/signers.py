@@ -36,9 +36,10 @@ SIGNERS: frozenset[str] = frozenset(
 
 
 def policy_of(ctx: Context, name: str | None) -> dict[str, object]:
-    """Return a signing policy of this minion, from its pillar, else its configuration; {} where there is none.
+    """Return a signing policy of this minion as a map, from its pillar, else from its configuration; {} if there is
+    none.
 
-    Raises InvocationError for an invalid policy.
+    Raise InvocationError for an invalid policy.
     """
     if name is None:
         return {}
@@ -52,8 +53,8 @@ def policy_of(ctx: Context, name: str | None) -> dict[str, object]:
 def asked(
     ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, object], *, only_policy: bool = False
 ) -> Any:
-    """Call ``x509.sign_remote_certificate`` on another minion and return its ``data``. Raise CommandError when it
-    refuses.
+    """Call ``x509.sign_remote_certificate`` on another minion and return the ``data`` of its result. Raise CommandError
+    if that minion refuses.
     """
     if not policy:
         raise InvocationError("signing_policy must be specified to request a certificate from a remote ca_server")
@@ -74,8 +75,8 @@ def asked(
 def signed_by(
     ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, object]
 ) -> tuple[x509.Certificate, PrivateKey | None]:
-    """Return (the certificate that another minion signed, our private key for it or None). Raise CommandError,
-    InvocationError.
+    """Return (the certificate that another minion signed, this minion's private key for it or None). Raise CommandError
+    if that minion refuses, InvocationError for invalid arguments.
     """
     read = reader(ctx)
     own = None
@@ -98,8 +99,8 @@ def signed_by(
 
 
 def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, object]) -> None:
-    """Write a copy of a certificate into ``copypath``, named by the serial number. Raise HostError, InvocationError,
-    CommandError.
+    """Write a copy of a certificate into the directory ``copypath``, named by the serial number. Raise HostError if it
+    cannot be written.
     """
     if not given.get("copypath"):
         return

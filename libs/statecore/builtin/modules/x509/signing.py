@@ -14,8 +14,8 @@ from statecore.system.certificates import arguments, loading, policies
 
 
 def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, Any]:
-    """Return a signing policy (``x509_signing_policies`` of pillar or configuration), or one of another minion without
-    its keys.
+    """Return a signing policy (``x509_signing_policies`` of pillar or configuration) as a map, or one of another minion
+    without its keys.
 
     CLI Example:
 
@@ -37,8 +37,8 @@ def sign_remote_certificate(
     get_signing_policy_only: bool = False,
     **more_kwargs: object,
 ) -> dict[str, object]:
-    """Sign a certificate for another minion by a signing policy. Return ``data``, the certificate in DER, and
-    ``errors``.
+    """Sign a certificate for another minion by a signing policy. Return a map with ``data``, the certificate in DER,
+    and ``errors``.
 
     Other minions call this function through the master. The policy's ``minions`` selects those that may: a glob, or a
     compound target with ``@``. Whoever may call this function can get any certificate that a policy without ``minions``
@@ -74,7 +74,7 @@ def _refused(why: str) -> dict[str, Any]:
 
 
 def _with_pem(ctx: Context, policy: dict[str, object]) -> dict[str, Any]:
-    """Return the policy with the signer's certificate in PEM in place of its path."""
+    """Return a signing policy with the signer's certificate in PEM in place of its path."""
     if "signing_cert" not in policy:
         return policy
     certificate = loading.certificate(reader(ctx)(policy["signing_cert"])).certificate

@@ -13,7 +13,7 @@ from statecore.system.certificates.arguments import whole
 
 
 def expires(ctx: Context, certificate: object, days: int = 0) -> bool:
-    """Return whether a certificate is expired, or will expire within ``days``.
+    """Return whether an X.509 certificate is expired, or will expire within ``days`` days.
 
     CLI Example:
 
@@ -24,12 +24,16 @@ def expires(ctx: Context, certificate: object, days: int = 0) -> bool:
 
 
 def expired(ctx: Context, certificate: object) -> dict[str, object]:
-    """Return ``expired`` (whether a certificate is expired), and its common name and path."""
+    """Return a map with ``expired`` (whether an X.509 certificate is expired), its common name (``cn``) and its
+    ``path``.
+    """
     return _introduced(ctx, certificate) | {"expired": expires(ctx, certificate)}
 
 
 def will_expire(ctx: Context, certificate: object, days: int) -> dict[str, object]:
-    """Return ``will_expire`` (whether a certificate expires within ``check_days``), and its common name and path."""
+    """Return a map with ``will_expire`` (whether an X.509 certificate expires within ``days``), ``check_days``, its
+    common name (``cn``) and its ``path``.
+    """
     return {"check_days": days, **_introduced(ctx, certificate), "will_expire": expires(ctx, certificate, days)}
 
 
