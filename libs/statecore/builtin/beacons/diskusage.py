@@ -1,4 +1,4 @@
-"""Beacon diskusage: file systems whose used share reaches a percentage."""
+"""Beacon ``diskusage``: fires an event for each file system of the host whose used share reaches a percentage."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from statecore.system.scheduling.beacon_config import listed, own, percent
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: maps of mount point (or regular expression for mount points) to a percentage such as
-    63%.
+    """Return (True if the configuration of the beacon ``diskusage`` is valid, comment). A configuration is a list of maps
+    from mount point, or regular expression for mount points, to a percentage such as ``63%``.
     """
     if fault := listed(config, "diskusage"):
         return False, fault
@@ -42,7 +42,7 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
 
 
 def _mounts(ctx: Context) -> Iterator[tuple[str, Path]]:
-    """Yield (mount point in the host's names, real path) of the host's file systems."""
+    """Yield (mount point as the host names it, real path for this process) of each file system of the host."""
     for mounted in mount_table.parse(ctx.host.mount_table()).values():
         yield mounted.point, ctx.host.path(mounted.point)
 

@@ -1,4 +1,4 @@
-"""Beacon inotify: changes of files and directories, reported by the kernel."""
+"""Beacon ``inotify``: fires an event for each change of the watched files and directories. The kernel reports the changes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PATH_OPTIONS = ("mask", "recurse", "auto_add")
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``files`` is a map of path to options ``mask``, ``recurse``, ``auto_add``,
-    ``exclude``.
+    """Return (True if the configuration of the beacon ``inotify`` is valid, comment). Its ``files`` maps each path to the
+    options ``mask``, ``recurse``, ``auto_add`` and ``exclude``.
     """
     if fault := listed(config, "inotify"):
         return False, fault
@@ -58,11 +58,11 @@ def _fault_of(options: object) -> str:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each change. The event's tag is the watched path.
+    """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each file change since the last check. The event's tag
+    is the watched path.
 
     Option ``coalesce``: report equal changes of one check once. Options of a path: ``recurse`` watches all directories
-    below it,
-    ``auto_add`` also directories that are created later. ``exclude`` is a list of path prefixes, globs, or
+    below it, ``auto_add`` also directories that are created later. ``exclude`` is a list of path prefixes, globs, or
     ``{regular expression: {regex: True}}``.
     """
     whole = merged(config)
@@ -89,7 +89,7 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
 
 
 def close(ctx: Context, config: list[dict[str, object]]) -> None:
-    """Stop watching all files."""
+    """Stop watching all files of the beacon ``inotify`` and close its inotify descriptor."""
     watcher = ctx.scratch.pop(f"{merged(config).get('_beacon_name', 'inotify')}.notifier", None)
     if watcher is not None:
         watcher.close()

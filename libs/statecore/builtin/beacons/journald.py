@@ -1,4 +1,6 @@
-"""Beacon journald: new entries of the systemd journal, read with the host's journalctl."""
+"""Beacon ``journald``: fires an event for each new entry of the host's systemd journal that matches. It reads the journal
+with the host's program ``journalctl``.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def available(ctx: Context) -> str | None:
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``services`` is a map of service name to a map of journal field to value."""
+    """Return (True if the configuration of the beacon ``journald`` is valid, comment). Its ``services`` maps each service
+    name to a map of journal field to wanted value.
+    """
     if fault := listed(config, "journald"):
         return False, fault
     services = merged(config).get("services", {})
@@ -94,7 +98,7 @@ def _typed(entry: Mapping[str, object]) -> dict[str, object]:
 
 
 def _fits(entry: Mapping[str, object], fields: Mapping[str, object]) -> bool:
-    """Return whether an entry has all fields. Values are compared as text, because journalctl writes numbers as
-    text.
+    """Return True if a journal entry has all ``fields`` (field name to value). Values are compared as text, because
+    journalctl writes numbers as text.
     """
     return all(str(entry.get(name)) == str(value) for name, value in fields.items())

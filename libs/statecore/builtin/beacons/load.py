@@ -1,4 +1,4 @@
-"""Beacon load: load averages outside of their limits."""
+"""Beacon ``load``: fires an event when a load average of the host is outside its limits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _VALID = (True, "Valid beacon configuration")
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``averages`` is a map of 1m, 5m or 15m to [low, high]; ``emitatstartup`` and
-    ``onchangeonly`` are booleans.
+    """Return (True if the configuration of the beacon ``load`` is valid, comment). Its ``averages`` maps 1m, 5m or 15m to
+    [lowest, highest] load; ``emitatstartup`` and ``onchangeonly`` are booleans.
     """
     if fault := listed(config, "load"):
         return False, fault
@@ -42,9 +42,9 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return one event with all load averages if one of them is outside of its limits.
+    """Return a list with one event that has all load averages if one of them is outside its limits; else an empty list.
 
-    Option ``onchangeonly``: only when an average leaves its limits.
+    Option ``onchangeonly``: fire only at the check in which an average leaves its limits.
     """
     whole = merged(config)
     now = dict(zip(_AVERAGES, os.getloadavg(), strict=True))

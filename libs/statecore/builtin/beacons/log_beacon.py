@@ -1,4 +1,4 @@
-"""Beacon log: new lines of a file that match a regular expression."""
+"""Beacon ``log``: fires an event for each new line of a log file that matches a regular expression."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _MOST = 4 * 1024 * 1024
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``file`` is a path, ``tags`` a map of tag to a map with ``regex``."""
+    """Return (True if the configuration of the beacon ``log`` is valid, comment). ``file`` is the path of the log file;
+    ``tags`` maps each event tag to a map with the key ``regex``.
+    """
     if fault := listed(config, "log"):
         return False, fault
     whole = merged(config)
@@ -36,8 +38,8 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{"match": "yes", "raw": line, "error": ""}`` for each new line whose beginning matches. Its
-    tag is the configured tag.
+    """Return an event ``{"match": "yes", "raw": line, "error": ""}`` for each new line of the log file whose beginning
+    matches a regular expression. The event's tag is the tag that the configuration has for this expression.
     """
     whole = merged(config)
     patterns = {
@@ -53,7 +55,7 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
 
 
 def close(ctx: Context, config: list[dict[str, object]]) -> None:
-    """Close the file."""
+    """Close the log file of the beacon ``log``."""
     tail = ctx.scratch.pop(_key(merged(config)), None)
     if tail is not None:
         tail.file.close()
@@ -64,8 +66,8 @@ def _key(whole: Mapping[str, object]) -> str:
 
 
 def _new_lines(ctx: Context, whole: Mapping[str, object]) -> list[str]:
-    """Return the complete lines that were added since the last check. If the file was replaced, also the remaining
-    lines of the old file.
+    """Return the complete lines that were added to the log file since the last check. If the file was replaced, the
+    remaining lines of the old file come first.
     """
     key, path = _key(whole), ctx.host.path(str(whole["file"]))
     tail: _Tail | None = ctx.scratch.get(key)
@@ -84,14 +86,14 @@ def _new_lines(ctx: Context, whole: Mapping[str, object]) -> list[str]:
 
 @dataclass
 class _Tail:
-    """An open file, and the offset in bytes up to which it has been read."""
+    """An open log file, and the offset in bytes up to which it has been read."""
 
     file: BinaryIO
     start: int
 
     def read(self) -> list[str]:
-        """Return the complete lines after ``start`` and move ``start``. A file that became shorter is read from its
-        beginning.
+        """Return the complete lines of the log file after the offset ``start``, and move ``start`` behind them. A file that
+        became shorter is read from its beginning.
         """
         if os.fstat(self.file.fileno()).st_size < self.start:
             self.start = 0

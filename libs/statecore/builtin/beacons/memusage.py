@@ -1,4 +1,4 @@
-"""Beacon memusage: used memory that reaches a percentage."""
+"""Beacon ``memusage``: fires an event when the used memory of the host reaches a percentage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from statecore.system.scheduling.beacon_config import listed, merged, percent
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``percent`` is a limit such as 63%."""
+    """Return (True if the configuration of the beacon ``memusage`` is valid, comment). ``percent`` is a limit such as
+    ``63%``.
+    """
     if fault := listed(config, "memusage"):
         return False, fault
     whole = merged(config)
@@ -23,7 +25,9 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{"memusage": percent}`` if the used memory (total minus available) reaches the limit."""
+    """Return a list with the event ``{"memusage": percent}`` if the used memory (total minus available) reaches the
+    configured limit; else an empty list.
+    """
     info = ctx.call("status.meminfo")
     total, available = (int(info[name]["value"]) for name in ("MemTotal", "MemAvailable"))
     used = round(100 * (total - available) / total, 1)

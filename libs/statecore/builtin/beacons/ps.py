@@ -1,4 +1,4 @@
-"""Beacon ps: processes of the host that run, or do not run."""
+"""Beacon ``ps``: fires an event for each listed process of the host that runs, or that does not run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from statecore.system.scheduling.beacon_config import listed, merged
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``processes`` is a map of process name to ``running`` or ``stopped``."""
+    """Return (True if the configuration of the beacon ``ps`` is valid, comment). ``processes`` maps each process name to
+    ``running`` or ``stopped``.
+    """
     if fault := listed(config, "ps"):
         return False, fault
     whole = merged(config)
@@ -23,8 +25,8 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return an event ``{name: "Running"}`` or ``{name: "Stopped"}`` for each process that is in its configured
-    status.
+    """Return an event ``{process name: "Running"}`` or ``{process name: "Stopped"}`` for each process that has the status
+    that the configuration names.
     """
     running = {each.name for each in processes.all_of(ctx.host)}
     found: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Beacon service: whether services run."""
+"""Beacon ``service``: fires events with the status of services of the host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from statecore.system.scheduling.beacon_config import listed, merged
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Check the configuration: ``services`` is a map of service name to a map of options."""
+    """Return (True if the configuration of the beacon ``service`` is valid, comment). ``services`` maps each service name to
+    a map of options.
+    """
     if fault := listed(config, "service"):
         return False, fault
     services = merged(config).get("services")
@@ -29,13 +31,12 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the
-    service name.
+    """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the service
+    name.
 
     Options of a service: ``onchangeonly`` (only when the status changes, and at the minion's start unless
-    ``emitatstartup`` is false),
-    ``delay`` (seconds that a change has to last), ``is_running_state`` (only if the service runs, or if it does not),
-    ``uncleanshutdown`` (path of a pid file: report whether a stopped service has left it).
+    ``emitatstartup`` is false), ``delay`` (seconds that a change has to last), ``is_running_state`` (only if the service
+    runs, or if it does not), ``uncleanshutdown`` (path of a pid file: report whether a stopped service has left it).
     """
     whole = merged(config)
     known = ctx.scratch.setdefault(f"{whole.get('_beacon_name', 'service')}.last", {})
@@ -52,7 +53,9 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
 
 
 def _has_changed(known: dict[str, Any], name: str, status: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    """Return whether a change of the service's status is due to be reported."""
+    """Return True if the status of service ``name`` differs from the last reported one, for at least the option ``delay``
+    (seconds).
+    """
     delay, now = options.get("delay", 0), time.monotonic()
     last = known.get(name)
     if last is None or last["running"] != status["running"]:

@@ -1,4 +1,5 @@
-"""Beacon sh: commands that users start in interactive shells of the host. One strace process follows each shell.
+"""Beacon ``sh``: fires an event for each command that users start in an interactive shell of the host. One strace process
+follows each shell.
 
 strace writes to a private temporary directory of the host, which each check reads.
 """
@@ -40,7 +41,7 @@ _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b
 
 @dataclass(slots=True)
 class _Traced:
-    """An interactive shell that strace follows."""
+    """An interactive shell of the host, the strace process that follows it, and the amount of its output that was read."""
 
     user: str
     #: Directory of the host that strace writes to.
@@ -55,7 +56,7 @@ def available(ctx: Context) -> str | None:
 
 
 def validate(ctx: Context, config: object) -> tuple[bool, str]:
-    """Check the configuration: the beacon has no options of its own."""
+    """Return (True if the configuration of the beacon ``sh`` is valid, comment). The beacon has no options of its own."""
     if not isinstance(config, list):
         return False, "Configuration for sh beacon must be a list."
     if fault := listed(config, "sh"):
@@ -66,8 +67,8 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command. The event's tag is the
-    shell's process id.
+    """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command that a user started in a shell.
+    The event's tag is the shell's process id.
     """
     traced, refused = _known(ctx, config)
     every = {each.pid: each for each in processes.all_of(ctx.host)}
@@ -97,7 +98,7 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
 
 
 def close(ctx: Context, config: list[dict[str, object]]) -> None:
-    """Stop all strace processes and remove their directories."""
+    """Stop all strace processes of the beacon ``sh`` and remove their output directories."""
     traced, _ = _known(ctx, config)
     for shell in traced.values():
         pid = plain_text.host_text(ctx.host, f"{shell.place}/pid").strip()
@@ -108,8 +109,8 @@ def close(ctx: Context, config: list[dict[str, object]]) -> None:
 
 
 def _known(ctx: Context, config: list[dict[str, object]]) -> tuple[dict[int, _Traced], set[int]]:
-    """Return (map of process id to followed shell, process ids that strace could not follow), kept between two
-    checks.
+    """Return ({process id: followed shell}, process ids that strace could not follow), as kept between two checks of the
+    beacon.
     """
     name = merged(config).get("_beacon_name", "sh")
     known: tuple[dict[int, _Traced], set[int]] = ctx.scratch.setdefault(f"{name}.shells", ({}, set()))
@@ -147,8 +148,8 @@ def _started(ctx: Context, pid: int) -> str:
 
 
 def _new_calls(ctx: Context, shell: _Traced) -> Iterator[list[str]]:
-    """Yield program and arguments of each command since the last check. Failed execve calls (program not found) are
-    left out.
+    """Yield [program, argument, ...] of each command that was started in the shell since the last check. Failed execve calls
+    (program not found) are left out.
     """
     try:
         with ctx.host.path(f"{shell.place}/out").open("rb") as output:
@@ -165,7 +166,7 @@ def _new_calls(ctx: Context, shell: _Traced) -> Iterator[list[str]]:
 
 
 def _plain(text: str) -> str:
-    """Decode the escapes of a C string."""
+    r"""Return the text of a C string of strace's output, with its escapes (``\n``, ``\303``) decoded."""
     raw = _ESCAPED.sub(_letter, text)
     try:
         # strace escapes the bytes of a non-ASCII character one by one.

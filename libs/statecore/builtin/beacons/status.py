@@ -1,4 +1,4 @@
-"""Beacon status: values of the ``status`` execution module, all in one event."""
+"""Beacon ``status``: fires one event at each check, with values that functions of the execution module ``status`` return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _ALL = {name: ["all"] for name in ("loadavg", "cpustats", "meminfo", "vmstats", 
 
 
 def validate(ctx: Context, config: object) -> tuple[bool, str]:
-    """Check the configuration: maps of a function of the ``status`` module to the wanted items, or ``all``."""
+    """Return (True if the configuration of the beacon ``status`` is valid, comment). It maps functions of the execution
+    module ``status`` to lists of wanted items, or to ``all``.
+    """
     if not isinstance(config, list):
         return False, "Configuration for status beacon must be a list."
     functions = [name for entry in own(config) for name in entry]
@@ -24,7 +26,9 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one event ``{"data": {function: {item: value}}}``. The event's tag is the time in UTC."""
+    """Return a list with one event ``{"data": {function of the module status: {item: value}}}``. The event's tag is the
+    time in UTC.
+    """
     data: dict[str, Any] = {}
     for entry in own(config) or [_ALL]:
         for name, wanted in entry.items():

@@ -15,5 +15,5 @@ def execute(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> Any:
-    """Call the function and return its result."""
+    """Call the execution function ``func`` of the job in this process, and return its result."""
     return func(*args, **kwargs)

@@ -11,7 +11,9 @@ from statecore.model.errors import CommandError
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if ``sudo_user`` is set and the host has sudo, else a sentence with the reason."""
+    """Return None if the executor ``sudo`` can be used: the option ``sudo_user`` is set and the host has sudo. Else return a
+    sentence with the reason.
+    """
     if not ctx.opts.get("sudo_user"):
         return "the option sudo_user names no user"
     return None if ctx.host.which("sudo") else "the host has no program sudo"
@@ -24,8 +26,8 @@ def execute(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> Any:
-    """Return the function's result from ``salt-call``, and set its exit code as the job's. Raises CommandError for
-    output that is not a return.
+    """Run the execution function in a ``salt-call`` process and return its result. The exit code of ``salt-call`` becomes the
+    job's. Raises CommandError if its output is not a return.
     """
     config = ctx.opts.get("conf_file")
     command = ["sudo", "-u", str(ctx.opts["sudo_user"]), "salt-call", "--out", "json", "--metadata"]
@@ -45,5 +47,5 @@ def execute(
 
 
 def _word(value: object) -> str:
-    """Write an argument so that salt-call's command line parses it to the same value."""
+    """Return an argument of the execution function as text that salt-call's command line parses to the same value."""
     return value if isinstance(value, str) else json.dumps(value)

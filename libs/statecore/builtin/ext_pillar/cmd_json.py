@@ -1,4 +1,4 @@
-"""External pillar cmd_json: the output of a command, parsed as JSON."""
+"""External pillar ``cmd_json``: pillar of a minion from the JSON output of a command."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from statecore.model.errors import CommandError
 
 
 def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], command: str) -> object:
-    """Run the command without a shell and return its JSON data. ``%s`` in it is replaced by the minion's id. Raises
-    CommandError.
+    """Return the pillar data from the JSON output of ``command``, which runs without a shell. ``%s`` in the command is
+    replaced by the minion's id. Raises CommandError if the command fails or prints no JSON.
     """
     try:
         words = shlex.split(command)

@@ -1,4 +1,4 @@
-"""External pillar cmd_yaml: the output of a command, parsed as YAML."""
+"""External pillar ``cmd_yaml``: pillar of a minion from the YAML output of a command."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statecore.render import yaml
 
 
 def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], command: str) -> object:
-    """Run the command through a shell and return its YAML data. ``%s`` in it is replaced by the minion's id. Raises
-    CommandError.
+    """Return the pillar data from the YAML output of ``command``, which runs through a shell. ``%s`` in the command is
+    replaced by the minion's id. Raises CommandError if the command fails or prints no YAML.
     """
     wanted = command.replace("%s", checked_id(minion_id)) if "%s" in command else command
     output = output_of(wanted, ctx.host, ctx.opts)

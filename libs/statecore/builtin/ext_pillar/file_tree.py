@@ -1,5 +1,5 @@
-"""External pillar file_tree: files below a minion's own directory, or below those of its nodegroups, as a map of
-name to content.
+"""External pillar ``file_tree``: pillar of a minion from a directory tree. Each file name becomes a key, the file's
+content its value. The files are below the minion's own directory, or below those of its nodegroups.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def ext_pillar(
     renderer_whitelist: list[str] | None = None,
     template: bool = False,
 ) -> dict[str, object]:
-    """Return the files of ``<root_dir>/nodegroups/<group>``, overridden by those of ``<root_dir>/hosts/<id>``.
-    Directories become maps.
+    """Return the pillar data ``{file name: content}`` of ``<root_dir>/nodegroups/<group>``, overridden by that of
+    ``<root_dir>/hosts/<id>``. A directory becomes a map of its files.
 
     The last newline of a file is removed.
 
@@ -88,7 +88,9 @@ def _roots(ctx: Context, root_dir: str | None) -> list[Path]:
 
 
 def _directories(ctx: Context, minion_id: str, root: Path) -> Iterator[Path]:
-    """Yield the directories of the minion. A later directory overrides an earlier one."""
+    """Yield the directories of ``file_tree`` that hold the minion's files: those of its nodegroups, then its own one. A later
+    directory overrides an earlier one.
+    """
     nodegroups = ctx.opts.get("nodegroups") or {}
     subject = Subject(minion_id, ctx.grains, ctx.pillar)
     groups = sorted((root / "nodegroups").iterdir()) if nodegroups and (root / "nodegroups").is_dir() else []
@@ -105,7 +107,7 @@ def _directories(ctx: Context, minion_id: str, root: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Render:
-    """Renders the text of a file to data with the configured renderers."""
+    """Renders the text of a pillar file to data, with the renderers that the arguments of ``file_tree`` allow."""
 
     ctx: Context
     default: str | None
@@ -136,14 +138,14 @@ class _Render:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads a directory into a map of name to content."""
+    """Reads a directory of the external pillar ``file_tree`` into a map of file name to content."""
 
     follow: bool
     keep: bool | list[str]
     render: _Render | None
 
     def read(self, directory: Path) -> dict[str, Any]:
-        """Return the content of all files below a directory."""
+        """Return ``{file name: content}`` of all files below a directory; a subdirectory becomes a nested map."""
         return self._read(directory, Path(), frozenset())
 
     def _read(self, directory: Path, below: Path, inside: frozenset[str]) -> dict[str, Any]:

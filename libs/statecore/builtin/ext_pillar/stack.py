@@ -1,4 +1,6 @@
-"""External pillar stack (PillarStack): YAML files that are merged in order. Each file may select how it is merged."""
+"""External pillar ``stack`` (PillarStack): pillar of a minion from YAML files that are merged in order. Each file may name
+the strategy of its merge.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,13 @@ _MERGE_LAST = "merge-last"
 def ext_pillar(
     ctx: Context, minion_id: str, pillar: dict[str, object], *args: object, **kwargs: object
 ) -> dict[str, object]:
-    """Return the merged data of the YAML files that the configuration files list.
+    """Return the pillar data merged from the YAML files that the configuration files list.
 
     args
         paths of configuration files
     kwargs
         ``grains:path``, ``pillar:path`` or ``opts:path``: a map of value to configuration file or files. The files of
-        the value at this
-        path are used. ``__env__`` is replaced by the pillarenv
+        the value at this path are used. ``__env__`` is replaced by the pillarenv
 
     Raises CommandError.
     """
@@ -52,7 +53,9 @@ def ext_pillar(
 
 
 def _chosen(ctx: Context, pillar: Mapping[str, object], choices: Mapping[str, object]) -> list[str]:
-    """Return the configuration files that are selected by values of grains, pillar or options."""
+    """Return the paths of the configuration files that values of grains, pillar or options select. ``choices`` has the
+    keyword arguments of the external pillar.
+    """
     env = str(ctx.opts.get("pillarenv") or ctx.opts.get("saltenv") or "base")
     sources: Mapping[str, Mapping[str, Any]] = {"pillar": pillar, "grains": ctx.grains, "opts": ctx.opts}
     found: list[str] = []
@@ -73,7 +76,7 @@ def _chosen(ctx: Context, pillar: Mapping[str, object], choices: Mapping[str, ob
 
 
 class _Layers:
-    """The YAML files that one configuration file lists."""
+    """The YAML files that one configuration file of the external pillar ``stack`` lists."""
 
     def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, object], path: str) -> None:
         self._path = path
@@ -97,7 +100,7 @@ class _Layers:
         )
 
     def over(self, stack: dict[str, object]) -> dict[str, Any]:
-        """Merge the YAML files over the stack and return the result. Raises CommandError."""
+        """Return the pillar data ``stack`` with each listed YAML file merged over it, in order. Raises CommandError."""
         for item in _listed(self._rendered(self._path, stack=stack)):
             if not item.strip():
                 continue
@@ -133,7 +136,7 @@ class _Layers:
 
 
 def _line(error: BaseException) -> int:
-    """Return the innermost template line that an error passed through, 0 if there is none."""
+    """Return the line number in the template at which a rendering error happened; 0 if the error names none."""
     found = getattr(error, "lineno", 0) or 0
     traceback = error.__traceback__
     while traceback is not None:
@@ -144,7 +147,7 @@ def _line(error: BaseException) -> int:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the items of a configuration file: of a YAML list, else its lines."""
+    """Return the file names in the text of a configuration file: the items of a YAML list, else its lines."""
     try:
         data = yaml.load(text)
     except yaml.YamlFault:
@@ -153,8 +156,8 @@ def _listed(text: str) -> list[str]:
 
 
 def merged(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
-    """Merge a map over another with the strategy of the upper map, and return the result. Raises CommandError for an
-    unknown strategy.
+    """Merge the map ``layer`` over the map ``stack`` with the strategy that ``layer`` names, and return the new map. Raises
+    CommandError for an unknown strategy.
     """
     strategy = layer.get(_STRATEGY, _MERGE_LAST)
     own = {key: value for key, value in layer.items() if key != _STRATEGY}
@@ -203,7 +206,9 @@ _LISTS: Mapping[str, Callable[[list[Any], list[Any]], list[Any]]] = {
 
 
 def _over(under: Any, value: Any) -> Any:
-    """Merge a value over another one. A value of a different type replaces the lower value."""
+    """Return the result of merging ``value`` over the lower value ``under``. A value of a different type replaces the lower
+    value.
+    """
     if type(under) is not type(value):
         return _clean(value)
     if isinstance(value, dict):
@@ -216,7 +221,7 @@ def _over(under: Any, value: Any) -> Any:
 
 
 def _clean(value: object) -> object:
-    """Return a copy of a value without merge strategies."""
+    """Return a copy of pillar data without the keys and list items that only name a merge strategy."""
     if isinstance(value, dict):
         return {key: _clean(each) for key, each in value.items() if key != _STRATEGY}
     if isinstance(value, list) and value and isinstance(value[0], dict) and _STRATEGY in value[0]:

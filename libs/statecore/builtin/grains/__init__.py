@@ -1,1 +1,1 @@
-"""Grains: facts about the host, one family in each file."""
+"""Functions that gather grains (facts about the host), one family of grains in each module."""

@@ -63,8 +63,8 @@ _ARCHITECTURES: Mapping[str, Mapping[str, str]] = {
 
 
 def operating_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return os, os_family, osrelease and related grains from the host's os-release file. Without the file, names
-    are "Unknown".
+    """Return the grains os, os_family, osrelease and related ones, from the host's os-release file. Without this file, the
+    names are "Unknown".
     """
     release = _os_release(host)
     kernel = os.uname()
@@ -99,13 +99,11 @@ def operating_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str,
 
 
 def init_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grains init, systemd and selinux.
+    """Return the grains init, systemd and selinux of the host.
 
     ``init`` is "systemd" if systemd runs. Otherwise it is derived from process 1 of this machine; for a mounted host it
-    is "sysvinit" if
-    /etc/init.d exists, else "unknown". ``systemd`` has its version and exists if the host has systemd's programs.
-    ``selinux`` exists if
-    the host has SELinux's programs.
+    is "sysvinit" if /etc/init.d exists, else "unknown". ``systemd`` has its version and exists if the host has systemd's
+    programs. ``selinux`` exists if the host has SELinux's programs.
     """
     grains: dict[str, Any] = {"init": _init(host)}
     if host.which("systemctl") and host.which("localectl"):
@@ -116,7 +114,7 @@ def init_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, obje
 
 
 def machine(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return machine_id, server_id, host_root, path, shell, cwd, transactional, master and related grains."""
+    """Return the grains machine_id, server_id, host_root, path, shell, cwd, transactional, master and related ones."""
     machine_id = first_line(host, "/etc/machine-id") or first_line(host, "/var/lib/dbus/machine-id")
     path = os.environ.get("PATH", "")
     found: dict[str, Any] = {
@@ -135,7 +133,7 @@ def machine(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
 
 
 def process(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grains of the minion's process: Python, Salt version, user and locale."""
+    """Return the grains of the minion's process: Python version, Salt version, user, process id and locale."""
     uid, gid = os.geteuid(), os.getegid()
     return {
         "pythonversion": [*sys.version_info[:3], sys.version_info.releaselevel, sys.version_info.serial],
@@ -169,20 +167,24 @@ def _system(release: Mapping[str, str]) -> str:
 
 
 def _family(release: Mapping[str, str]) -> str:
-    """Return the os_family. ID_LIKE lists parents from near to far; the farthest known one is the family."""
+    """Return the grain os_family from the fields of os-release. ID_LIKE lists parent systems from near to far; the farthest
+    known one is the family.
+    """
     ids = [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
     known = [_FAMILIES[each] for each in reversed(ids) if each in _FAMILIES]
     return known[0] if known else ids[-1].capitalize() or "Unknown"
 
 
 def _codename(release: Mapping[str, str]) -> str:
-    """Return the codename in parentheses in VERSION, for distributions that have no VERSION_CODENAME."""
+    """Return the codename of the distribution that VERSION of os-release has in parentheses; for distributions without
+    VERSION_CODENAME.
+    """
     found = re.match(r"\d[\d.+\-a-z]* \((.+)\)", release.get("VERSION", ""))
     return found[1] if found and release.get("ID") in ("almalinux", "rocky") else ""
 
 
 def _userland(host: ManagedHost, release: Mapping[str, str]) -> str:
-    """Return the os_family in lower case; "none" for a plain directory tree without /bin/sh."""
+    """Return the os_family of the host's programs in lower case; "none" for a plain directory tree without /bin/sh."""
     return _family(release).lower() if there(host, "/bin/sh") else "none"
 
 
@@ -203,8 +205,8 @@ def _init(host: ManagedHost) -> str:
 
 
 def _systemd_version(host: ManagedHost) -> str:
-    """Return systemd's version from the name of its library (libsystemd-shared-252.so), which exists since version
-    231; else "".
+    """Return the version of the host's systemd, from the file name of its library (libsystemd-shared-252.so), which exists
+    since version 231; "" without the library.
     """
     for folder in ("/usr/lib/systemd", "/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd"):
         try:
@@ -219,7 +221,9 @@ def _systemd_version(host: ManagedHost) -> str:
 
 
 def _selinux() -> dict[str, object]:
-    """Return whether SELinux is enabled in the kernel, and its mode in the words of getenforce."""
+    """Return the grain selinux: ``enabled`` (True if the kernel uses SELinux) and ``enforced`` (its mode in the words of
+    getenforce).
+    """
     state = text(Path("/sys/fs/selinux/enforce")).strip()
     return {"enabled": bool(state), "enforced": {"1": "Enforcing", "0": "Permissive"}.get(state, "Disabled")}
 
@@ -233,6 +237,6 @@ def _cwd() -> str:
 
 
 def _language() -> str:
-    """Return the language as Python's locale module does: C.UTF-8 is en_US."""
+    """Return the language of the process's locale, as Python's locale module does: C.UTF-8 is en_US."""
     name = (os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C").partition(".")
     return "en_US" if name[0] == "C" and name[2] else name[0]

@@ -80,7 +80,7 @@ _PCI_IDS = ("/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
 
 
 def processors(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return num_cpus, cpu_model, cpu_flags, mem_total and swap_total (MiB)."""
+    """Return the grains num_cpus, cpu_model, cpu_flags, mem_total and swap_total (both in MiB)."""
     cpuinfo = text(_PROC / "cpuinfo")
     memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", text(_PROC / "meminfo"), re.MULTILINE))
     model = re.search(r"^(?:model name|Processor|cpu)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
@@ -102,10 +102,10 @@ def processors(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, objec
 
 
 def firmware(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grains from the firmware that this user may read: biosversion, manufacturer, productname,
+    """Return the grains that the firmware provides and this user may read: biosversion, manufacturer, productname,
     serialnumber, uuid and others.
 
-    Also return efi and efi-secure-boot.
+    Also return the grains efi and efi-secure-boot.
     """
     found = {grain: text(_SYS / "class/dmi/id" / name).strip() for grain, name in _DMI.items()}
     found = {grain: value for grain, value in found.items() if (_SYS / "class/dmi/id" / _DMI[grain]).exists() and value}
@@ -115,7 +115,7 @@ def firmware(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]
 
 
 def kernel_parameters(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return kernelparams: a list of (name, value) for each word of the kernel's command line. The value is None for
+    """Return the grain kernelparams: a list of (name, value) for each word of the kernel's command line. The value is None for
     a word without "=".
     """
     line = text(_PROC / "cmdline")
@@ -128,7 +128,9 @@ def kernel_parameters(host: ManagedHost, opts: Mapping[str, object]) -> dict[str
 
 
 def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return disks (rotating), ssds (not rotating), and mdadm (names of software RAIDs) if the kernel supports them."""
+    """Return the grains disks (names of rotating disks), ssds (names of other disks), and mdadm (names of software RAIDs, if
+    the kernel supports them).
+    """
     found: dict[str, Any] = {"disks": [], "ssds": []}
     for name in _names(_SYS / "block"):
         place = _SYS / "block" / name
@@ -144,8 +146,8 @@ def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
 
 
 def graphics(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return num_gpus and gpus (a list of vendor and model) of the PCI bus. Return {} if the option
-    ``enable_gpu_grains`` is False.
+    """Return the grains num_gpus and gpus, a list of ``{"vendor", "model"}`` of the graphics cards on the PCI bus. Return {} if
+    the option ``enable_gpu_grains`` is False.
     """
     if opts.get("enable_gpu_grains", True) is False:
         return {}
@@ -160,7 +162,7 @@ def graphics(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]
 
 
 def virtual(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
-    """Return virtual (physical, kvm, VMware, container, ...) and virtual_subtype if it is known."""
+    """Return the grain virtual (physical, kvm, VMware, container, ...) and, if it is known, virtual_subtype."""
     product = _dmi_words()
     kind, subtype = next(((kind, more) for word, kind, more in _PRODUCTS if word in product), ("", ""))
     if not kind:
@@ -171,7 +173,7 @@ def virtual(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _container() -> tuple[str, str] | None:
-    """Return (virtual, virtual_subtype) of the container that the minion runs in, None outside of containers.
+    """Return the grains (virtual, virtual_subtype) of the container that the minion runs in, None outside of containers.
 
     ``virtual`` is "" where Salt does not change it.
     """
@@ -194,7 +196,7 @@ def _container() -> tuple[str, str] | None:
 
 
 def _dmi_words() -> str:
-    """Return the names of product, vendor and BIOS in lower case, "" if the kernel has no DMI data."""
+    """Return the names of product, vendor and BIOS from the firmware in one lower-case text; "" if the kernel has no DMI data."""
     names = ("product_name", "sys_vendor", "bios_vendor", "board_vendor")
     return "\n".join(text(_SYS / "class/dmi/id" / name) for name in names).lower()
 
@@ -212,7 +214,9 @@ def _efi(place: Path) -> dict[str, bool]:
 
 
 def _model(host: ManagedHost, vendor: str, device: str) -> str:
-    """Return the name of a PCI device from the host's pci.ids file, or its numbers if the file does not have it."""
+    """Return the model name of a PCI device from the host's pci.ids file. If the file does not have the device, return its
+    vendor and device numbers as text.
+    """
     numbers = f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}"
     for path in _PCI_IDS:
         own = re.search(rf"^{vendor.removeprefix('0x')}  .*\n((?:[\t#].*\n)*)", host_text(host, path), re.MULTILINE)

@@ -21,11 +21,10 @@ _GATEWAY = 0x2
 
 
 def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
-    """Return host, fqdn, domain, nodename, localhost, fqdn_ip4, fqdn_ip6 and fqdns.
+    """Return the grains host, fqdn, domain, nodename, localhost, fqdn_ip4, fqdn_ip6 and fqdns.
 
     The name of a mounted host is read from its /etc/hostname. fqdn_ip4 and fqdn_ip6 are the addresses of the fqdn in
-    /etc/hosts. fqdns
-    are the other names there of the host's addresses; [] if the option ``enable_fqdns_grains`` is False.
+    /etc/hosts. fqdns are the other names there of the host's addresses; [] if the option ``enable_fqdns_grains`` is False.
     """
     own = first_line(host, "/etc/hostname") if host.mounted else ""
     node = own or socket.gethostname()
@@ -44,8 +43,8 @@ def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
 
 
 def addresses(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
-    """Return the addresses by interface (ip_interfaces, ip4_interfaces, ip6_interfaces, hwaddr_interfaces), and all
-    of them (ipv4, ipv6).
+    """Return the grains with the host's addresses: ip_interfaces, ip4_interfaces, ip6_interfaces and hwaddr_interfaces map
+    each interface to its addresses; ipv4 and ipv6 list all addresses.
     """
     found = kernel_network.interfaces(host)
     four = {name: [one.address for one in each.four] for name, each in found.items() if each.four}
@@ -63,19 +62,18 @@ def addresses(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
 
 
 def gateways(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return ip4_gw, ip6_gw and ip_gw.
+    """Return the grains ip4_gw, ip6_gw and ip_gw.
 
     ip4_gw and ip6_gw are the address of the default gateway, True for a default route without a gateway, False without
-    a default route.
-    ip_gw is whether one of them is set.
+    a default route. ip_gw is True if one of them is set.
     """
     four, six = _gateway4(host), _gateway6(host)
     return {"ip_gw": bool(four or six), "ip4_gw": four, "ip6_gw": six}
 
 
 def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return dns, the settings of the host's resolv.conf. systemd-resolved's own file is preferred. Return {} if
-    there is no file.
+    """Return the grain dns: the settings of the host's resolv.conf. The file of systemd-resolved is preferred. Return {} if
+    the host has neither file.
     """
     paths = ("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")
     path = next((path for path in paths if there(host, path)), None)
@@ -92,7 +90,7 @@ def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, obj
 
 
 def _resolve(found: dict[str, Any], directive: str, arguments: list[str]) -> None:
-    """Add one directive of resolv.conf to ``found``."""
+    """Add one directive of resolv.conf (such as ``nameserver``) and its arguments to the value ``found`` of the grain dns."""
     if directive == "nameserver":
         try:
             address = ipaddress.ip_address(arguments[0])
@@ -112,7 +110,7 @@ def _resolve(found: dict[str, Any], directive: str, arguments: list[str]) -> Non
 
 
 def _netmask(network: str) -> str:
-    """Return a network as ``10.0.0.0/255.0.0.0``, "" for invalid text. A bare IPv4 address is a network of its
+    """Return a network as ``10.0.0.0/255.0.0.0``, "" for text that is not a network. A bare IPv4 address is a network of its
     class.
     """
     try:
@@ -126,7 +124,7 @@ def _netmask(network: str) -> str:
 
 
 def _hosts(host: ManagedHost) -> Iterator[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, list[str]]]:
-    """Yield (address, names) of each line of /etc/hosts."""
+    """Yield (address, list of host names) of each line of the host's /etc/hosts."""
     for line in host_text(host, "/etc/hosts").splitlines():
         first, *known = line.partition("#")[0].split() or [""]
         try:
@@ -136,8 +134,8 @@ def _hosts(host: ManagedHost) -> Iterator[tuple[ipaddress.IPv4Address | ipaddres
 
 
 def _fqdn(host: ManagedHost, node: str) -> str:
-    """Return the first name in /etc/hosts that starts with the node name and a dot. No resolver is asked, because it
-    could hang.
+    """Return the full host name: the first name in /etc/hosts that starts with the node name and a dot; else the node name. No
+    resolver is asked, because it could hang.
     """
     for _, known in _hosts(host):
         if node in known:
@@ -146,7 +144,7 @@ def _fqdn(host: ManagedHost, node: str) -> str:
 
 
 def _global_addresses(host: ManagedHost) -> Iterator[str]:
-    """Yield the host's addresses without loopback addresses."""
+    """Yield the IPv4 and IPv6 addresses of the host, without loopback addresses."""
     for each in kernel_network.interfaces(host).values():
         for address in (*(one.address for one in each.four), *(one.address for one in each.six)):
             if not ipaddress.ip_address(address).is_loopback:

@@ -1,11 +1,9 @@
-"""Returner redis: returns in Redis, with the keys of Salt's returner: ``ret:<jid>``, ``<minion>:<function>``,
+"""Returner ``redis``: stores returns in Redis, with the keys of Salt's returner: ``ret:<jid>``, ``<minion>:<function>``,
 ``minions``.
 
 Settings: ``redis.host`` (default salt), ``port`` (6379), ``db`` (0), ``password``, ``unix_socket_path``,
-``keep_jobs_seconds`` (86400).
-The layout is that of saltext-redis 1.0.2, with two differences: values that JSON does not support are stored as text,
-and
-``<minion>:<function>`` expires together with the job.
+``keep_jobs_seconds`` (86400). The layout is that of saltext-redis 1.0.2, with two differences: values that JSON does
+not support are stored as text, and ``<minion>:<function>`` expires together with the job.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _TIMEOUT = 10.0
 
 
 def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
-    """Store one return. Raises CommandError, which names the Redis server."""
+    """Store one return of a job in Redis. Raises CommandError, which names the Redis server, if it cannot be stored."""
     settings = settings_of(ctx.functions["config.option"], "redis", ret, _DEFAULTS)
     keep = int(settings["keep_jobs_seconds"])
     jid, minion = str(ret["jid"]), str(ret["id"])

@@ -1,1 +1,1 @@
-"""The master's tops that Saltern ships."""
+"""Modules for the master's option ``master_tops`` that Saltern ships. Each returns the SLS names of one minion."""

@@ -1,4 +1,6 @@
-"""Master tops ext_nodes: a command that is called with a minion's id and prints its classes (SLS names) as YAML."""
+"""Module ``ext_nodes`` of the option ``master_tops``: a command that is called with a minion's id and prints the minion's
+classes (SLS names) as YAML.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def available(ctx: Context) -> str | None:
 
 
 def top(ctx: Context, **kwargs: Any) -> dict[str, list[str]]:
-    """Return ``{saltenv: classes}`` from the command's output.
+    """Return ``{saltenv: [SLS name, ...]}`` of one minion, from the output of the command ``master_tops: ext_nodes``.
 
     The output is a map with ``classes`` (a list or a map) and ``environment`` (default base). Raises CommandError.
     """
