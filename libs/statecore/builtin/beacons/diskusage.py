@@ -14,8 +14,8 @@ from statecore.system.scheduling.beacon_config import listed, own, percent
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Return (True if the configuration of the beacon ``diskusage`` is valid, comment). A configuration is a list of maps
-    from mount point, or regular expression for mount points, to a percentage such as ``63%``.
+    """Return (True if the configuration of the beacon ``diskusage`` is valid, comment). A configuration is a list of
+    maps from mount point, or regular expression for mount points, to a percentage such as ``63%``.
     """
     if fault := listed(config, "diskusage"):
         return False, fault

@@ -1,4 +1,6 @@
-"""Beacon ``inotify``: fires an event for each change of the watched files and directories. The kernel reports the changes."""
+"""Beacon ``inotify``: fires an event for each change of the watched files and directories. The kernel reports the
+changes.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ _PATH_OPTIONS = ("mask", "recurse", "auto_add")
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Return (True if the configuration of the beacon ``inotify`` is valid, comment). Its ``files`` maps each path to the
-    options ``mask``, ``recurse``, ``auto_add`` and ``exclude``.
+    """Return (True if the configuration of the beacon ``inotify`` is valid, comment). Its ``files`` maps each path to
+    the options ``mask``, ``recurse``, ``auto_add`` and ``exclude``.
     """
     if fault := listed(config, "inotify"):
         return False, fault
@@ -58,8 +60,8 @@ def _fault_of(options: object) -> str:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each file change since the last check. The event's tag
-    is the watched path.
+    """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each file change since the last check. The event's
+    tag is the watched path.
 
     Option ``coalesce``: report equal changes of one check once. Options of a path: ``recurse`` watches all directories
     below it, ``auto_add`` also directories that are created later. ``exclude`` is a list of path prefixes, globs, or

@@ -1,5 +1,5 @@
-"""Beacon ``journald``: fires an event for each new entry of the host's systemd journal that matches. It reads the journal
-with the host's program ``journalctl``.
+"""Beacon ``journald``: fires an event for each new entry of the host's systemd journal that matches. It reads the
+journal with the host's program ``journalctl``.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def available(ctx: Context) -> str | None:
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Return (True if the configuration of the beacon ``journald`` is valid, comment). Its ``services`` maps each service
-    name to a map of journal field to wanted value.
+    """Return (True if the configuration of the beacon ``journald`` is valid, comment). Its ``services`` maps each
+    service name to a map of journal field to wanted value.
     """
     if fault := listed(config, "journald"):
         return False, fault

@@ -14,8 +14,8 @@ _VALID = (True, "Valid beacon configuration")
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Return (True if the configuration of the beacon ``load`` is valid, comment). Its ``averages`` maps 1m, 5m or 15m to
-    [lowest, highest] load; ``emitatstartup`` and ``onchangeonly`` are booleans.
+    """Return (True if the configuration of the beacon ``load`` is valid, comment). Its ``averages`` maps 1m, 5m or 15m
+    to [lowest, highest] load; ``emitatstartup`` and ``onchangeonly`` are booleans.
     """
     if fault := listed(config, "load"):
         return False, fault

@@ -92,8 +92,8 @@ class _Tail:
     start: int
 
     def read(self) -> list[str]:
-        """Return the complete lines of the log file after the offset ``start``, and move ``start`` behind them. A file that
-        became shorter is read from its beginning.
+        """Return the complete lines of the log file after the offset ``start``, and move ``start`` behind them. A file
+        that became shorter is read from its beginning.
         """
         if os.fstat(self.file.fileno()).st_size < self.start:
             self.start = 0

@@ -28,8 +28,8 @@ _REACHED: Mapping[str, Callable[[int, int], bool]] = {
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Return (True if the configuration of the beacon ``network_info`` is valid, comment). ``interfaces`` maps each interface
-    to ``type`` ("equal" or "greater") and to one limit for each counter name.
+    """Return (True if the configuration of the beacon ``network_info`` is valid, comment). ``interfaces`` maps each
+    interface to ``type`` ("equal" or "greater") and to one limit for each counter name.
     """
     if fault := listed(config, "network_info"):
         return False, fault
@@ -48,8 +48,8 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return an event ``{"interface": name, "network_info": {counter: number}}`` for each network interface of which one
-    counter reaches its limit.
+    """Return an event ``{"interface": name, "network_info": {counter: number}}`` for each network interface of which
+    one counter reaches its limit.
     """
     counters = _counters(ctx)
     found = []

@@ -11,8 +11,8 @@ from statecore.system.scheduling.beacon_config import listed, merged
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Return (True if the configuration of the beacon ``ps`` is valid, comment). ``processes`` maps each process name to
-    ``running`` or ``stopped``.
+    """Return (True if the configuration of the beacon ``ps`` is valid, comment). ``processes`` maps each process name
+    to ``running`` or ``stopped``.
     """
     if fault := listed(config, "ps"):
         return False, fault
@@ -25,8 +25,8 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return an event ``{process name: "Running"}`` or ``{process name: "Stopped"}`` for each process that has the status
-    that the configuration names.
+    """Return an event ``{process name: "Running"}`` or ``{process name: "Stopped"}`` for each process that has the
+    status that the configuration names.
     """
     running = {each.name for each in processes.all_of(ctx.host)}
     found: list[dict[str, Any]] = []

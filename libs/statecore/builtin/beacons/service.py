@@ -11,8 +11,8 @@ from statecore.system.scheduling.beacon_config import listed, merged
 
 
 def validate(ctx: Context, config: Any) -> tuple[bool, str]:
-    """Return (True if the configuration of the beacon ``service`` is valid, comment). ``services`` maps each service name to
-    a map of options.
+    """Return (True if the configuration of the beacon ``service`` is valid, comment). ``services`` maps each service
+    name to a map of options.
     """
     if fault := listed(config, "service"):
         return False, fault
@@ -31,8 +31,8 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the service
-    name.
+    """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the
+    service name.
 
     Options of a service: ``onchangeonly`` (only when the status changes, and at the minion's start unless
     ``emitatstartup`` is false), ``delay`` (seconds that a change has to last), ``is_running_state`` (only if the service
@@ -53,8 +53,8 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
 
 
 def _has_changed(known: dict[str, Any], name: str, status: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    """Return True if the status of service ``name`` differs from the last reported one, for at least the option ``delay``
-    (seconds).
+    """Return True if the status of service ``name`` differs from the last reported one, for at least the option
+    ``delay`` (seconds).
     """
     delay, now = options.get("delay", 0), time.monotonic()
     last = known.get(name)

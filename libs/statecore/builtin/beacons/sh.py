@@ -1,5 +1,5 @@
-"""Beacon ``sh``: fires an event for each command that users start in an interactive shell of the host. One strace process
-follows each shell.
+"""Beacon ``sh``: fires an event for each command that users start in an interactive shell of the host. One strace
+process follows each shell.
 
 strace writes to a private temporary directory of the host, which each check reads.
 """
@@ -67,8 +67,8 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
-    """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command that a user started in a shell.
-    The event's tag is the shell's process id.
+    """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command that a user started in a
+    shell. The event's tag is the shell's process id.
     """
     traced, refused = _known(ctx, config)
     every = {each.pid: each for each in processes.all_of(ctx.host)}
@@ -109,8 +109,8 @@ def close(ctx: Context, config: list[dict[str, object]]) -> None:
 
 
 def _known(ctx: Context, config: list[dict[str, object]]) -> tuple[dict[int, _Traced], set[int]]:
-    """Return ({process id: followed shell}, process ids that strace could not follow), as kept between two checks of the
-    beacon.
+    """Return ({process id: followed shell}, process ids that strace could not follow), as kept between two checks of
+    the beacon.
     """
     name = merged(config).get("_beacon_name", "sh")
     known: tuple[dict[int, _Traced], set[int]] = ctx.scratch.setdefault(f"{name}.shells", ({}, set()))
@@ -148,8 +148,8 @@ def _started(ctx: Context, pid: int) -> str:
 
 
 def _new_calls(ctx: Context, shell: _Traced) -> Iterator[list[str]]:
-    """Yield [program, argument, ...] of each command that was started in the shell since the last check. Failed execve calls
-    (program not found) are left out.
+    """Yield [program, argument, ...] of each command that was started in the shell since the last check. Failed execve
+    calls (program not found) are left out.
     """
     try:
         with ctx.host.path(f"{shell.place}/out").open("rb") as output:

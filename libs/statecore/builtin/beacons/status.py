@@ -1,4 +1,6 @@
-"""Beacon ``status``: fires one event at each check, with values that functions of the execution module ``status`` return."""
+"""Beacon ``status``: fires one event at each check, with values that functions of the execution module ``status``
+return.
+"""
 
 from __future__ import annotations
 

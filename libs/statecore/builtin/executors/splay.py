@@ -26,8 +26,8 @@ def execute(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> None:
-    """Sleep for this minion's share of ``splaytime`` seconds and return None, so that the next executor runs the function.
-    Raises InvocationError for an invalid ``splaytime``.
+    """Sleep for this minion's share of ``splaytime`` seconds and return None, so that the next executor runs the
+    function. Raises InvocationError for an invalid ``splaytime``.
     """
     asked = data.get("executor_opts")
     seconds = asked.get("splaytime") if isinstance(asked, Mapping) else None
@@ -39,8 +39,8 @@ def execute(
 
 
 def delay(minion_id: str, seconds: float) -> int:
-    """Return the whole seconds that the executor ``splay`` waits on this minion, smaller than ``seconds``. It is computed from
-    the minion id as in Salt (Jenkins one-at-a-time hash).
+    """Return the whole seconds that the executor ``splay`` waits on this minion, smaller than ``seconds``. It is
+    computed from the minion id as in Salt (Jenkins one-at-a-time hash).
     """
     digest = 0
     for byte in minion_id.encode():

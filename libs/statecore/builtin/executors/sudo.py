@@ -11,8 +11,8 @@ from statecore.model.errors import CommandError
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the executor ``sudo`` can be used: the option ``sudo_user`` is set and the host has sudo. Else return a
-    sentence with the reason.
+    """Return None if the executor ``sudo`` can be used: the option ``sudo_user`` is set and the host has sudo. Else
+    return a sentence with the reason.
     """
     if not ctx.opts.get("sudo_user"):
         return "the option sudo_user names no user"
@@ -26,8 +26,8 @@ def execute(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> Any:
-    """Run the execution function in a ``salt-call`` process and return its result. The exit code of ``salt-call`` becomes the
-    job's. Raises CommandError if its output is not a return.
+    """Run the execution function in a ``salt-call`` process and return its result. The exit code of ``salt-call``
+    becomes the job's. Raises CommandError if its output is not a return.
     """
     config = ctx.opts.get("conf_file")
     command = ["sudo", "-u", str(ctx.opts["sudo_user"]), "salt-call", "--out", "json", "--metadata"]

@@ -88,8 +88,8 @@ def _roots(ctx: Context, root_dir: str | None) -> list[Path]:
 
 
 def _directories(ctx: Context, minion_id: str, root: Path) -> Iterator[Path]:
-    """Yield the directories of ``file_tree`` that hold the minion's files: those of its nodegroups, then its own one. A later
-    directory overrides an earlier one.
+    """Yield the directories of ``file_tree`` that hold the minion's files: those of its nodegroups, then its own one. A
+    later directory overrides an earlier one.
     """
     nodegroups = ctx.opts.get("nodegroups") or {}
     subject = Subject(minion_id, ctx.grains, ctx.pillar)

@@ -1,5 +1,5 @@
-"""External pillar ``stack`` (PillarStack): pillar of a minion from YAML files that are merged in order. Each file may name
-the strategy of its merge.
+"""External pillar ``stack`` (PillarStack): pillar of a minion from YAML files that are merged in order. Each file may
+name the strategy of its merge.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def _listed(text: str) -> list[str]:
 
 
 def merged(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
-    """Merge the map ``layer`` over the map ``stack`` with the strategy that ``layer`` names, and return the new map. Raises
-    CommandError for an unknown strategy.
+    """Merge the map ``layer`` over the map ``stack`` with the strategy that ``layer`` names, and return the new map.
+    Raises CommandError for an unknown strategy.
     """
     strategy = layer.get(_STRATEGY, _MERGE_LAST)
     own = {key: value for key, value in layer.items() if key != _STRATEGY}
@@ -206,8 +206,8 @@ _LISTS: Mapping[str, Callable[[list[Any], list[Any]], list[Any]]] = {
 
 
 def _over(under: Any, value: Any) -> Any:
-    """Return the result of merging ``value`` over the lower value ``under``. A value of a different type replaces the lower
-    value.
+    """Return the result of merging ``value`` over the lower value ``under``. A value of a different type replaces the
+    lower value.
     """
     if type(under) is not type(value):
         return _clean(value)

@@ -63,8 +63,8 @@ _ARCHITECTURES: Mapping[str, Mapping[str, str]] = {
 
 
 def operating_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grains os, os_family, osrelease and related ones, from the host's os-release file. Without this file, the
-    names are "Unknown".
+    """Return the grains os, os_family, osrelease and related ones, from the host's os-release file. Without this file,
+    the names are "Unknown".
     """
     release = _os_release(host)
     kernel = os.uname()
@@ -167,8 +167,8 @@ def _system(release: Mapping[str, str]) -> str:
 
 
 def _family(release: Mapping[str, str]) -> str:
-    """Return the grain os_family from the fields of os-release. ID_LIKE lists parent systems from near to far; the farthest
-    known one is the family.
+    """Return the grain os_family from the fields of os-release. ID_LIKE lists parent systems from near to far; the
+    farthest known one is the family.
     """
     ids = [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
     known = [_FAMILIES[each] for each in reversed(ids) if each in _FAMILIES]
@@ -205,8 +205,8 @@ def _init(host: ManagedHost) -> str:
 
 
 def _systemd_version(host: ManagedHost) -> str:
-    """Return the version of the host's systemd, from the file name of its library (libsystemd-shared-252.so), which exists
-    since version 231; "" without the library.
+    """Return the version of the host's systemd, from the file name of its library (libsystemd-shared-252.so), which
+    exists since version 231; "" without the library.
     """
     for folder in ("/usr/lib/systemd", "/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd"):
         try:
@@ -221,8 +221,8 @@ def _systemd_version(host: ManagedHost) -> str:
 
 
 def _selinux() -> dict[str, object]:
-    """Return the grain selinux: ``enabled`` (True if the kernel uses SELinux) and ``enforced`` (its mode in the words of
-    getenforce).
+    """Return the grain selinux: ``enabled`` (True if the kernel uses SELinux) and ``enforced`` (its mode in the words
+    of getenforce).
     """
     state = text(Path("/sys/fs/selinux/enforce")).strip()
     return {"enabled": bool(state), "enforced": {"1": "Enforcing", "0": "Permissive"}.get(state, "Disabled")}

@@ -115,8 +115,8 @@ def firmware(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]
 
 
 def kernel_parameters(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grain kernelparams: a list of (name, value) for each word of the kernel's command line. The value is None for
-    a word without "=".
+    """Return the grain kernelparams: a list of (name, value) for each word of the kernel's command line. The value is
+    None for a word without "=".
     """
     line = text(_PROC / "cmdline")
     try:
@@ -128,8 +128,8 @@ def kernel_parameters(host: ManagedHost, opts: Mapping[str, object]) -> dict[str
 
 
 def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grains disks (names of rotating disks), ssds (names of other disks), and mdadm (names of software RAIDs, if
-    the kernel supports them).
+    """Return the grains disks (names of rotating disks), ssds (names of other disks), and mdadm (names of software
+    RAIDs, if the kernel supports them).
     """
     found: dict[str, Any] = {"disks": [], "ssds": []}
     for name in _names(_SYS / "block"):
@@ -146,8 +146,8 @@ def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
 
 
 def graphics(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grains num_gpus and gpus, a list of ``{"vendor", "model"}`` of the graphics cards on the PCI bus. Return {} if
-    the option ``enable_gpu_grains`` is False.
+    """Return the grains num_gpus and gpus, a list of ``{"vendor", "model"}`` of the graphics cards on the PCI bus.
+    Return {} if the option ``enable_gpu_grains`` is False.
     """
     if opts.get("enable_gpu_grains", True) is False:
         return {}
@@ -173,7 +173,8 @@ def virtual(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _container() -> tuple[str, str] | None:
-    """Return the grains (virtual, virtual_subtype) of the container that the minion runs in, None outside of containers.
+    """Return the grains (virtual, virtual_subtype) of the container that the minion runs in, None outside of
+    containers.
 
     ``virtual`` is "" where Salt does not change it.
     """
@@ -196,7 +197,9 @@ def _container() -> tuple[str, str] | None:
 
 
 def _dmi_words() -> str:
-    """Return the names of product, vendor and BIOS from the firmware in one lower-case text; "" if the kernel has no DMI data."""
+    """Return the names of product, vendor and BIOS from the firmware in one lower-case text; "" if the kernel has no
+    DMI data.
+    """
     names = ("product_name", "sys_vendor", "bios_vendor", "board_vendor")
     return "\n".join(text(_SYS / "class/dmi/id" / name) for name in names).lower()
 
@@ -214,8 +217,8 @@ def _efi(place: Path) -> dict[str, bool]:
 
 
 def _model(host: ManagedHost, vendor: str, device: str) -> str:
-    """Return the model name of a PCI device from the host's pci.ids file. If the file does not have the device, return its
-    vendor and device numbers as text.
+    """Return the model name of a PCI device from the host's pci.ids file. If the file does not have the device, return
+    its vendor and device numbers as text.
     """
     numbers = f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}"
     for path in _PCI_IDS:

@@ -24,7 +24,8 @@ def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
     """Return the grains host, fqdn, domain, nodename, localhost, fqdn_ip4, fqdn_ip6 and fqdns.
 
     The name of a mounted host is read from its /etc/hostname. fqdn_ip4 and fqdn_ip6 are the addresses of the fqdn in
-    /etc/hosts. fqdns are the other names there of the host's addresses; [] if the option ``enable_fqdns_grains`` is False.
+    /etc/hosts. fqdns are the other names there of the host's addresses; [] if the option ``enable_fqdns_grains`` is
+    False.
     """
     own = first_line(host, "/etc/hostname") if host.mounted else ""
     node = own or socket.gethostname()
@@ -43,8 +44,8 @@ def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
 
 
 def addresses(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
-    """Return the grains with the host's addresses: ip_interfaces, ip4_interfaces, ip6_interfaces and hwaddr_interfaces map
-    each interface to its addresses; ipv4 and ipv6 list all addresses.
+    """Return the grains with the host's addresses: ip_interfaces, ip4_interfaces, ip6_interfaces and hwaddr_interfaces
+    map each interface to its addresses; ipv4 and ipv6 list all addresses.
     """
     found = kernel_network.interfaces(host)
     four = {name: [one.address for one in each.four] for name, each in found.items() if each.four}
@@ -72,8 +73,8 @@ def gateways(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]
 
 
 def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grain dns: the settings of the host's resolv.conf. The file of systemd-resolved is preferred. Return {} if
-    the host has neither file.
+    """Return the grain dns: the settings of the host's resolv.conf. The file of systemd-resolved is preferred. Return
+    {} if the host has neither file.
     """
     paths = ("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")
     path = next((path for path in paths if there(host, path)), None)
@@ -90,7 +91,9 @@ def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, obj
 
 
 def _resolve(found: dict[str, Any], directive: str, arguments: list[str]) -> None:
-    """Add one directive of resolv.conf (such as ``nameserver``) and its arguments to the value ``found`` of the grain dns."""
+    """Add one directive of resolv.conf (such as ``nameserver``) and its arguments to the value ``found`` of the grain
+    dns.
+    """
     if directive == "nameserver":
         try:
             address = ipaddress.ip_address(arguments[0])
@@ -110,8 +113,8 @@ def _resolve(found: dict[str, Any], directive: str, arguments: list[str]) -> Non
 
 
 def _netmask(network: str) -> str:
-    """Return a network as ``10.0.0.0/255.0.0.0``, "" for text that is not a network. A bare IPv4 address is a network of its
-    class.
+    """Return a network as ``10.0.0.0/255.0.0.0``, "" for text that is not a network. A bare IPv4 address is a network
+    of its class.
     """
     try:
         if "/" not in network and ":" not in network:
@@ -134,8 +137,8 @@ def _hosts(host: ManagedHost) -> Iterator[tuple[ipaddress.IPv4Address | ipaddres
 
 
 def _fqdn(host: ManagedHost, node: str) -> str:
-    """Return the full host name: the first name in /etc/hosts that starts with the node name and a dot; else the node name. No
-    resolver is asked, because it could hang.
+    """Return the full host name: the first name in /etc/hosts that starts with the node name and a dot; else the node
+    name. No resolver is asked, because it could hang.
     """
     for _, known in _hosts(host):
         if node in known:

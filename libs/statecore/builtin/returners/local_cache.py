@@ -16,8 +16,8 @@ _KEPT = ("return", "retcode", "success")
 
 
 def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
-    """Write a job's return to ``jobs/<2 digits>/<digest of the JID>/<minion>/return.p``, and the name of its outputter, if
-    it has one, to ``out.p``. An existing return of the same job is kept.
+    """Write a job's return to ``jobs/<2 digits>/<digest of the JID>/<minion>/return.p``, and the name of its outputter,
+    if it has one, to ``out.p``. An existing return of the same job is kept.
     """
     jid = str(ret["jid"])
     digest = hashlib.new(str(ctx.opts.get("hash_type") or "sha256"), jid.encode()).hexdigest()

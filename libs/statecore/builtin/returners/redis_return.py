@@ -1,5 +1,5 @@
-"""Returner ``redis``: stores returns in Redis, with the keys of Salt's returner: ``ret:<jid>``, ``<minion>:<function>``,
-``minions``.
+"""Returner ``redis``: stores returns in Redis, with the keys of Salt's returner: ``ret:<jid>``,
+``<minion>:<function>``, ``minions``.
 
 Settings: ``redis.host`` (default salt), ``port`` (6379), ``db`` (0), ``password``, ``unix_socket_path``,
 ``keep_jobs_seconds`` (86400). The layout is that of saltext-redis 1.0.2, with two differences: values that JSON does

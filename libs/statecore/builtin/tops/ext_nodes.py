@@ -1,5 +1,5 @@
-"""Module ``ext_nodes`` of the option ``master_tops``: a command that is called with a minion's id and prints the minion's
-classes (SLS names) as YAML.
+"""Module ``ext_nodes`` of the option ``master_tops``: a command that is called with a minion's id and prints the
+minion's classes (SLS names) as YAML.
 """
 
 from __future__ import annotations
