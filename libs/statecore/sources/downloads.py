@@ -40,7 +40,7 @@ _OF_THE_DISK = frozenset(
 
 
 def shown(url: str) -> str:
-    """Return the URL without its password, for messages."""
+    """Return the URL without its password, for messages and logs."""
     parts = urllib.parse.urlsplit(url)
     if "@" not in parts.netloc:
         return url
@@ -48,7 +48,9 @@ def shown(url: str) -> str:
 
 
 def cached_at(url: str, cachedir: Path, saltenv: str) -> Path:
-    """Return the path of a URL's file in the cache. Raises CommandError for a URL without a file name."""
+    """Return the path at which the minion's cache directory keeps the downloaded file of a URL for a saltenv. Raises
+    CommandError for a URL without a file name.
+    """
     parts = urllib.parse.urlsplit(url)
     path = [part for part in urllib.parse.unquote(parts.path).split("/") if part not in ("", ".", "..")]
     if not (parts.hostname and path) or "\0" in parts.path:
@@ -68,7 +70,8 @@ def fetch(
     deadline: float = DEADLINE,
     limit: int = LIMIT,
 ) -> None:
-    """Download a URL to ``place``. Raises CommandError with the URL and the reason; the existing file then stays.
+    """Download the file at a URL to the path ``place``. Raises CommandError with the URL and the reason; an existing
+    file at ``place`` then stays.
 
     use_etag
         send the ETag of the existing file; the file stays when the server reports that it has not changed
@@ -116,18 +119,18 @@ def fetch(
 
 
 def remove(place: Path) -> None:
-    """Remove a downloaded file and its stored ETag."""
+    """Remove a downloaded file at the path ``place``, and the file that stores its ETag."""
     _mark_of(place).unlink(missing_ok=True)
     place.unlink(missing_ok=True)
 
 
 def _mark_of(place: Path) -> Path:
-    """Return the path of the stored ETag of a downloaded file."""
+    """Return the path of the file that stores the ETag of the downloaded file ``place``."""
     return place.with_name(f".{place.name[:200]}.etag")
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request for a URL. The user and password in the URL become the header ``Authorization``."""
+    """Return the HTTP request for a URL. The user and password in the URL become the header ``Authorization``."""
     import urllib.request
 
     parts = urllib.parse.urlsplit(url)
@@ -141,13 +144,13 @@ def _request(url: str) -> urllib.request.Request:
 
 
 def basic(user: str, password: str) -> str:
-    """Return the value of the header ``Authorization`` for a user and a password."""
+    """Return the value of the HTTP header ``Authorization`` (Basic) for a user and a password."""
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def tls(verify_ssl: bool, ca_bundle: Path | None = None, cert: Sequence[Path] = ()) -> ssl.SSLContext:
-    """Return the TLS settings for HTTPS. ``cert``: files of the client certificate and, if separate, of its key.
-    Raises OSError.
+    """Return the TLS context for HTTPS requests. ``cert`` lists the file of the client certificate and, if it is
+    separate, the file of its key. Raises OSError if a file cannot be read.
     """
     import ssl
 

@@ -1,4 +1,4 @@
-"""Synchronisation of users' modules from the state tree (``salt://_modules``, ``_states``, ...) to a local
+"""Synchronisation of users' modules from the state tree (``salt://_modules``, ``salt://_states``, ...) to a local
 directory.
 
 Minions use it for ``saltutil.sync_*``; masters use it for ``salt-run saltutil.sync_*``.
@@ -27,8 +27,8 @@ def sync(
     whitelist: object = None,
     blacklist: object = None,
 ) -> list[str]:
-    """Copy the modules below ``salt://_<kind>`` of the given saltenvs to ``<directory>/<kind>``. Later saltenvs
-    replace earlier ones.
+    """Copy users' modules of one ``kind`` (modules, states, ...) from ``salt://_<kind>`` of the given saltenvs to
+    ``<directory>/<kind>``. Later saltenvs replace earlier ones.
 
     Return ``kind.name`` of each written file. ``whitelist`` and ``blacklist`` are lists of names, or maps of kind to
     names; None takes the options extmod_whitelist and extmod_blacklist. Files that are no longer in the tree are
@@ -58,7 +58,7 @@ def sync(
 
 
 def _copy(files: Files, path: str, env: str, target: Path) -> bool:
-    """Copy one file when it differs. Return whether it was written."""
+    """Copy one module file from the state tree to the path ``target`` when it differs. Return True if it was written."""
     source = files.fetch(path, env)
     if source is None:
         raise CommandError(f"salt://{path} is listed in environment '{env}' but cannot be fetched")
@@ -82,12 +82,12 @@ def _clean(target: Path, wanted: Mapping[str, object]) -> None:
 
 
 def _name(relative: str) -> str:
-    """Return the dotted module name of a relative path."""
+    """Return the dotted module name of a module file: ``sub/name.py`` becomes ``sub.name``."""
     return relative.rpartition(".")[0].replace("/", ".")
 
 
 def _names(listed: object, kind: str) -> list[str] | None:
-    """Return the names that a whitelist or blacklist has for this kind; None when it has none."""
+    """Return the module names that a whitelist or blacklist has for this kind of modules; None when it has none."""
     value = listed.get(kind) if isinstance(listed, Mapping) else listed
     if not value:
         return None

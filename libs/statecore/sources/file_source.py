@@ -25,7 +25,7 @@ _FOREIGN = ("ftp://", "s3://", "swift://")
 
 
 class WrongDigest(CommandError):
-    """The digest of a file differs from the expected one."""
+    """Error: the digest of a source file differs from the digest that the state expects."""
 
     def __init__(self, name: str, algorithm: str, wanted: str, actual: str) -> None:
         super().__init__(
@@ -35,15 +35,15 @@ class WrongDigest(CommandError):
 
 
 class Missing(CommandError):
-    """Error: the source names a file that neither the state tree nor the host has."""
+    """Error: the source of a state names a file that neither the state tree nor the host has."""
 
 
 class Unverifiable(CommandError):
-    """A URL has neither ``source_hash`` nor ``skip_verify``."""
+    """Error: the source of a state is a URL, and the state has neither ``source_hash`` nor ``skip_verify``."""
 
 
 class FileSource(NamedTuple):
-    """A file that was found."""
+    """A source file of a state that was found: its name, its path for this process, and its permission bits."""
 
     #: The source as the state names it.
     address: str
@@ -55,7 +55,9 @@ class FileSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signers:
-    """Required signers of a file. Without names, a valid signature by any known key is enough."""
+    """The signers whose OpenPGP signature a source file needs. Without names, a valid signature by any known key is
+    enough.
+    """
 
     any_of: Sequence[str] = ()
     all_of: Sequence[str] = ()
@@ -74,11 +76,13 @@ class Signers:
         gnupghome: str | None = None,
         sig_backend: str = "gpg",
     ) -> Signers:
-        """Build from the arguments of a state."""
+        """Return the required signers that the arguments ``signed_by_any``, ``signed_by_all``, ``keyring`` and
+        ``gnupghome`` of a state describe.
+        """
         return cls(_texts(signed_by_any), _texts(signed_by_all), keyring, gnupghome, sig_backend)
 
     def check(self, ctx: Context, file: Path, signature: object, saltenv: str, *, verify_ssl: bool = True) -> None:
-        """Raise CommandError when the file does not have the required signatures.
+        """Raise CommandError when the file does not have a valid signature of the required signers.
 
         signature
             True: the file contains its signature; else the source of a detached one: salt://, file://, http(s):// or a path
@@ -133,7 +137,7 @@ class Signers:
 
 @dataclass(frozen=True, slots=True)
 class FileVerification:
-    """Requirements that a source must fulfil: digest and signature."""
+    """The digest and the signature that a source file of a state must have."""
 
     #: A digest, ``algorithm=digest``, or the source of a hash file: http(s)://, salt://, file:// or a path of the host.
     source_hash: str = ""
@@ -148,8 +152,8 @@ class FileVerification:
     signers: Signers = field(default_factory=Signers)
 
     def digest(self, ctx: Context, address: str, name: str, saltenv: str) -> tuple[str, str] | None:
-        """Return the required (algorithm, digest) of a source; None when there is none. Raises CommandError,
-        HostError.
+        """Return (hash algorithm, hexadecimal digest) that the source ``address`` must have; None when the state
+        requires none. Raises CommandError, HostError.
         """
         if not self.source_hash or self.skip_verify:
             return None
@@ -180,13 +184,14 @@ class FileVerification:
             raise CommandError(f"{downloads.shown(given)}: {error}") from error
 
     def check(self, found: FileSource, digest: tuple[str, str] | None, name: str) -> None:
-        """Raise WrongDigest when the file's digest differs."""
+        """Raise WrongDigest when the source file ``found`` of the state ``name`` does not have the required ``digest``."""
         if digest is not None and (actual := digests.digest_of(found.path, digest[0])) != digest[1]:
             raise WrongDigest(name, *digest, actual)
 
 
 def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True) -> Path:
-    """Return the path of a file of the state tree, of the host, or of a URL, which is downloaded each time.
+    """Return the path, for this process, of the file that ``address`` names: a ``salt://`` URL, a path of the host, or
+    a URL, which is downloaded each time.
 
     Raises CommandError, HostError.
     """
@@ -201,9 +206,10 @@ def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
 
 
 def fetch_url(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVerification) -> Path:
-    """Return the verified file of a URL in the minion's cache. Raises CommandError, WrongDigest, Unverifiable.
+    """Download the file of a URL into the minion's cache, verify its digest, and return its path. A cached file with
+    the required digest is not downloaded again.
 
-    A cached file with the required digest is not downloaded again.
+    Raises CommandError, WrongDigest, or Unverifiable if the state requires no digest.
     """
     if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
         raise Unverifiable(
@@ -225,10 +231,10 @@ def fetch_url(ctx: Context, address: str, name: str, saltenv: str, wanted: FileV
 
 
 def find(ctx: Context, source: object, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
-    """Return the first available source, verified. An entry of a list may be a map of the source to its own
-    source_hash.
+    """Return the first available file of a state's argument ``source`` (one source, or a list of sources), after
+    verification. An item of the list may be a map of the source to its own source_hash.
 
-    Raises CommandError with the reason for each entry; WrongDigest and Unverifiable for the first available source.
+    Raises CommandError with the reason for each source; WrongDigest and Unverifiable for the first available source.
     """
     tried = []
     for entry in source if isinstance(source, list) else [source]:
@@ -260,8 +266,8 @@ def cache_of(ctx: Context) -> Path:
 
 
 def _at_hand(ctx: Context, address: str, saltenv: str) -> FileSource | str:
-    """Return a file of the state tree or the host, or a sentence why there is none. Raises CommandError for
-    unsupported schemes.
+    """Return the source file of the state tree or of the host, or a sentence with the reason why it does not exist.
+    Raises CommandError for unsupported URL schemes.
     """
     if address.startswith(_FOREIGN):
         raise CommandError(
@@ -282,12 +288,14 @@ def _at_hand(ctx: Context, address: str, saltenv: str) -> FileSource | str:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """Return a text, or a list of texts, as a tuple."""
+    """Return the items of a list as texts in a tuple. A single text becomes a tuple of one; None an empty tuple."""
     return tuple(str(each) for each in (given if isinstance(given, list | tuple) else [given]) if each)
 
 
 def _chosen(text: str, own_name: str | None, name: str, address: str) -> str | None:
-    """Return the digest in the line of a hash file that names the file, else the first digest; None without any."""
+    """Return the digest that the text of a hash file has for a file: the digest in the line that names the file, else
+    the first digest; None when the text has no digest.
+    """
     listed = list(_listed(text))
     source = address.partition("?")[0].rstrip("/").rpartition("/")[2]
     for wanted in (own_name, Path(name).name, source):

@@ -30,7 +30,7 @@ TIMED_OUT = 599
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An HTTP request and its settings."""
+    """An HTTP request: URL, method, headers, body, and settings such as certificate, proxy and timeouts."""
 
     url: str
     method: str = "GET"
@@ -56,7 +56,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP response. Header names are as the server wrote them."""
+    """An HTTP response: status, headers and body. Header names are as the server wrote them."""
 
     status: int
     reason: str
@@ -64,17 +64,19 @@ class Answer:
     body: bytes
 
     def header(self, name: str, default: str = "") -> str:
-        """Return a header by its name, in upper or lower case; ``default`` without it."""
+        """Return the value of a header of the HTTP response, whose name may be in upper or lower case; ``default`` if
+        the response does not have it.
+        """
         return next((value for key, value in self.headers.items() if key.lower() == name.lower()), default)
 
 
 class TimedOut(CommandError):
-    """The server did not respond in time."""
+    """Error: the HTTP server did not respond in time."""
 
 
 def exchange(asked: Exchange) -> Answer:
-    """Send the request and return the response, whatever its status. Raises CommandError without a response,
-    TimedOut.
+    """Send an HTTP request and return the response, also one with an error status. Raises TimedOut, or CommandError if
+    there is no response.
     """
     # Imported here: the import takes longer than most states take to run.
     import http.client

@@ -31,7 +31,7 @@ _TICK = 2_000_000_000
 
 
 class Listing(NamedTuple):
-    """Content of one root directory, by relative path."""
+    """Relative paths of the files, directories, empty directories and links below one root directory of the state tree."""
 
     files: frozenset[str] = frozenset()
     dirs: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ class Listing(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """A cached listing, and the time stamps that must be unchanged for its reuse."""
+    """A cached listing of a root directory, and the time stamps that must be unchanged for its reuse."""
 
     listing: Listing
     #: Path of a directory or link -> its stamp.
@@ -52,7 +52,8 @@ class _Listing(NamedTuple):
 
 
 class LocalFiles:
-    """Files of lists of root directories. When two roots have the same path, the first one serves it.
+    """Implementation of ``ports.Files`` over the local root directories of each saltenv. When two roots have the same
+    path, the first root serves it.
 
     With ``follow_links``, links are followed to any target; without, the target must be in the same root. A requested
     path never leads outside a root by ``..``.
@@ -69,8 +70,8 @@ class LocalFiles:
         ignore_links: bool = False,
         list_seconds: float = 0,
     ) -> None:
-        """``ignore_*``: patterns of relative or absolute paths that are not served. ``list_seconds``: time for which
-        a cached list is used without a check.
+        """``roots`` maps each saltenv to its root directories. ``ignore_*``: patterns of relative or absolute paths
+        that are not served. ``list_seconds``: seconds for which a cached list is used without a check.
         """
         self._roots = {saltenv: [Path(root) for root in paths] for saltenv, paths in roots.items()}
         self._hash_type = hash_type
@@ -87,30 +88,30 @@ class LocalFiles:
 
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> LocalFiles:
-        """Build from the options file_roots, hash_type, file_ignore_*, fileserver_followsymlinks,
-        fileserver_ignoresymlinks.
+        """Return the local state tree for the options file_roots, hash_type, file_ignore_*, fileserver_followsymlinks
+        and fileserver_ignoresymlinks.
         """
         return cls(opts.get("file_roots") or {}, str(opts.get("hash_type") or "sha256"), **tree_options(opts))
 
     def envs(self) -> list[str]:
-        """Saltenvs that exist, "base" first."""
+        """Names of the saltenvs that have root directories, "base" first."""
         return sorted((name for name in self._roots if name != _ANY_ENV), key=lambda name: (name != "base", name))
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted relative paths of all files."""
+        """Sorted relative paths of the files of a saltenv whose path starts with ``prefix``."""
         return _begun(prefix, *(self._listing(root).files for root in self._roots_of(saltenv)))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted relative paths of all directories."""
+        """Sorted relative paths of the directories of a saltenv whose path starts with ``prefix``."""
         return _begun(prefix, *(self._listing(root).dirs for root in self._roots_of(saltenv)))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted relative paths of the empty directories."""
+        """Sorted relative paths of the empty directories of a saltenv whose path starts with ``prefix``."""
         return _begun(prefix, *(self._listing(root).empty for root in self._roots_of(saltenv)))
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Map of the relative path of each link to its target: links within the tree; all links when links are not
-        followed.
+        """Map of the relative path of each symbolic link of a saltenv to its target: links within the state tree; all
+        links when links are not followed.
         """
         found: dict[str, str] = {}
         for root in reversed(self._roots_of(saltenv)):
@@ -118,12 +119,12 @@ class LocalFiles:
         return dict(sorted(found.items()))
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file; None when there is no such file."""
+        """Digest of a file of the state tree; None when the saltenv has no such file."""
         found = self.fetch(path, saltenv)
         return None if found is None else self.digest(found)
 
     def digest(self, found: Path) -> FileHash:
-        """Digest of a file on disk, computed again only after the file changed. Raises OSError."""
+        """Digest of the file at the path ``found`` on disk, computed again only after the file changed. Raises OSError."""
         state = _stamp(found.stat())
         known = self._hashes.get(found)
         if known is not None and known[0] == state:
@@ -141,18 +142,20 @@ class LocalFiles:
         return result
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file; None when there is no such file."""
+        """Permission bits of a file of the state tree; None when the saltenv has no such file."""
         found = self.fetch(path, saltenv)
         return None if found is None else found.stat().st_mode & 0o7777
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """Return the ten stat(2) fields of a file as integers; None when there is no such file."""
+        """Return the ten stat(2) fields of a file of the state tree as integers; None when the saltenv has no such
+        file.
+        """
         found = self.fetch(path, saltenv)
         return None if found is None else [int(number) for number in tuple(found.stat())]
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """Path of the file itself; None when it does not exist, is not a regular file, is ignored, or is behind a
-        forbidden link.
+        """Path of a file of the state tree itself, not of a copy. None when the file does not exist, is not a regular
+        file, is ignored, or is behind a forbidden link.
         """
         if not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
             return None
@@ -167,7 +170,7 @@ class LocalFiles:
         return None
 
     def shown(self, fetched: Path) -> str:
-        """Path of the file as text."""
+        """Path of a file of the state tree as text, for messages."""
         return str(fetched)
 
     def _roots_of(self, saltenv: str) -> list[Path]:
@@ -183,7 +186,7 @@ class LocalFiles:
         return bool(self._ignore) and any(matches(name) for matches in self._ignore for name in names)
 
     def _listing(self, root: Path) -> Listing:
-        """Return the current content of a root directory."""
+        """Return the current listing of a root directory, from the cache if no directory changed."""
         known = self._listings.get(root)
         now = time.monotonic()
         if known is not None:
@@ -201,7 +204,9 @@ class LocalFiles:
 
 
 def tree_options(opts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of LocalFiles from the options of the fileserver. Raises StatecoreError for invalid ones."""
+    """Return the keyword arguments of ``LocalFiles`` that the options of the fileserver describe. Raises StatecoreError
+    for invalid options.
+    """
     expressions = _words(opts.get("file_ignore_regex"))
     for expression in expressions:
         try:
@@ -224,7 +229,7 @@ def _words(value: Any) -> list[str]:
 
 
 class _Walk:
-    """One walk through a root directory."""
+    """One walk through a root directory of the state tree, which lists its content and records time stamps."""
 
     def __init__(self, root: str, follow: bool, ignore_links: bool, ignored: Any) -> None:
         self._root = root
@@ -233,7 +238,7 @@ class _Walk:
         self.stamps: dict[str, tuple[int, ...] | None] = {}
 
     def listing(self) -> Listing:
-        """Return the content of the root directory."""
+        """Return the listing of the root directory."""
         files: set[str] = set()
         dirs: set[str] = set()
         empty: set[str] = set()
@@ -254,7 +259,9 @@ class _Walk:
     def _entries(
         self, directory: str, prefix: str, above: tuple[tuple[int, int], ...]
     ) -> Iterator[tuple[os.DirEntry[str], str, str | None]]:
-        """Yield (entry, relative path, target if it is a link) of everything below a directory."""
+        """Yield (directory entry, relative path, target if it is a symbolic link else None) of everything below a
+        directory.
+        """
         status = _stat(directory)
         self.stamps[directory] = _stamp(status) if status is not None else None
         if status is None or (status.st_dev, status.st_ino) in above:
@@ -283,7 +290,7 @@ class _Walk:
 
 
 def _begun(prefix: str, *found: Iterable[str]) -> list[str]:
-    """Return the sorted texts of all collections that start with the prefix."""
+    """Return the sorted paths of all given collections that start with ``prefix``."""
     return sorted(path for path in set().union(*found) if path.startswith(prefix))
 
 
@@ -300,8 +307,8 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _stamp_of(path: str) -> tuple[int, ...] | None:
-    """Return the stamp of a directory, which changes with its entries; for other files, only the file type. None if
-    missing.
+    """Return the stamp (numbers from stat(2)) of a directory, which changes with its entries. For another file, the
+    stamp is only its type. None if the path does not exist.
     """
     status = _stat(path)
     if status is None:
@@ -325,7 +332,7 @@ def _target(entry: os.DirEntry[str]) -> str:
 
 
 def _is(asked: Callable[[], bool]) -> bool:
-    """Return the answer of a method such as ``entry.is_dir``; False for links in a loop."""
+    """Call a method such as ``entry.is_dir`` and return its result; False if it fails, as for links in a loop."""
     try:
         return asked()
     except OSError:

@@ -38,7 +38,7 @@ TRUST_MODELS = ("pgp", "classic", "tofu", "tofu+pgp", "direct", "always", "auto"
 
 
 class Signature(NamedTuple):
-    """One signature."""
+    """One OpenPGP signature of a file as gpg reports it: its status, key and signer."""
 
     status: str
     key_id: str = ""
@@ -49,12 +49,14 @@ class Signature(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Whether the signature is valid now, by a known key that is neither expired nor revoked."""
+        """True if the OpenPGP signature is valid now, by a known key that is neither expired nor revoked."""
         return self.status == _STATUS["GOODSIG"] and bool(self.fingerprint)
 
 
 class SignatureVerdict(NamedTuple):
-    """Whether the signatures are sufficient, and the reason if not."""
+    """Decision about the OpenPGP signatures of a file: ``good`` is True if they are sufficient, ``message`` is the
+    reason if not.
+    """
 
     good: bool
     message: str
@@ -68,8 +70,8 @@ def signatures_of(
     keyring: Path | None = None,
     trust_model: str | None = None,
 ) -> list[Signature]:
-    """Return the signatures of a file: those in the file ``signature``, else those in the file itself. Raises
-    CommandError.
+    """Return the OpenPGP signatures of a file: those in the file ``signature``, else those in the file itself. Raises
+    CommandError if gpg cannot run.
 
     home, keyring
         gpg's home directory (None: gpg's default), and a keyring file to use in place of gpg's own keyring
@@ -104,7 +106,7 @@ def signatures_of(
 
 
 def parse_status(status: str) -> list[Signature]:
-    """Return the signatures in gpg's status lines."""
+    """Return the OpenPGP signatures that the status lines of gpg's output describe."""
     told: list[dict[str, Any]] = []
     for line in status.splitlines():
         word, *rest = line.removeprefix("[GNUPG:] ").split(" ") if line.startswith("[GNUPG:] ") else [""]
@@ -125,8 +127,8 @@ def parse_status(status: str) -> list[Signature]:
 def verdict_of(
     signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: Sequence[str] = ()
 ) -> SignatureVerdict:
-    """Return whether one key of ``any_of`` and every key of ``all_of`` (fingerprints) has signed; without names, any
-    key.
+    """Return whether the signatures of a file are sufficient: one key of ``any_of`` and every key of ``all_of``
+    (fingerprints) must have signed; without names, any known key.
     """
     good = {each.fingerprint for each in signatures if each.good}
     if not (any_of or all_of):
@@ -145,12 +147,12 @@ def verdict_of(
 
 
 def _plain(fingerprint: str) -> str:
-    """Return a fingerprint in the format of gpg's status lines."""
+    """Return a key's fingerprint in the format of gpg's status lines: upper case, without blanks."""
     return fingerprint.replace(" ", "").upper().removeprefix("0X")
 
 
 def _seen(signatures: Sequence[Signature]) -> str:
-    """Return a description of the existing signatures, for messages."""
+    """Return the signatures of a file as one text, for error messages."""
     if not signatures:
         return " (there is none)"
     told = [f"{each.status} by {each.fingerprint or each.key_id or 'an unknown key'}" for each in signatures]

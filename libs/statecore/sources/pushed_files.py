@@ -22,12 +22,14 @@ _CHUNK = 262144
 
 
 def is_plain(path: str) -> bool:
-    """Return whether a path is absolute and has no ``..``."""
+    """Return True if a path that a minion pushes is absolute and has no ``..``."""
     return path.startswith("/") and ".." not in path.split("/")
 
 
 def send(ctx: Context, path: str, upload_path: str | None, *, keep_symlinks: bool, remove: bool) -> bool:
-    """Send one file of the host. Return whether the master accepted it. Raises CommandError, HostError."""
+    """Send one file of the host to the master in chunks. Return True if the master accepted it. Raises CommandError,
+    HostError.
+    """
     if not is_plain(path) or (upload_path and ".." in upload_path.split("/")):
         return False
     # The path is resolved inside the host's root.
@@ -54,8 +56,8 @@ def send(ctx: Context, path: str, upload_path: str | None, *, keep_symlinks: boo
 
 
 def send_directory(ctx: Context, path: str, matching: str | None, upload_path: str | None) -> bool:
-    """Send the files below a directory. Return False after the first refused file, and when there is no such
-    directory.
+    """Send the files below a directory of the host to the master; ``matching`` is a glob for their names. Return False
+    after the first file that the master refuses, and when there is no file to send.
     """
     if not is_plain(path):
         return False
@@ -71,7 +73,7 @@ def send_directory(ctx: Context, path: str, matching: str | None, upload_path: s
 
 
 def _files_below(directory: Path, matching: str | None) -> Iterator[Path]:
-    """Yield files and links in the order of their names. Links to directories are not entered."""
+    """Yield the paths of the files and links below a directory, sorted by name. Links to directories are not followed."""
     for one in sorted(directory.iterdir()) if directory.is_dir() else ():
         if one.is_dir() and not one.is_symlink():
             yield from _files_below(one, matching)
@@ -81,5 +83,5 @@ def _files_below(directory: Path, matching: str | None) -> Iterator[Path]:
 
 
 def _on_host(ctx: Context, path: Path) -> str:
-    """Return the host's own path for a path of this process."""
+    """Return the path that the managed host has for a path of this process."""
     return f"/{path.relative_to(ctx.host.root)}"

@@ -1,6 +1,6 @@
 """The fileserver behind ``salt://``: the backends of the option ``fileserver_backend``, in their order.
 
-When two backends have the same path, the first one serves it. A backend implements ``ports.Files`` and also returns
+When two backends have the same path, the first backend serves it. A backend implements ``ports.Files`` and also returns
 stat(2) data.
 """
 
@@ -25,14 +25,18 @@ _Found = TypeVar("_Found")
 
 
 class UnknownBackend(StatecoreError):
-    """A fileserver backend does not exist, or is not in the option ``fileserver_backend``."""
+    """Error: a fileserver backend does not exist, or is not in the option ``fileserver_backend``."""
 
 
 class Backend(Files, Protocol):
-    """A fileserver backend: a source of files."""
+    """Protocol of a fileserver backend (roots, gitfs, minionfs, or one written by a user): a source of files for
+    ``salt://``.
+    """
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """Return the stat(2) fields of a file, or a list with its mode only; None when there is no such file."""
+        """Return the ten stat(2) fields of a file, or a list with its mode only; None when the backend has no such
+        file.
+        """
         ...
 
 
@@ -45,7 +49,9 @@ BACKENDS: Mapping[str, Callable[[Mapping[str, object]], Backend]] = {
 
 
 def backend_name(backend: str, opts: Mapping[str, object]) -> str:
-    """Return the backend's name for a name or alias: a built-in backend, or a user's one. Raises UnknownBackend."""
+    """Return the name of the fileserver backend that a name or alias (such as ``git``) means: a built-in backend, or a
+    user's one. Raises UnknownBackend.
+    """
     found = ALIASES.get(backend, backend)
     if found not in BACKENDS and not may_be_backend(found, opts):
         near = close_matches(backend, BACKENDS, n=1)
@@ -56,27 +62,31 @@ def backend_name(backend: str, opts: Mapping[str, object]) -> str:
 
 
 class FileServer:
-    """Implementation of ``ports.Files`` over all backends."""
+    """Implementation of ``ports.Files`` over all fileserver backends: each path is served by the first backend that has
+    it.
+    """
 
     def __init__(self, backends: Mapping[str, Backend]) -> None:
         self.backends = backends
 
     @classmethod
     def of(cls, opts: Mapping[str, Any], load: BackendLoader) -> FileServer:
-        """Return a server with the backends that the option ``fileserver_backend`` names, in its order.
+        """Return a fileserver with the backends that the option ``fileserver_backend`` names, in its order.
 
-        ``load`` loads a user's backend when the backend is first used. Raises StatecoreError for options that cannot be used.
+        ``load`` loads a user's backend when the backend is first used. Raises StatecoreError for options that cannot be
+        used.
         """
         names = dict.fromkeys(backend_name(str(each), opts) for each in opts.get("fileserver_backend") or ["roots"])
         return cls({name: BACKENDS[name](opts) if name in BACKENDS else UserFiles(name, opts, load) for name in names})
 
     @property
     def users(self) -> list[UserFiles]:
-        """The backends that users wrote."""
+        """List of the fileserver's backends that users wrote."""
         return [backend for backend in self.backends.values() if isinstance(backend, UserFiles)]
 
     def only(self, wanted: str | Sequence[str] | None) -> FileServer:
-        """Return a server with some of the backends: the named ones, or all except those named with a leading minus.
+        """Return a fileserver with some of this one's backends: the backends that ``wanted`` names, or all except those
+        named with a leading minus.
 
         ``wanted`` is a list, or a text with commas; None means all. Raises UnknownBackend for a backend that is not
         configured.
@@ -98,54 +108,58 @@ class FileServer:
         return FileServer({name: each for name, each in self.backends.items() if name not in left_out})
 
     def envs(self) -> list[str]:
-        """Saltenvs of all backends, "base" first."""
+        """Names of the saltenvs of all fileserver backends, "base" first."""
         found = {env for backend in self.backends.values() for env in backend.envs()}
         return sorted(found, key=lambda name: (name != "base", name))
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of all files."""
+        """Sorted paths of the files of a saltenv whose path starts with ``prefix``, from all fileserver backends."""
         return self._all(lambda backend: backend.paths(saltenv, prefix))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of all directories."""
+        """Sorted paths of the directories of a saltenv whose path starts with ``prefix``, from all fileserver backends."""
         return self._all(lambda backend: backend.dirs(saltenv, prefix))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of the directories that are empty in their own backend."""
+        """Sorted paths of the directories of a saltenv that are empty in their own fileserver backend."""
         return self._all(lambda backend: backend.empty_dirs(saltenv, prefix))
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Map of the path of each link to its target."""
+        """Map of the path of each symbolic link of a saltenv to its target, from all fileserver backends."""
         found: dict[str, str] = {}
         for backend in reversed(list(self.backends.values())):
             found |= backend.symlinks(saltenv, prefix)
         return dict(sorted(found.items()))
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file; None when there is no such file."""
+        """Digest of a file that the fileserver serves; None when there is no such file."""
         return self._first(lambda backend: backend.hash(path, saltenv))
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file; None when they are unknown."""
+        """Permission bits of a file that the fileserver serves; None when they are unknown."""
         return self._first(lambda backend: backend.mode(path, saltenv))
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """Return the stat(2) fields of a file, or a list with its mode only; None when there is no such file."""
+        """Return the ten stat(2) fields of a file that the fileserver serves, or a list with its mode only; None when
+        there is no such file.
+        """
         return self._first(lambda backend: backend.stat(path, saltenv))
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """Local path of the file's content; None when there is no such file."""
+        """Local path with the content of a file that the fileserver serves; None when there is no such file."""
         return self._first(lambda backend: backend.fetch(path, saltenv))
 
     def source(self, path: str, saltenv: str = "base") -> tuple[str, Path] | None:
-        """Return (backend, local path of the content); None when there is no such file."""
+        """Return (name of the fileserver backend that serves a file, local path of the file's content); None when there
+        is no such file.
+        """
         for name, backend in self.backends.items():
             if (found := backend.fetch(path, saltenv)) is not None:
                 return name, found
         return None
 
     def shown(self, fetched: Path) -> str:
-        """Text for messages about a fetched file."""
+        """Name of a fetched file for messages: its path, or its ``salt://`` URL if the path is a cached copy."""
         told = (backend.shown(fetched) for backend in self.backends.values())
         return next((shown for shown in told if shown != str(fetched)), str(fetched))
 

@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 
 
 class GitFiles(ViewedFiles):
-    """Files of the remotes in their order. When two remotes have the same path, the first one serves it."""
+    """The fileserver backend ``gitfs``: files of the Git remotes in their order. When two remotes have the same path,
+    the first remote serves it.
+    """
 
     def __init__(self, directory: Path, remotes: Sequence[GitRemote], hash_type: str = "sha256") -> None:
         super().__init__(hash_type)
@@ -33,18 +35,22 @@ class GitFiles(ViewedFiles):
 
     @classmethod
     def of(cls, opts: Mapping[str, object]) -> GitFiles:
-        """Build from the options ``cachedir`` and ``gitfs_*``. Raises GitConfigError."""
+        """Return the fileserver backend ``gitfs`` for the options ``cachedir`` and ``gitfs_*``. Raises GitConfigError
+        for invalid options.
+        """
         return cls(mirrors_directory(opts, GITFS), gitfs_remotes(opts), str(opts.get("hash_type") or "sha256"))
 
     def envs(self) -> list[str]:
-        """Saltenvs of all remotes, "base" first."""
+        """Names of the saltenvs that the Git remotes serve, "base" first."""
         found: set[str] = set()
         for number, mirror in enumerate(self._mirrors):
             found |= self._envs_of(number, mirror)
         return sorted(found, key=lambda name: (name != "base", name))
 
     def views(self, saltenv: str) -> Iterator[View]:
-        """Yield the tree that each remote serves as a saltenv. Raises GitFault."""
+        """Yield one view (the files of one commit) for each Git remote that serves the saltenv. Raises GitFault if git
+        fails.
+        """
         known = bool(COMMIT.fullmatch(saltenv)) or saltenv in self.envs()
         for mirror in self._mirrors:
             if not known and not mirror.remote.fallback:

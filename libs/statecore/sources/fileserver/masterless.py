@@ -1,4 +1,4 @@
-"""Git repositories for files and pillar of a minion without a master. The minion's own process fetches them.
+"""Git repositories for the state tree and pillar of a minion without a master. The minion's own process fetches them.
 
 A repository is fetched at its first use, once in a process. A repository that cannot be fetched is an error in the log,
 and the earlier mirror is used.
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 
 
 class OwnFetches:
-    """Fetches the repositories of one process."""
+    """Fetches the Git repositories of a masterless minion, once in a process, and returns its fileserver."""
 
     def __init__(self, opts: Mapping[str, Any], load: BackendLoader) -> None:
-        """``opts``: cachedir, fileserver_backend, ext_pillar, gitfs_* and git_pillar_* are read. ``load`` loads
-        users' backends.
+        """``opts``: minion options, of which cachedir, fileserver_backend, ext_pillar, gitfs_* and git_pillar_* are
+        read. ``load`` loads fileserver backends written by users.
         """
         self._opts = opts
         self._load = load
@@ -39,13 +39,17 @@ class OwnFetches:
         self._pillar_fetched_by = 0
 
     def files(self) -> Files:
-        """Return the fileserver with all backends. Repositories are fetched at its first use."""
+        """Return the masterless minion's fileserver with all backends. Its Git repositories are fetched at the first
+        use of the fileserver.
+        """
         if list(self._opts.get("fileserver_backend") or ["roots"]) == ["roots"]:
             return LocalFiles.of(self._opts)
         return deferred(self._served)
 
     def for_pillar(self) -> None:
-        """Fetch the repositories of the external pillar ``git``, at the first call. Raises GitConfigError."""
+        """Fetch the Git repositories of the external pillar ``git``, at the first call in a process. Raises
+        GitConfigError.
+        """
         if self._pillar_fetched_by != os.getpid():
             self._pillar_fetched_by = os.getpid()
             _fetch(mirrors_directory(self._opts, PILLAR), all_pillar_remotes(self._opts))

@@ -21,7 +21,7 @@ _TOP = "top.sls"
 
 
 class MinionFiles:
-    """Pushed files, each below the minion's id, in one saltenv."""
+    """The fileserver backend ``minionfs``: files that minions pushed, each below its minion's id, in one saltenv."""
 
     def __init__(
         self,
@@ -34,8 +34,8 @@ class MinionFiles:
         blacklist: Sequence[str] = (),
         tree: Mapping[str, Any] | None = None,
     ) -> None:
-        """``directory`` has one directory for each minion. ``tree``: further arguments of ``LocalFiles``, such as
-        ignored paths.
+        """``directory`` contains one directory for each minion. ``whitelist`` and ``blacklist`` are patterns of minion
+        ids. ``tree``: further arguments of ``LocalFiles``, such as ignored paths.
         """
         self._directory = directory
         self._hash_type = hash_type
@@ -47,8 +47,8 @@ class MinionFiles:
 
     @classmethod
     def of(cls, opts: Mapping[str, Any]) -> MinionFiles:
-        """Build from the options cachedir, minionfs_env, minionfs_mountpoint, minionfs_whitelist,
-        minionfs_blacklist.
+        """Return the fileserver backend ``minionfs`` for the options cachedir, minionfs_env, minionfs_mountpoint,
+        minionfs_whitelist and minionfs_blacklist.
         """
         return cls(
             Path(str(opts.get("cachedir") or "")) / "minions",
@@ -61,52 +61,54 @@ class MinionFiles:
         )
 
     def envs(self) -> list[str]:
-        """List with the one saltenv (option ``minionfs_env``)."""
+        """List with the one saltenv that serves pushed files (option ``minionfs_env``)."""
         return [self._env]
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Paths of the pushed files, without top files."""
+        """Sorted paths of the files that minions pushed, without top files."""
         found = self._all(saltenv, prefix, lambda files: files.paths())
         return [path for path in found if posixpath.basename(path) != _TOP]
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Directories of the pushed files."""
+        """Sorted paths of the directories of the files that minions pushed."""
         return self._all(saltenv, prefix, lambda files: files.dirs())
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Always []: only files are pushed."""
+        """Always an empty list: minions push files only, so no directory is empty."""
         return []
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Always {}: links are not served."""
+        """Always an empty map: the backend ``minionfs`` does not serve symbolic links."""
         return {}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file; None when there is no such file."""
+        """Digest of a pushed file; None when no minion pushed such a file."""
         found = self._found(path, saltenv)
         return found and found[0].hash(found[1])
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file; None when there is no such file."""
+        """Permission bits of a pushed file; None when no minion pushed such a file."""
         found = self._found(path, saltenv)
         return found and found[0].mode(found[1])
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """Return the stat(2) fields of a file; None when there is no such file."""
+        """Return the ten stat(2) fields of a pushed file; None when no minion pushed such a file."""
         found = self._found(path, saltenv)
         return found and found[0].stat(found[1])
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """Path of the pushed file itself; None when there is no such file."""
+        """Path of the pushed file itself in the master's cache directory; None when no minion pushed such a file."""
         found = self._found(path, saltenv)
         return found and found[0].fetch(found[1])
 
     def shown(self, fetched: Path) -> str:
-        """Path of the file as text."""
+        """Path of a pushed file as text, for messages."""
         return str(fetched)
 
     def _found(self, path: str, saltenv: str) -> tuple[LocalFiles, str] | None:
-        """Return (files of the minion, path in these files); None when the path does not belong to a minion."""
+        """Return (pushed files of one minion, path among these files) for a path of the fileserver; None when the path
+        does not start with the id of a minion.
+        """
         begin = f"{self._mountpoint}/" if self._mountpoint else ""
         if saltenv != self._env or not path.startswith(begin) or posixpath.basename(path) == _TOP:
             return None

@@ -35,16 +35,18 @@ _NOTHING: Mapping[str, Any] = {"path": "", "rel": ""}
 
 
 class LoadedBackend(Protocol):
-    """The functions of one user's backend, ready to be called."""
+    """Protocol of a loaded fileserver backend that a user wrote: its Python file and its functions."""
 
     @property
     def path(self) -> Path:
-        """Path of the backend's Python file."""
+        """Path of the Python file of a user's fileserver backend."""
         ...
 
     @property
     def functions(self) -> Mapping[str, Callable[..., Any]]:
-        """Map of function name to callable. Each callable has the loader's names (``__opts__``, ``__salt__``)."""
+        """Map of function name to callable of a user's fileserver backend. Each callable has the loader's names
+        (``__opts__``, ``__salt__``).
+        """
         ...
 
 
@@ -54,12 +56,12 @@ BackendLoader = Callable[[str, Mapping[str, Any]], LoadedBackend]
 
 
 class BackendError(StatecoreError):
-    """A function of a user's backend raised an exception. The text names its file and line."""
+    """Error: a function of a user's fileserver backend raised an exception. The text names the backend's file and line."""
 
 
 def may_be_backend(name: str, opts: Mapping[str, object]) -> bool:
-    """Return whether a user's file may be a backend of this name: the file has the name, or contains the name as a
-    text.
+    """Return True if a user's Python file may be the fileserver backend ``name``: the file has this name, or contains
+    it as a quoted text. Nothing is loaded.
     """
     return any(path.stem == name or path.parent.name == name or _says(path, name) for path in _files(opts))
 
@@ -85,7 +87,9 @@ def _says(path: Path, name: str) -> bool:
 
 
 class UserFiles:
-    """Implementation of ``Backend`` with the functions of one user's file. The file is loaded at the first use."""
+    """A fileserver backend written by a user: calls the functions of the user's file. The file is loaded at the first
+    use.
+    """
 
     def __init__(self, name: str, opts: Mapping[str, object], load: BackendLoader) -> None:
         self.name = name
@@ -98,45 +102,46 @@ class UserFiles:
     # The methods of ports.Files: they do not raise.
 
     def envs(self) -> list[str]:
-        """Saltenvs of the backend."""
+        """Sorted names of the saltenvs that the user's backend returns from ``envs``."""
         return sorted(map(str, self._listed("envs", **self._envs_wants())))
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of the backend's files."""
+        """Sorted paths of the files that the user's backend returns from ``file_list``."""
         return self._names("file_list", saltenv, prefix)
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of the backend's directories."""
+        """Sorted paths of the directories that the user's backend returns from ``dir_list``."""
         return self._names("dir_list", saltenv, prefix)
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of the backend's empty directories."""
+        """Sorted paths of the empty directories that the user's backend returns from ``file_list_emptydirs``."""
         return self._names("file_list_emptydirs", saltenv, prefix)
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Map of the path of each link to its target."""
+        """Map of the path of each symbolic link to its target, as the user's backend returns it from ``symlink_list``."""
         found = self._guarded("symlink_list", {}, {"saltenv": saltenv, "prefix": prefix})
         links = found if isinstance(found, Mapping) else {}
         return {str(path): str(target) for path, target in links.items() if str(path).startswith(prefix.strip("/"))}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest from the backend's ``file_hash``; None when there is no such file."""
+        """Digest of a file, from ``file_hash`` of the user's backend; None when the backend has no such file."""
         found = self._found(path, saltenv)
         return None if found is None else self._hash(found, path, saltenv)
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits from the backend's ``find_file``; None when it returns no stat data."""
+        """Permission bits of a file, from ``find_file`` of the user's backend; None when it returns no stat data."""
         status = self.stat(path, saltenv)
         return status[0] & 0o7777 if status else None
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """Return the stat(2) fields from the backend's ``find_file``; None when it returns none."""
+        """Return the stat(2) fields of a file, from ``find_file`` of the user's backend; None when it returns none."""
         found = self._found(path, saltenv)
         told = (found or {}).get("stat")
         return [int(each) for each in told] if told else None
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """Path of a copy, read in chunks from the backend's ``serve_file``; None when there is no such file.
+        """Path of a local copy of a file, read in chunks from ``serve_file`` of the user's backend; None when the
+        backend has no such file.
 
         The copy is used again while the backend's ``file_hash`` returns the same digest.
         """
@@ -157,20 +162,24 @@ class UserFiles:
         return None
 
     def shown(self, fetched: Path) -> str:
-        """Path of the copy as text: the backend has no other name for it."""
+        """Path of the local copy of a file as text, for messages: a user's backend has no other name for it."""
         return str(fetched)
 
     # Operations on the whole backend: they raise BackendError.
 
     def update(self) -> bool:
-        """Call the backend's ``update``. Return False when it has no such function. Raises BackendError."""
+        """Call ``update`` of the user's fileserver backend. Return False when the backend has no such function. Raises
+        BackendError.
+        """
         if not self._has("update"):
             return False
         self._call("update")
         return True
 
     def clear_cache(self) -> tuple[list[str], list[str]]:
-        """Call the backend's ``clear_cache``. Return (results, errors) as Salt's sentences. Raises BackendError."""
+        """Call ``clear_cache`` of the user's fileserver backend. Return (results, errors) as lists of Salt's sentences.
+        Raises BackendError.
+        """
         if not self._has("clear_cache"):
             return [], []
         if failed := self._call("clear_cache"):
@@ -178,11 +187,15 @@ class UserFiles:
         return [f"The {self.name} fileserver cache was successfully cleared"], []
 
     def lock(self, remote: str | None) -> tuple[list[str], list[str]]:
-        """Call the backend's ``lock``. Return (locked remotes, errors). Raises BackendError."""
+        """Call ``lock`` of the user's fileserver backend. Return (names of locked remotes, errors). Raises
+        BackendError.
+        """
         return self._told("lock", remote=remote)
 
     def clear_lock(self, remote: str | None) -> tuple[list[str], list[str]]:
-        """Call the backend's ``clear_lock``. Return (unlocked remotes, errors). Raises BackendError."""
+        """Call ``clear_lock`` of the user's fileserver backend. Return (names of unlocked remotes, errors). Raises
+        BackendError.
+        """
         return self._told("clear_lock", remote=remote, lock_type="update")
 
     def _told(self, function: str, **kwargs: Any) -> tuple[list[str], list[str]]:
@@ -194,8 +207,8 @@ class UserFiles:
     # Calls of the backend's functions.
 
     def _envs_wants(self) -> dict[str, Any]:
-        """Return the arguments of ``envs``: on minions Salt passes ``ignore_cache=True`` when the function accepts
-        it.
+        """Return the keyword arguments for ``envs`` of the user's backend: on minions Salt passes ``ignore_cache=True``
+        when the function accepts it.
         """
         function = self._functions().get("envs")
         if function is None or self._opts.get("__role") != "minion":
@@ -246,7 +259,9 @@ class UserFiles:
         return data.encode() if isinstance(data, str) else bytes(data or b"")
 
     def _guarded(self, function: str, default: object, *args: object, **kwargs: object) -> Any:
-        """Call a function of the backend. Return ``default`` when it does not exist or raises; the error is logged."""
+        """Call a function of the user's backend and return its result. Return ``default`` when the function does not
+        exist or raises an exception, which is logged.
+        """
         if not self._has(function):
             return default
         try:
@@ -268,7 +283,9 @@ class UserFiles:
             raise BackendError(f"file server backend '{self.name}': {function} failed: {said} ({where})") from error
 
     def _functions(self) -> Mapping[str, Callable[..., Any]]:
-        """Map of the backend's functions; empty when the backend cannot be loaded. The reason is logged once."""
+        """Map of function name to callable of the user's backend; empty when the backend cannot be loaded. The reason
+        is logged once.
+        """
         if not self._load_tried:
             self._load_tried = True
             try:
@@ -285,7 +302,7 @@ def _text(value: object) -> str:
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """Return FILE:LINE of the last traceback entry in the user's own file."""
+    """Return "FILE:LINE" of the last traceback entry that is in the user's own backend file ``path``."""
     place, traceback = str(path), error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(path):

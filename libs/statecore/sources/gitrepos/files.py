@@ -1,4 +1,6 @@
-"""File trees of commits as ``ports.Files``: a directory of the repository, served below a mountpoint."""
+"""File trees of Git commits as ``ports.Files``: a directory of the repository, served below a mountpoint of the state
+tree.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from statecore.sources.local_tree import LocalFiles
 
 
 class View(NamedTuple):
-    """The served tree of one commit."""
+    """The files of one Git commit as the fileserver serves them: those below ``root``, at paths below ``mountpoint``."""
 
     mirror: Mirror
     tree: GitTree
@@ -26,23 +28,23 @@ class View(NamedTuple):
     mountpoint: str = ""
 
     def files(self) -> Iterator[str]:
-        """Yield the paths of files, and of links to files."""
+        """Yield the served paths of the commit's files, and of its links to files."""
         for path in self.tree.files:
             if self._below(path) and (path not in self.tree.links or self.tree.find(path) is not None):
                 yield self._mounted(path)
 
     def dirs(self) -> Iterator[str]:
-        """Yield the paths of directories, including the mountpoint."""
+        """Yield the served paths of the commit's directories, including the mountpoint."""
         yield from (self._mounted(path) for path in self.tree.dirs if self._below(path))
         if self.mountpoint:
             yield self.mountpoint
 
     def links(self) -> dict[str, str]:
-        """Map of the path of each link to its target."""
+        """Map of the served path of each symbolic link of the commit to its target."""
         return {self._mounted(path): target for path, target in self.tree.links.items() if self._below(path)}
 
     def find(self, path: str) -> GitTreeEntry | None:
-        """Return the file at a path of the served tree; None when there is none."""
+        """Return the commit's file at a served path, with links resolved; None when the commit has no such file."""
         if self.mountpoint and not path.startswith(f"{self.mountpoint}/"):
             return None
         inner = path[len(self.mountpoint) + 1 :] if self.mountpoint else path
@@ -57,8 +59,8 @@ class View(NamedTuple):
 
 
 class ViewedFiles(ABC):
-    """Files of several views in their order: the first view with a path serves it. Every method raises GitFault when
-    git fails.
+    """Implementation of ``ports.Files`` over Git commits: each path is served by the first commit (view) that has it.
+    Every method raises GitFault when git fails.
     """
 
     def __init__(self, hash_type: str = "sha256") -> None:
@@ -68,44 +70,46 @@ class ViewedFiles(ABC):
 
     @abstractmethod
     def views(self, saltenv: str) -> Iterable[View]:
-        """Return the views of a saltenv."""
+        """Return the views (the files of one commit each) that serve a saltenv, in their order."""
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of files, and of links to files."""
+        """Sorted paths of the files, and of the links to files, that Git commits serve in a saltenv."""
         return _begun(prefix, (path for view in self.views(saltenv) for path in view.files()))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of directories, including mountpoints."""
+        """Sorted paths of the directories that Git commits serve in a saltenv, including mountpoints."""
         return _begun(prefix, (path for view in self.views(saltenv) for path in view.dirs()))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Always []: git stores no empty directories."""
+        """Always an empty list: git stores no empty directories."""
         return []
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Map of the path of each link to its target."""
+        """Map of the path of each symbolic link that Git commits serve in a saltenv to its target."""
         found: dict[str, str] = {}
         for view in reversed(list(self.views(saltenv))):
             found |= view.links()
         return {path: found[path] for path in _begun(prefix, found)}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file; None when there is no such file."""
+        """Digest of a file in a Git commit; None when the saltenv has no such file."""
         found = self.fetch(path, saltenv)
         return None if found is None else self._disk.digest(found)
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Return the permission bits of a file as an integer, 0o644 or 0o755; None when there is no such file."""
+        """Return the permission bits of a file in a Git commit, 0o644 or 0o755; None when the saltenv has no such file."""
         found = self._entry(path, saltenv)
         return None if found is None else found[1].mode & 0o7777
 
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
-        """Return a list with the mode only, because git stores no other stat data; None when there is no such file."""
+        """Return a list with only the mode of a file in a Git commit, because git stores no other stat data; None when
+        the saltenv has no such file.
+        """
         found = self._entry(path, saltenv)
         return None if found is None else [found[1].mode]
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """Path of a file with the blob's content; None when there is no such file."""
+        """Path of a local file with the content of a file in a Git commit; None when the saltenv has no such file."""
         found = self._entry(path, saltenv)
         if found is None:
             return None
@@ -114,7 +118,9 @@ class ViewedFiles(ABC):
         return place
 
     def shown(self, fetched: Path) -> str:
-        """The file's ``salt://`` URL and its remote: users do not know the mirror's path."""
+        """Name of a fetched file for messages: its ``salt://`` URL and its Git remote, because users do not know the
+        mirror's path.
+        """
         return self._shown.get(fetched, str(fetched))
 
     def _entry(self, path: str, saltenv: str) -> tuple[Mirror, GitTreeEntry] | None:
@@ -128,18 +134,18 @@ class ViewedFiles(ABC):
 
 
 class PinnedFiles(ViewedFiles):
-    """Fixed views of one saltenv. Later fetches do not change them."""
+    """Files of fixed Git commits in one saltenv. Later fetches of the repositories do not change them."""
 
     def __init__(self, saltenv: str, views: Iterable[View], hash_type: str = "sha256") -> None:
         super().__init__(hash_type)
         self._env, self._views = saltenv, tuple(views)
 
     def envs(self) -> list[str]:
-        """List with the one saltenv."""
+        """List with the one saltenv that the fixed commits serve."""
         return [self._env]
 
     def views(self, saltenv: str) -> Iterable[View]:
-        """Return the views for their own saltenv; for other saltenvs, none."""
+        """Return the views of the fixed commits if ``saltenv`` is their saltenv; else an empty list."""
         return self._views if saltenv == self._env else ()
 
 

@@ -36,12 +36,12 @@ _UNREACHED = "fatal: Could not read from remote repository."
 
 
 class GitFault(StatecoreError):
-    """git failed or is not installed. ``str()`` is git's last message, without passwords."""
+    """Error: git failed or is not installed. The text is git's last message, without passwords."""
 
 
 def git_environment(remote: GitRemote, git_dir: Path, home: Path) -> dict[str, str]:
-    """Return the environment variables of a git command on a mirror. ``home``: directory for the host keys of SSH
-    servers.
+    """Return the environment variables of a git command for a remote and its mirror ``git_dir``. ``home``: directory
+    for the host keys of SSH servers.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     settings = {
@@ -87,8 +87,8 @@ def _ssh(remote: GitRemote, home: Path) -> str:
 
 
 def _askpass(home: Path) -> Path:
-    """Return the path of the helper that ssh runs to ask for a passphrase. The answer is only in its environment.
-    Raises GitFault.
+    """Return the path of the helper script that ssh runs to ask for the passphrase of a key. The passphrase is only in
+    the helper's environment. Raises GitFault if the script cannot be written.
     """
     place = home / "askpass"
     try:
@@ -109,10 +109,10 @@ def run_git(
     check: bool = True,
     timeout: float | None = None,
 ) -> bytes:
-    """Run git and return its standard output. Raises GitFault when it fails; without ``check``, a failure returns
-    b"".
+    """Run the git command with the arguments ``words`` and return its standard output as bytes. Raises GitFault when
+    git fails; without ``check``, a failure returns b"".
 
-    ``stdout`` is a file descriptor for the output instead. ``timeout`` is in seconds.
+    ``stdout`` is a file descriptor that receives the output instead. ``timeout`` is in seconds.
     """
     try:
         done = subprocess.run(
@@ -136,7 +136,7 @@ def run_git(
 
 
 def _last(told: bytes) -> str:
-    """Return git's error lines ("fatal:", "error:"), else its last line."""
+    """Return the error lines ("fatal:", "error:") of git's error output, else its last line."""
     lines = [line.strip() for line in told.decode("utf-8", "replace").splitlines() if line.strip()]
     named = [line for line in lines if line.startswith(("fatal:", "error:"))]
     if named and named[0] == _UNREACHED and (before := lines.index(_UNREACHED)):

@@ -40,22 +40,22 @@ _LOCKED = "update.lk"
 
 
 def mirrors_directory(opts: Mapping[str, object], role: str) -> Path:
-    """Return the directory of the mirrors of a role ("gitfs", "git_pillar"): below ``cachedir``, or below
-    ``mirrors_dir`` if set.
+    """Return the directory of the Git mirrors of ``role`` ("gitfs" or "git_pillar"): below the option ``mirrors_dir``
+    if it is set, else below ``cachedir``.
     """
     return Path(str(opts.get("mirrors_dir") or opts.get("cachedir") or "")) / role
 
 
 class NotFetched(StatecoreError):
-    """The mirror has not been fetched yet, so its content is unknown."""
+    """Error: the Git mirror has not been fetched yet, so its content is unknown."""
 
 
 class UpdateLocked(StatecoreError):
-    """The remote is locked against updates (``fileserver.lock``)."""
+    """Error: the Git remote is locked against updates (``fileserver.lock``)."""
 
 
 class Mirror:
-    """The mirror of one remote. Remotes with the same URL and refspecs share a mirror."""
+    """The local bare mirror of one Git remote. Remotes with the same URL and refspecs share a mirror."""
 
     def __init__(self, directory: Path, remote: GitRemote) -> None:
         self.remote = remote
@@ -71,7 +71,9 @@ class Mirror:
     # ----------------------------------------------------------------------------------------------------------------- reading
 
     def refs(self) -> Mapping[str, str]:
-        """Map of ref to commit id, as of the last fetch; the same object until the next change. Raises NotFetched."""
+        """Map of each ref of the Git mirror (branch or tag) to its commit id, as of the last fetch. The map is the same
+        object until the next change. Raises NotFetched.
+        """
         path = self.place / _REFS
         try:
             status = path.stat()
@@ -92,7 +94,7 @@ class Mirror:
         return self._refs
 
     def lookup(self, commit: str) -> str | None:
-        """Return the full id of a commit; None when the mirror does not have it."""
+        """Return the full id of a Git commit (full or abbreviated); None when the mirror does not have it."""
         if commit not in self._known:
             if len(self._known) >= _LOOKUPS:
                 self._known.clear()
@@ -101,7 +103,7 @@ class Mirror:
         return self._known[commit]
 
     def tree(self, commit: str) -> GitTree:
-        """Return the files of a commit. Raises GitFault."""
+        """Return the file tree of a Git commit of the mirror. Raises GitFault if git fails."""
         known = self._trees.pop(commit, None)
         if known is None:
             files, dirs = read_tree(self._git(["ls-tree", "-r", "-t", "-z", "--full-tree", commit]))
@@ -112,8 +114,8 @@ class Mirror:
         return known
 
     def exported(self, entry: GitTreeEntry, name: str) -> Path:
-        """Return the path of a file with the content of a blob. ``name`` is the file's name. Raises GitFault,
-        OSError.
+        """Return the path of a local file with the content of a Git blob, written at the first call. ``name`` is the
+        file's name. Raises GitFault, OSError.
         """
         place = self._blobs / entry.blob[:2] / entry.blob[2:] / name
         try:
@@ -146,8 +148,8 @@ class Mirror:
     # ---------------------------------------------------------------------------------------------------------------- updating
 
     def update(self) -> bool:
-        """Fetch the remote. Return whether a branch or tag changed. Raises GitFault and UpdateLocked; the old refs
-        then stay.
+        """Fetch the Git remote into the mirror. Return True if a branch or tag changed. Raises GitFault and
+        UpdateLocked; the old refs then stay.
         """
         if self.locked():
             raise UpdateLocked(f"Update lock file is present for {self.remote.role} remote '{self.remote.shown}'")
@@ -179,19 +181,21 @@ class Mirror:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold a lock between processes, so that one process fetches at a time. The kernel frees the lock when a
-        process dies.
+        """Hold a lock between processes while the context is open, so that one process fetches the mirror at a time.
+        The kernel frees the lock when a process dies.
         """
         with (self.place / "fetch.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def locked(self) -> bool:
-        """Return whether updates are locked (``fileserver.lock``)."""
+        """Return True if updates of the Git mirror are locked (``fileserver.lock``)."""
         return (self.place / _LOCKED).exists()
 
     def lock(self) -> bool:
-        """Lock updates until ``unlock``. Return False when they were already locked. Raises OSError."""
+        """Lock the Git mirror against updates until ``unlock``. Return False when it was already locked. Raises
+        OSError.
+        """
         self.place.mkdir(parents=True, exist_ok=True)
         try:
             (self.place / _LOCKED).touch(exist_ok=False)
@@ -200,7 +204,7 @@ class Mirror:
         return True
 
     def unlock(self) -> bool:
-        """Unlock updates. Return whether they were locked. Raises OSError."""
+        """Allow updates of the Git mirror again. Return True if they were locked. Raises OSError."""
         try:
             (self.place / _LOCKED).unlink()
         except FileNotFoundError:

@@ -1,4 +1,5 @@
-"""Mapping of a mirror's branches, tags and commits to saltenvs. Functions without I/O, over the fetched refs.
+"""Mapping of a Git mirror's branches, tags and commits to saltenvs. The functions do no I/O: they take the fetched
+refs.
 
 Branches are below ``refs/remotes/origin/``, tags below ``refs/tags/``.
 
@@ -24,14 +25,16 @@ Lookup = Callable[[str], str | None]
 
 
 def is_served(remote: GitRemote, saltenv: str) -> bool:
-    """Return whether a saltenv may be served: it is in the whitelist, if there is one, and not in the blacklist."""
+    """Return True if the Git remote may serve a saltenv: the saltenv is in ``saltenv_whitelist``, if there is one, and
+    not in ``saltenv_blacklist``.
+    """
     if remote.saltenv_whitelist and not _listed(saltenv, remote.saltenv_whitelist):
         return False
     return not _listed(saltenv, remote.saltenv_blacklist)
 
 
 def environments(remote: GitRemote, refs: Iterable[str]) -> set[str]:
-    """Return the saltenvs of a gitfs remote."""
+    """Return the set of saltenvs that a gitfs remote serves, from the names of its fetched refs."""
     mapped = {place.ref for place in remote.saltenv.values() if place.ref is not None}
     found = {env for env, place in remote.saltenv.items() if place.ref is not None}
     if COMMIT.fullmatch(remote.base):
@@ -50,7 +53,9 @@ def environments(remote: GitRemote, refs: Iterable[str]) -> set[str]:
 
 
 def commit_of(remote: GitRemote, saltenv: str, refs: Mapping[str, str], lookup: Lookup) -> str | None:
-    """Return the commit that is served as a saltenv; None when the remote does not have that saltenv."""
+    """Return the id of the commit that a gitfs remote serves as a saltenv; None when the remote does not have that
+    saltenv.
+    """
     if not is_served(remote, saltenv):
         return None
     wanted = _wanted(remote, saltenv)
@@ -79,7 +84,9 @@ def _found(remote: GitRemote, ref: str, refs: Mapping[str, str], lookup: Lookup)
 
 
 def pillar_environment(remote: GitRemote, asked: str | None) -> str:
-    """Return the pillar environment of a remote. ``asked``: the environment that pillar is compiled for; None: base."""
+    """Return the pillar environment for which a Git remote's pillar is used. ``asked``: the environment that pillar is
+    compiled for; None means base.
+    """
     if remote.branch == ANY_ENV and remote.all_saltenvs:
         return asked or "base"
     if remote.env:
@@ -90,7 +97,9 @@ def pillar_environment(remote: GitRemote, asked: str | None) -> str:
 
 
 def pillar_commit(remote: GitRemote, asked: str | None, refs: Mapping[str, str], lookup: Lookup) -> str | None:
-    """Return the commit that pillar is compiled from; None when the remote has none."""
+    """Return the id of the commit of a Git remote from which pillar is compiled for the environment ``asked``; None
+    when the remote has none.
+    """
     wanted = remote.branch
     if wanted == ANY_ENV:
         wanted = remote.all_saltenvs or (asked if asked and asked != "base" else remote.base)
@@ -99,7 +108,9 @@ def pillar_commit(remote: GitRemote, asked: str | None, refs: Mapping[str, str],
 
 
 def _listed(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a name matches a glob, or a regular expression as a whole. Salt accepts both."""
+    """Return True if a saltenv's name matches one of the patterns: as a glob, or as a regular expression for the whole
+    name. Salt accepts both.
+    """
     return any(fnmatchcase(name, pattern) or _matches(pattern, name) for pattern in patterns)
 
 

@@ -1,4 +1,4 @@
-"""Remotes of the options ``gitfs_remotes`` and ``ext_pillar: - git``, each with its own parameters and the common
+"""Git remotes of the options ``gitfs_remotes`` and ``ext_pillar: - git``, each with its own parameters and the common
 ones.
 
 Names and meanings of the parameters are Salt's. Faults in the options are reported before anything is fetched.
@@ -32,11 +32,13 @@ _SCP = re.compile(r"[^@:/]+@[^:]+:")
 
 
 class GitConfigError(StatecoreError):
-    """Invalid options of git remotes. ``str()`` names the remote, the parameter, and the valid values."""
+    """Error: invalid options of Git remotes. The text names the remote, the parameter, and the valid values."""
 
 
 class EnvPlace(NamedTuple):
-    """Settings of one saltenv, from a remote or from the option ``gitfs_saltenv``; None: not set."""
+    """Ref, directory and mountpoint of one saltenv, from a Git remote or from the option ``gitfs_saltenv``; None: not
+    set.
+    """
 
     ref: str | None = None
     root: str | None = None
@@ -45,7 +47,7 @@ class EnvPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class GitRemote:
-    """One remote with all its parameters."""
+    """One Git remote of ``gitfs_remotes`` or of the external pillar ``git``, with all its parameters."""
 
     role: str
     #: Key of the option's entry: the URL; for pillar, the branch and the URL.
@@ -80,11 +82,13 @@ class GitRemote:
 
     @property
     def shown(self) -> str:
-        """The remote's id without the password in its URL, for messages."""
+        """Id of the Git remote without the password in its URL, for messages."""
         return without_password(self.id)
 
     def place(self, saltenv: str) -> tuple[str, str]:
-        """Return (directory in the repository, mountpoint in the tree) of a saltenv, without slashes at the ends."""
+        """Return (directory in the Git repository, mountpoint in the state tree) of a saltenv, without slashes at the
+        ends.
+        """
         own = self.saltenv.get(saltenv, EnvPlace())
         root = self.root if own.root is None else own.root
         mountpoint = self.mountpoint if own.mountpoint is None else own.mountpoint
@@ -92,7 +96,7 @@ class GitRemote:
 
 
 def without_password(url: str) -> str:
-    """Return a URL (or ``branch URL``) with its password replaced."""
+    """Return a URL (or ``branch URL``) with its password replaced by ``<redacted>``."""
     return re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:<redacted>@", url)
 
 
@@ -140,7 +144,7 @@ def _envs(value: object) -> Mapping[str, EnvPlace]:
 
 
 def _joined(value: Any) -> dict[str, Any]:
-    """Return a map, or a list of maps, as one map. Raises ValueError for other values."""
+    """Return a map, or the items of a list of maps, as one map. Raises ValueError for other values."""
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, Mapping) for part in parts):
         raise ValueError("must be a list of `name: value`")
@@ -193,17 +197,17 @@ _COMMON: Mapping[str, tuple[str, ...]] = {
 
 
 def gitfs_remotes(opts: Mapping[str, object]) -> list[GitRemote]:
-    """Return the remotes of the option ``gitfs_remotes``. Raises GitConfigError."""
+    """Return the Git remotes of the option ``gitfs_remotes``, in their order. Raises GitConfigError."""
     return _remotes(GITFS, opts.get("gitfs_remotes") or [], opts)
 
 
 def pillar_remotes(entries: Sequence[object], opts: Mapping[str, object]) -> list[GitRemote]:
-    """Return the remotes of one entry ``git`` of the option ``ext_pillar``. Raises GitConfigError."""
+    """Return the Git remotes of one ``git`` entry of the option ``ext_pillar``. Raises GitConfigError."""
     return _remotes(PILLAR, entries, opts)
 
 
 def all_pillar_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
-    """Return the remotes of all entries ``git`` of the option ``ext_pillar``. Raises GitConfigError."""
+    """Return the Git remotes of all ``git`` entries of the option ``ext_pillar``. Raises GitConfigError."""
     found = [entry["git"] for entry in opts.get("ext_pillar") or [] if isinstance(entry, Mapping) and "git" in entry]
     return [remote for entries in found for remote in pillar_remotes(entries, opts)]
 
@@ -284,7 +288,9 @@ def _checked(remote: GitRemote, own: Mapping[str, object]) -> GitRemote:
 
 
 def authority(url: str) -> str:
-    """Return ``scheme://host`` of a URL, for which a password is valid; "" for a URL that is not http(s)."""
+    """Return ``scheme://host`` of a Git remote's URL, the server to which its password may be sent; "" for a URL that
+    is not http(s).
+    """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         return ""
@@ -292,10 +298,10 @@ def authority(url: str) -> str:
 
 
 def by_ssh(url: str) -> bool:
-    """Return whether git reaches the URL by SSH."""
+    """Return True if git reaches the URL by SSH."""
     return urlsplit(url).scheme in ("ssh", "git+ssh") or ("://" not in url and bool(_SCP.match(url)))
 
 
 def place_in_url(path: str, saltenv: str) -> str:
-    """Return the ``salt://`` URL of a path, with ``?saltenv=`` unless the saltenv is base."""
+    """Return the ``salt://`` URL of a path of the state tree, with ``?saltenv=`` unless the saltenv is base."""
     return f"salt://{path}" + (f"?saltenv={quote(saltenv)}" if saltenv != "base" else "")

@@ -14,7 +14,7 @@ _MAX_LINKS = 100
 
 
 class GitTreeEntry(NamedTuple):
-    """A file or a symbolic link."""
+    """A file or a symbolic link in a Git commit: its mode and its blob."""
 
     mode: int
     blob: str
@@ -22,7 +22,7 @@ class GitTreeEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class GitTree:
-    """The files of one commit."""
+    """The files, directories and symbolic links of one Git commit, by path."""
 
     files: Mapping[str, GitTreeEntry]
     dirs: frozenset[str]
@@ -30,7 +30,9 @@ class GitTree:
     links: Mapping[str, str]
 
     def find(self, path: str) -> GitTreeEntry | None:
-        """Return the file at a path, with links resolved inside the repository; None when there is none."""
+        """Return the file of the Git commit at a path, with symbolic links resolved inside the repository; None when
+        there is no such file.
+        """
         for _ in range(_MAX_LINKS):
             linked = self._linked(path)
             if linked is None:
@@ -41,7 +43,7 @@ class GitTree:
         return None
 
     def _linked(self, path: str) -> str | None:
-        """Return the path with its first link resolved; None when the path has no link."""
+        """Return the path with its first symbolic link resolved; None when no part of the path is a link."""
         if not self.links:
             return None
         end = path.find("/")
@@ -56,7 +58,7 @@ class GitTree:
 
 
 def read_tree(listing: bytes) -> tuple[dict[str, GitTreeEntry], frozenset[str]]:
-    """Parse the output of ``git ls-tree -r -t -z`` to files and directories. Submodules are left out."""
+    """Return ({path: file}, paths of directories) from the output of ``git ls-tree -r -t -z``. Submodules are left out."""
     files: dict[str, GitTreeEntry] = {}
     dirs: set[str] = set()
     for line in listing.split(b"\0"):
@@ -73,5 +75,5 @@ def read_tree(listing: bytes) -> tuple[dict[str, GitTreeEntry], frozenset[str]]:
 
 
 def is_link(entry: GitTreeEntry) -> bool:
-    """Return whether an entry is a symbolic link. The blob of a link is its target."""
+    """Return True if a file of a Git commit is a symbolic link. The blob of a link is its target."""
     return entry.mode & 0o170000 == _LINK
