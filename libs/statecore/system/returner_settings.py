@@ -15,7 +15,9 @@ from typing import Any
 def settings_of(
     option: Callable[..., Any], name: str, ret: Mapping[str, Any] | None, defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Map of each option in ``defaults`` to its setting. ``option`` is the function ``config.option``."""
+    """Map of each option in ``defaults`` to the setting of the returner ``name`` for this job. ``option`` is the
+    function ``config.option``. ``ret`` is the job's return, or None.
+    """
     profile = str((ret or {}).get("ret_config") or "")
     found = {key: _setting(option, name, profile, key, default) for key, default in defaults.items()}
     given = (ret or {}).get("ret_kwargs")

@@ -16,9 +16,10 @@ from statecore.model.errors import CommandError
 
 
 def path(opts: Mapping[str, object]) -> Path | None:
-    """Return the file's path: ``grains_file``, else ``grains`` in the directory of ``conf_file``.
+    """Return the path of the static grains file: the option ``grains_file``, else ``grains`` in the directory of
+    ``conf_file``.
 
-    None if neither is set.
+    None if neither option is set.
     """
     if opts.get("grains_file"):
         return Path(str(opts["grains_file"]))
@@ -29,7 +30,7 @@ def path(opts: Mapping[str, object]) -> Path | None:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Return the grains in the file; {} if there is no file.
+    """Return the grains in the static grains file; {} if there is no file.
 
     Raises CommandError if it cannot be read or is not a YAML map.
     """
@@ -47,7 +48,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def write(file: Path, grains: Mapping[str, object]) -> None:
-    """Replace the file atomically, so that a reader never sees a partial file. Raises CommandError."""
+    """Replace the static grains file atomically, so that a reader never sees a partial file. Raises CommandError."""
     text = yaml.safe_dump(dict(grains), default_flow_style=False, allow_unicode=True)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,9 @@ _REQUEST = frozenset({*_SUBJECT, *extensions.CERTIFICATE})
 
 @dataclass(frozen=True, slots=True)
 class CertificateOrder:
-    """A desired certificate and the keys to sign it."""
+    """A desired X.509 certificate and the keys to sign it, as ``certificate`` checked and loaded them from the
+    arguments of a call.
+    """
 
     desired: desired.WantedCertificate
     #: None if another minion (ca_server) signs.
@@ -62,7 +64,8 @@ class CertificateOrder:
 
 
 def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -> CertificateOrder:
-    """Check the arguments for a certificate and load its keys. Raises CommandError, InvocationError.
+    """Check the arguments for an X.509 certificate, load the keys and certificates that they name, and return the
+    order. Raises CommandError, InvocationError.
 
     With ``remote`` another minion signs, so no signing key is loaded.
     """
@@ -103,7 +106,9 @@ def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -
 def request(
     read: Read, private_key: object, passphrase: str | None, given: Mapping[str, object]
 ) -> tuple[desired.WantedRequest, PrivateKey]:
-    """Return (desired signing request, private key that signs it). Raises CommandError, InvocationError."""
+    """Check the arguments for a certificate signing request. Return (desired signing request, private key that signs
+    it). Raises CommandError, InvocationError.
+    """
     _known(given, _REQUEST)
     key = _key(read, private_key, passphrase)
     return desired.request(given, key.public_key()), key
@@ -119,7 +124,9 @@ def revocation_list(
     days_valid: object,
     given: Mapping[str, object],
 ) -> tuple[desired.WantedList, PrivateKey]:
-    """Return (desired revocation list, private key that signs it). Raises CommandError, InvocationError."""
+    """Check the arguments for a certificate revocation list. Return (desired revocation list, private key that signs
+    it). Raises CommandError, InvocationError.
+    """
     if not signing_cert:
         raise InvocationError("signing_cert is needed: a revocation list names its issuer")
     issuer = loading.certificate(read(signing_cert)).certificate
@@ -131,7 +138,9 @@ def revocation_list(
 
 
 def whole(argument: str, value: Any, usual: int) -> int:
-    """Return a number of days; ``usual`` for None. Raises InvocationError."""
+    """Return a number of days from the argument called ``argument``; ``usual`` if the value is None. Raises
+    InvocationError.
+    """
     try:
         return usual if value is None or isinstance(value, bool) else int(value)
     except (TypeError, ValueError):
@@ -139,7 +148,9 @@ def whole(argument: str, value: Any, usual: int) -> int:
 
 
 def passphrase(argument: str, value: object) -> str | None:
-    """Return a password as text, or None. Raises InvocationError, whose message does not contain it."""
+    """Return the password in the argument called ``argument`` as text, or None. Raises InvocationError, whose message
+    does not contain the password.
+    """
     if value is None or isinstance(value, str | int):
         return None if value is None else str(value)
     raise InvocationError(f"{argument} is a text")
@@ -161,7 +172,7 @@ def _known(given: Mapping[str, object], known: Iterable[str]) -> None:
 
 
 def _rows(revoked: object) -> Iterable[Mapping[str, Any]]:
-    """Yield each row as a map.
+    """Yield each row of the argument ``revoked`` (revoked certificates) as a map.
 
     Also accepts the older x509 module's ``name: [map, ...]`` with the reason beside the extensions.
     """

@@ -52,14 +52,14 @@ _MARKS: Mapping[type, str] = {
 
 
 def hexadecimal(value: bytes | int) -> str:
-    """Return pairs of hexadecimal digits separated by colons."""
+    """Return bytes or a number as pairs of hexadecimal digits separated by colons, such as ``0A:FF``."""
     if isinstance(value, int):
         value = value.to_bytes(max((value.bit_length() + 7) // 8, 1), "big")
     return value.hex(":").upper()
 
 
 def certificate(found: x509.Certificate) -> dict[str, Any]:
-    """Return a certificate as ``x509.read_certificate`` shows it."""
+    """Return an X.509 certificate as the map that ``x509.read_certificate`` shows."""
     holder = _usable(found.public_key())
     return {
         "version": found.version.value + 1,
@@ -81,7 +81,7 @@ def certificate(found: x509.Certificate) -> dict[str, Any]:
 
 
 def request(found: x509.CertificateSigningRequest) -> dict[str, Any]:
-    """Return a signing request as ``x509.read_csr`` shows it."""
+    """Return a certificate signing request as the map that ``x509.read_csr`` shows."""
     holder = _usable(found.public_key())
     digest = x509.SubjectKeyIdentifier.from_public_key(holder).digest
     return {
@@ -94,7 +94,7 @@ def request(found: x509.CertificateSigningRequest) -> dict[str, Any]:
 
 
 def revocation_list(found: x509.CertificateRevocationList) -> dict[str, Any]:
-    """Return a revocation list as ``x509.read_crl`` shows it."""
+    """Return a certificate revocation list as the map that ``x509.read_crl`` shows."""
     revoked = {
         hexadecimal(each.serial_number).replace(":", ""): {
             "revocation_date": each.revocation_date_utc.strftime(names.TIME_FORMAT),
@@ -114,13 +114,13 @@ def revocation_list(found: x509.CertificateRevocationList) -> dict[str, Any]:
 
 
 def parts(name: x509.Name) -> dict[str, Any]:
-    """Map of an attribute's short name to its first value."""
+    """Map of the short name of each attribute in a distinguished name (``CN``, ``O``) to its first value."""
     found = {short: name.get_attributes_for_oid(oid) for short, oid in names.ATTRIBUTES.items()}
     return {short: rows[0].value for short, rows in found.items() if rows}
 
 
 def _usable(key: Any) -> PublicKey:
-    """Return the key if it is of a supported type. Raises NotReadable."""
+    """Return the public key of a certificate or request if its type is supported. Raises NotReadable."""
     return public_key(public_pem(key).encode())
 
 
@@ -136,7 +136,7 @@ def _named(what: str, name: x509.Name) -> dict[str, Any]:
 
 
 def identifier(oid: x509.ObjectIdentifier) -> str:
-    """Return the name of an object identifier, or its dotted form if it has no name."""
+    """Return the name of an X.509 object identifier, or its dotted form if it has no name."""
     name: str = oid._name
     return oid.dotted_string if name == "Unknown OID" else name
 

@@ -25,14 +25,16 @@ from statecore.system.certificates.loading import PrivateKey, PublicKey
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Start and end of validity as text (``names.TIME_FORMAT``). None means now, and ``days`` from now."""
+    """Start and end of a certificate's validity as text (``names.TIME_FORMAT``). No start means now; no end means
+    ``days`` days from now.
+    """
 
     not_before: str | None
     not_after: str | None
     days: int
 
     def dates(self) -> tuple[datetime, datetime]:
-        """Return (start, end). Raises InvocationError."""
+        """Return (start, end) of the validity. Raises InvocationError for a text that is not a date."""
         now = datetime.now(UTC)
         first = names.moment("not_before", self.not_before) if self.not_before else now
         last = names.moment("not_after", self.not_after) if self.not_after else now + timedelta(days=self.days)
@@ -43,7 +45,9 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class WantedCertificate:
-    """The content of a desired certificate. ``issuer_certificate`` is None for a self-signed one."""
+    """Content of a desired X.509 certificate, before it is signed. ``issuer_certificate`` is None for a self-signed
+    certificate.
+    """
 
     subject: x509.Name
     issuer: x509.Name
@@ -55,7 +59,9 @@ class WantedCertificate:
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.Certificate:
-        """Return the certificate, signed with the issuer's key. Raises CommandError, InvocationError."""
+        """Return the X.509 certificate with the desired content, signed with the issuer's private ``key``. Raises
+        CommandError, InvocationError.
+        """
         first, last = self.validity.dates()
         builder = x509.CertificateBuilder(
             self.issuer,
@@ -73,7 +79,9 @@ class WantedCertificate:
         return made
 
     def changes(self, current: x509.Certificate, digest: str) -> dict[str, Any]:
-        """Map of the differences between this certificate and an existing one."""
+        """Map of the differences between the desired certificate and an existing one, with Salt's names; empty if there
+        are none.
+        """
         found: dict[str, Any] = _digest_change(current, digest)
         if self.serial_number is not None and self.serial_number != current.serial_number:
             found["serial_number"] = self.serial_number
@@ -91,13 +99,15 @@ class WantedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class WantedRequest:
-    """The content of a desired signing request."""
+    """Content of a desired certificate signing request, before it is signed."""
 
     subject: x509.Name
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.CertificateSigningRequest:
-        """Return the request, signed with ``key``. Raises CommandError."""
+        """Return the certificate signing request with the desired content, signed with the private ``key``. Raises
+        CommandError.
+        """
         builder = x509.CertificateSigningRequestBuilder(self.subject)
         for extension, critical in self.extensions:
             builder = builder.add_extension(extension, critical)
@@ -105,7 +115,9 @@ class WantedRequest:
         return made
 
     def changes(self, current: x509.CertificateSigningRequest, key: PrivateKey, digest: str) -> dict[str, Any]:
-        """Map of the differences between this request and an existing one."""
+        """Map of the differences between the desired signing request and an existing one, with Salt's names; empty if
+        there are none.
+        """
         found: dict[str, Any] = _digest_change(current, digest)
         if not issuing.same_key(_usable(current), key.public_key()):
             found["private_key"] = True
@@ -116,7 +128,9 @@ class WantedRequest:
 
 @dataclass(frozen=True, slots=True)
 class WantedList:
-    """The content of a desired revocation list. ``revoked`` holds (serial number, date, extensions)."""
+    """Content of a desired certificate revocation list, before it is signed. ``revoked`` holds (serial number, date,
+    extensions) of each revoked certificate.
+    """
 
     issuer: x509.Name
     days: int
@@ -124,7 +138,9 @@ class WantedList:
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.CertificateRevocationList:
-        """Return the revocation list, signed with ``key``. Raises CommandError."""
+        """Return the certificate revocation list with the desired content, signed with the private ``key``. Raises
+        CommandError.
+        """
         now = datetime.now(UTC)
         builder = x509.CertificateRevocationListBuilder(self.issuer, now, now + timedelta(days=self.days))
         for serial, date, entry in self.revoked:
@@ -138,7 +154,9 @@ class WantedList:
         return made
 
     def changes(self, current: x509.CertificateRevocationList, key: PrivateKey, digest: str) -> dict[str, Any]:
-        """Map of the differences between this revocation list and an existing one."""
+        """Map of the differences between the desired revocation list and an existing one, with Salt's names; empty if
+        there are none.
+        """
         found: dict[str, Any] = _digest_change(current, digest)
         if self.issuer != current.issuer:
             found["issuer_name"] = self.issuer.rfc4514_string()
@@ -169,9 +187,11 @@ def certificate(
     issuer: x509.Certificate | None,
     request: x509.CertificateSigningRequest | None,
 ) -> WantedCertificate:
-    """Return the desired certificate.
+    """Return the desired certificate for the public key ``holder``.
 
-    ``given`` has the subject or its parts, serial_number and extensions. Raises CommandError, InvocationError.
+    ``given`` has the subject or its parts, serial_number and extensions. ``issuer`` is None for a self-signed
+    certificate. ``request`` is a signing request whose subject and extensions are used. Raises CommandError,
+    InvocationError.
     """
     subject = _subject(given)
     parties = Parties(holder, issuer, None if issuer else holder)
@@ -194,7 +214,9 @@ def certificate(
 
 
 def request(given: Mapping[str, object], holder: PublicKey) -> WantedRequest:
-    """Return the desired signing request. Raises CommandError, InvocationError."""
+    """Return the desired signing request for the public key ``holder``. ``given`` has the subject and extensions.
+    Raises CommandError, InvocationError.
+    """
     if refused := [name for name in extensions.ISSUERS if given.get(name) is not None]:
         raise InvocationError(
             f"a request cannot contain {', '.join(sorted(refused))}: the issuer sets these extensions"
@@ -209,7 +231,9 @@ def request(given: Mapping[str, object], holder: PublicKey) -> WantedRequest:
 def revocation_list(
     issuer: x509.Certificate, days: int, rows: Sequence[Revocation], given: Mapping[str, object]
 ) -> WantedList:
-    """Return the desired revocation list. Raises CommandError, InvocationError."""
+    """Return the desired revocation list of the authority ``issuer``, valid for ``days`` days, with the revoked
+    certificates ``rows``. Raises CommandError, InvocationError.
+    """
     if unknown := sorted(set(given) - extensions.LIST):
         raise InvocationError(f"{', '.join(unknown)}: a revocation list has no such extension")
     parties = Parties(issuer=issuer)
@@ -219,14 +243,16 @@ def revocation_list(
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """One row of a revocation list."""
+    """One revoked certificate of a revocation list: its serial number, date and extensions, as the call names them."""
 
     serial_number: int
     date: datetime
     extensions: Mapping[str, object]
 
     def built(self, parties: Parties) -> tuple[int, datetime, tuple[Built, ...]]:
-        """Return (serial number, date, built extensions). Raises CommandError, InvocationError."""
+        """Return (serial number, date, built extensions) of the revoked certificate. Raises CommandError,
+        InvocationError.
+        """
         if unknown := sorted(set(self.extensions) - extensions.ENTRY):
             raise InvocationError(f"{', '.join(unknown)}: a row of a revocation list has no such extension")
         made = tuple(extensions.build(name, value, parties) for name, value in self.extensions.items())
@@ -234,7 +260,7 @@ class Revocation:
 
 
 def same_chain(one: Sequence[x509.Certificate], other: Sequence[x509.Certificate]) -> bool:
-    """Return True if two chains have the same certificates in the same order."""
+    """Return True if two certificate chains have the same certificates in the same order."""
     digests = [[each.fingerprint(hashes.SHA256()) for each in chain] for chain in (one, other)]
     return digests[0] == digests[1]
 
@@ -248,7 +274,7 @@ def _subject(given: Mapping[str, object]) -> x509.Name:
 
 
 def _asked_for(request: x509.CertificateSigningRequest | None, given: Mapping[str, object]) -> Iterable[Built]:
-    """Yield the request's extensions that the call does not set and that the issuer does not decide."""
+    """Yield those extensions of the signing request that the call does not set and that the issuer does not decide."""
     if request is None:
         return
     if not request.is_signature_valid:

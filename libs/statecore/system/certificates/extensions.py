@@ -43,7 +43,7 @@ _USAGES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Parties:
-    """The keys and the certificate that an extension may refer to."""
+    """Public key, issuer's certificate and issuer's public key, to which an X.509 extension may refer."""
 
     #: The certified public key.
     subject: PublicKey | None = None
@@ -54,7 +54,9 @@ class Parties:
 
 
 def build(name: str, value: object, parties: Parties) -> Built:
-    """Return (extension, critical). Raises InvocationError or CommandError, both with the extension's name."""
+    """Return (X.509 extension, True if it is critical) for an extension's name and value. Raises InvocationError or
+    CommandError, both with the extension's name.
+    """
     try:
         return _BUILDERS[name](value, parties)
     except (CommandError, InvocationError) as error:
@@ -391,7 +393,7 @@ LONG_NAMES: Mapping[str, str] = {
 
 
 def words(value: object) -> tuple[list[str], bool]:
-    """Return (list of words, True if "critical" is one of them).
+    """Return (list of words in an extension's value, True if "critical" is one of them).
 
     The words come from ``critical, a, b``, from a list, or from the keys of a map whose values are true.
     """
@@ -405,7 +407,7 @@ def words(value: object) -> tuple[list[str], bool]:
 
 
 def settings(value: object) -> tuple[dict[str, Any], bool]:
-    """Return (map of name to value, True if critical), from ``critical, a:1, b`` or from a map."""
+    """Return (map of name to value, True if critical) of an extension's value: a text ``critical, a:1, b``, or a map."""
     if isinstance(value, Mapping):
         return {str(name): each for name, each in value.items() if name != "critical"}, bool(value.get("critical"))
     found, critical = words(value)
@@ -414,8 +416,8 @@ def settings(value: object) -> tuple[dict[str, Any], bool]:
 
 
 def pairs(value: object) -> tuple[list[tuple[str, object]], bool]:
-    """Return (list of (type, value), True if critical), from ``critical, type:value, ...``, a list of such texts, or
-    maps.
+    """Return (list of (type, value), True if critical) of an extension's value: a text ``critical, type:value, ...``, a
+    list of such texts, or maps.
     """
     if isinstance(value, Mapping):
         return [(str(kind), each) for kind, each in value.items() if kind != "critical"], bool(value.get("critical"))
@@ -434,7 +436,7 @@ def pairs(value: object) -> tuple[list[tuple[str, object]], bool]:
 
 
 def listed(value: object) -> list[Any]:
-    """Return a list unchanged, [] for None, and any other value in a list."""
+    """Return an extension's value as a list: a list unchanged, [] for None, and any other value as its only item."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 

@@ -53,20 +53,22 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def need_encoding(encoding: Any, known: Sequence[str]) -> None:
-    """Raise CommandError for an unknown encoding."""
+    """Raise CommandError if the encoding of a key or certificate is not one of ``known``."""
     if encoding not in known:
         raise CommandError(f"Invalid value '{encoding}' for encoding. Valid: {', '.join(known)}")
 
 
 def need_digest(digest: Any) -> str:
-    """Return the digest's name in lower case. Raises CommandError if it is unknown."""
+    """Return the name of the digest for a signature in lower case. Raises CommandError if the digest is unknown."""
     if str(digest).lower() not in DIGESTS:
         raise CommandError(f"Invalid value '{digest}' for digest. Valid: {', '.join(DIGESTS)}")
     return str(digest).lower()
 
 
 def need_size(algo: Any, keysize: Any) -> int | None:
-    """Return the size in bits of a key to generate; None if the algorithm has a fixed size. Raises InvocationError."""
+    """Return the size in bits of a private key to generate; None if the algorithm has a fixed size. Raises
+    InvocationError for an unknown algorithm or size.
+    """
     if algo not in SIZES:
         raise InvocationError(
             f"Invalid algorithm specified for generating private key: {algo}. Valid: {', '.join(SIZES)}"
@@ -86,7 +88,7 @@ def need_size(algo: Any, keysize: Any) -> int | None:
 
 
 def make_key(algo: str, keysize: int | None) -> PrivateKey:
-    """Return a new private key. Raises InvocationError."""
+    """Return a new random private key of the algorithm ``algo`` with ``keysize`` bits. Raises InvocationError."""
     size = need_size(algo, keysize)
     if algo == "rsa":
         return rsa.generate_private_key(public_exponent=65537, key_size=size or 2048)
@@ -96,12 +98,12 @@ def make_key(algo: str, keysize: int | None) -> PrivateKey:
 
 
 def key_type(key: Any) -> str:
-    """Return the algorithm of a key: rsa, ec, ed25519 or ed448."""
+    """Return the algorithm of a private or public key: rsa, ec, ed25519 or ed448."""
     return next(name for name, kinds in _KINDS.items() if isinstance(key, kinds))
 
 
 def key_size(key: Any) -> int | None:
-    """Return the size of a key in bits; None if its algorithm has a fixed size."""
+    """Return the size in bits of a private or public key; None if its algorithm has a fixed size."""
     size: int | None = getattr(key, "key_size", None)
     return size
 
@@ -112,19 +114,21 @@ def same_key(one: PublicKey, other: PublicKey) -> bool:
 
 
 def public_pem(key: Any) -> str:
-    """Return a public key in PEM."""
+    """Return a public key, or the public key of a private key, as PEM text."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     data: bytes = key.public_bytes(serialization.Encoding.PEM, form)
     return data.decode()
 
 
 def public_der(key: PublicKey) -> bytes:
-    """Return a public key in DER."""
+    """Return a public key in the binary encoding DER."""
     return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def hash_for(key: PrivateKey, digest: str) -> hashes.SHA256 | None:
-    """Return the hash to sign with; None for Ed25519 and Ed448, which have their own. Raises CommandError."""
+    """Return the hash with which a private key signs; None for Ed25519 and Ed448, which have their own. Raises
+    CommandError for an unknown digest.
+    """
     if isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey):
         return None
     found: hashes.SHA256 = getattr(hashes, need_digest(digest).upper())()
@@ -132,7 +136,9 @@ def hash_for(key: PrivateKey, digest: str) -> hashes.SHA256 | None:
 
 
 def signed(builder: Any, key: PrivateKey, digest: str) -> Any:
-    """Return the builder's object, signed. Raises CommandError if the digest cannot be used."""
+    """Sign the certificate, request or revocation list that a builder of the library cryptography describes, and return
+    it. Raises CommandError if the digest cannot be used.
+    """
     try:
         return builder.sign(key, hash_for(key, digest))
     except (UnsupportedAlgorithm, ValueError, TypeError) as error:
@@ -140,7 +146,7 @@ def signed(builder: Any, key: PrivateKey, digest: str) -> Any:
 
 
 def is_signed_by(certificate: x509.Certificate, key: PublicKey) -> bool:
-    """Return True if the certificate's signature was made by the private key that belongs to ``key``."""
+    """Return True if the certificate's signature was made by the private key that belongs to the public ``key``."""
     data, signature, used = (
         certificate.tbs_certificate_bytes,
         certificate.signature,
@@ -164,7 +170,7 @@ def is_signed_by(certificate: x509.Certificate, key: PublicKey) -> bool:
 
 
 def encoded_key(key: PrivateKey, encoding: str, passphrase: str | None, compatible: bool = False) -> bytes:
-    """Return an encoded private key.
+    """Return a private key as bytes in the encoding pem, der or pkcs12, encrypted if there is a ``passphrase``.
 
     With ``compatible``, PKCS#12 is encrypted so that old systems can read it. Raises CommandError.
     """
@@ -187,7 +193,7 @@ def encoded_certificate(
     compatible: bool = False,
     friendly_name: str | None = None,
 ) -> bytes:
-    """Return an encoded certificate with its chain; in PKCS#12 also with its private key.
+    """Return an X.509 certificate with its chain as bytes in the given encoding; in PKCS#12 also with its private key.
 
     Raises CommandError, or InvocationError for arguments that cannot be combined.
     """
@@ -210,14 +216,16 @@ def encoded_certificate(
 
 
 def need_certificate_encoding(encoding: Any, chain: bool) -> None:
-    """Raise CommandError for an unknown encoding, InvocationError for a chain in DER."""
+    """Raise CommandError if the encoding of a certificate is unknown, InvocationError if it is DER and the certificate
+    has a chain.
+    """
     need_encoding(encoding, CERTIFICATES)
     if encoding == "der" and chain:
         raise InvocationError("Cannot encode a certificate chain in DER")
 
 
 def encoded(found: x509.CertificateSigningRequest | x509.CertificateRevocationList, encoding: str) -> bytes:
-    """Return an encoded signing request or revocation list. Raises CommandError."""
+    """Return a signing request or revocation list as bytes in the encoding pem or der. Raises CommandError."""
     need_encoding(encoding, OTHERS)
     return found.public_bytes(serialization.Encoding.PEM if encoding == "pem" else serialization.Encoding.DER)
 

@@ -33,29 +33,31 @@ Thing = TypeVar("Thing", x509.CertificateRevocationList, x509.CertificateSigning
 
 
 class NotReadable(InvocationError):
-    """Bytes that cannot be parsed in any known encoding."""
+    """Error: a key, certificate, request or revocation list cannot be parsed in any known encoding."""
 
 
 class PasswordFault(InvocationError):
-    """A password that is wrong, missing or not needed."""
+    """Error: the password of a key or certificate is wrong, missing or not needed."""
 
 
 class WrongPassword(PasswordFault):
-    """The password is wrong. For PKCS#12, cryptography also reports a missing password as a wrong one."""
+    """Error: the password of a key or certificate is wrong. For PKCS#12, cryptography also reports a missing password
+    as a wrong one.
+    """
 
     def __init__(self) -> None:
         super().__init__("Bad decrypt - is the password correct?")
 
 
 class MissingPassword(PasswordFault):
-    """The data is encrypted and no password is given."""
+    """Error: the key or certificate is encrypted and no password is given."""
 
     def __init__(self) -> None:
         super().__init__("Private key is encrypted. Please provide a password.")
 
 
 class NeedlessPassword(PasswordFault):
-    """The data is not encrypted, but a password is given."""
+    """Error: the key is not encrypted, but a password is given."""
 
     def __init__(self) -> None:
         super().__init__("Private key is unencrypted. Please remove the password.")
@@ -63,7 +65,7 @@ class NeedlessPassword(PasswordFault):
 
 @dataclass(frozen=True, slots=True)
 class LoadedKey:
-    """A private key. ``encoding`` is pem, der or pkcs12."""
+    """A private key read from a file, and the file's encoding: pem, der or pkcs12."""
 
     key: PrivateKey
     encoding: str
@@ -71,7 +73,7 @@ class LoadedKey:
 
 @dataclass(frozen=True, slots=True)
 class LoadedCertificate:
-    """A certificate with its chain. ``encoding`` is pem, der, pkcs7_pem, pkcs7_der or pkcs12."""
+    """A certificate with its chain read from a file, and the file's encoding: pem, der, pkcs7_pem, pkcs7_der or pkcs12."""
 
     certificate: x509.Certificate
     encoding: str
@@ -82,14 +84,16 @@ class LoadedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Loaded(Generic[Thing]):
-    """A signing request or revocation list. ``encoding`` is pem or der."""
+    """A signing request or revocation list read from a file, and the file's encoding: pem or der."""
 
     value: Thing
     encoding: str
 
 
 def decoded(text: str) -> bytes:
-    """Return the bytes encoded in a text: PEM, ``b64:`` and base64, hexadecimal, or base64. Raises InvocationError."""
+    """Return the bytes of a key or certificate given as text: PEM, ``b64:`` and base64, hexadecimal, or base64. Raises
+    InvocationError.
+    """
     if "-----BEGIN" in text:
         return text.encode()
     try:

@@ -51,7 +51,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
 
 
 def distinguished(value: object) -> x509.Name:
-    """Return a distinguished name from a text (RFC 4514), a list of its parts, or a map of attributes.
+    """Return an X.509 distinguished name from a text (RFC 4514), a list of its parts, or a map of attributes.
 
     Raises CommandError, InvocationError.
     """
@@ -70,7 +70,9 @@ def distinguished(value: object) -> x509.Name:
 
 
 def relative(value: object) -> x509.RelativeDistinguishedName:
-    """Return a relative distinguished name (one part of a name) from a text. Raises CommandError, InvocationError."""
+    """Return one part of a distinguished name (a relative distinguished name, ``CN=example``) from a text. Raises
+    CommandError, InvocationError.
+    """
     try:
         parts = x509.Name.from_rfc4514_string(str(value)).rdns
     except ValueError as error:
@@ -81,7 +83,7 @@ def relative(value: object) -> x509.RelativeDistinguishedName:
 
 
 def identifier(value: object) -> x509.ObjectIdentifier:
-    """Return an object identifier from its dotted form. Raises CommandError."""
+    """Return an X.509 object identifier from its dotted form, such as ``2.5.29.15``. Raises CommandError."""
     try:
         return x509.ObjectIdentifier(str(value))
     except ValueError as error:
@@ -89,7 +91,8 @@ def identifier(value: object) -> x509.ObjectIdentifier:
 
 
 def serial(value: object) -> int:
-    """Return a serial number from a number or from hexadecimal digits with or without colons. None: a new random one.
+    """Return the serial number of a certificate from a number, or from hexadecimal digits with or without colons. None:
+    a new random one.
 
     Raises CommandError.
     """
@@ -104,7 +107,7 @@ def serial(value: object) -> int:
 
 
 def moment(argument: str, value: object) -> datetime:
-    """Return the date of the argument called ``argument``. Raises InvocationError."""
+    """Return the date in the text of the argument called ``argument``, in UTC. Raises InvocationError."""
     try:
         return datetime.strptime(str(value), TIME_FORMAT).replace(tzinfo=UTC)
     except ValueError as error:
@@ -112,7 +115,9 @@ def moment(argument: str, value: object) -> datetime:
 
 
 def general(pairs: Iterable[Any]) -> list[x509.GeneralName]:
-    """Return the general names for (type, value) pairs. Raises CommandError, InvocationError."""
+    """Return X.509 general names (``DNS``, ``IP``, ``email``, ...) for (type, value) pairs. Raises CommandError,
+    InvocationError.
+    """
     found = []
     for pair in pairs:
         try:
@@ -124,12 +129,14 @@ def general(pairs: Iterable[Any]) -> list[x509.GeneralName]:
 
 
 def general_of(text: object) -> x509.GeneralName:
-    """Return the general name for a text ``type:value``. Raises CommandError, InvocationError."""
+    """Return the X.509 general name for a text ``type:value``, such as ``DNS:example.org``. Raises CommandError,
+    InvocationError.
+    """
     return general([pair(text)])[0]
 
 
 def pair(text: object) -> tuple[str, str]:
-    """Split ``type:value`` into (type, value). Raises InvocationError."""
+    """Split the text ``type:value`` of a general name into (type, value). Raises InvocationError."""
     kind, colon, value = str(text).partition(":")
     if not colon:
         raise InvocationError(f"a general name is 'type:value', not {text!r}")
@@ -137,7 +144,7 @@ def pair(text: object) -> tuple[str, str]:
 
 
 def domain(value: object, *, dot: bool = False, wildcard: bool = False) -> str:
-    """Return a domain name in ASCII (IDNA). Raises CommandError, InvocationError.
+    """Return a domain name in ASCII (IDNA), for a certificate. Raises CommandError, InvocationError.
 
     With ``dot`` it may begin with a dot, with ``wildcard`` with ``*.``.
     """

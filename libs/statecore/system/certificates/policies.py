@@ -13,8 +13,8 @@ FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose",
 
 
 def short(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the arguments under their short names, with ``algorithm`` as ``digest``, and without those in
-    ``FORMER``.
+    """Return the arguments of an ``x509`` function by their short names (``CN``), with ``algorithm`` renamed to
+    ``digest``, and without those that have no effect any more (``FORMER``).
     """
     found: dict[str, Any] = {}
     for name, value in given.items():
@@ -26,9 +26,10 @@ def short(given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def read(policy: Any, name: str) -> dict[str, Any]:
-    """Return a policy from configuration or pillar: a map, or a list of maps that are merged.
+    """Return a signing policy from configuration or pillar as one map. ``policy`` is a map, or a list of maps that are
+    merged.
 
-    Raises InvocationError.
+    Raises InvocationError for any other value.
     """
     rows = policy if isinstance(policy, list) else [policy or {}]
     if not all(isinstance(row, Mapping) for row in rows):
@@ -37,7 +38,8 @@ def read(policy: Any, name: str) -> dict[str, Any]:
 
 
 def merged(policy: Mapping[str, object], given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the effective arguments: those of the policy, and those of the caller that the policy leaves open.
+    """Return the effective arguments of a certificate: those of the signing policy, and those of the caller that the
+    policy leaves open.
 
     If the policy fixes parts of the subject, the caller's ``subject`` is ignored. If both have a map or list as
     subject, they are joined; the policy's part comes first. The policy's option ``minions`` is not part of the result.

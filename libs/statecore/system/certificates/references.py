@@ -1,5 +1,5 @@
-"""References to keys, certificates, requests and lists: a path on the managed host, or the data itself as text or
-bytes.
+"""References to keys, certificates, requests and revocation lists in arguments: a path on the managed host, or the data
+itself as text or bytes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from statecore.system.certificates import loading
 
 
 class NoSuchFile(CommandError):
-    """A path at which no file exists (yet)."""
+    """Error: an argument names the path of a key or certificate, and no file exists there (yet)."""
 
 
 def content(host: ManagedHost, reference: object) -> bytes:
-    """Return the bytes that a reference names. Raises NoSuchFile, InvocationError, HostError."""
+    """Return the bytes of a key or certificate that an argument names by path or contains itself. Raises NoSuchFile,
+    InvocationError, HostError.
+    """
     if isinstance(reference, bytes):
         return reference
     if not isinstance(reference, str):
@@ -32,7 +34,7 @@ def content(host: ManagedHost, reference: object) -> bytes:
 
 
 def is_path(reference: object) -> bool:
-    """Return True if a reference is a path.
+    """Return True if an argument for a key or certificate is a path.
 
     Only paths begin with a slash; PEM, base64 and hexadecimal data never do here.
     """

@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|[(),.@*]|[^\s`'(),.@*]
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The privileges granted on one object.
+    """The privileges of MySQL that are granted on one object.
 
     ``privileges`` holds (privilege, column or ""), with names as ``_ALIASES`` maps them.
     """
@@ -48,7 +48,7 @@ class Grant:
 
 
 def literal(value: object) -> str:
-    """Return a text as SQL string literal. Raises InvocationError."""
+    """Return a text as SQL string literal of MySQL. Raises InvocationError if it is not valid Unicode."""
     text = str(value)
     if any("\ud800" <= each <= "\udfff" for each in text):
         raise InvocationError(f"{text!r} is not valid text")
@@ -59,8 +59,7 @@ def identifier(name: object, *, pattern: bool = False) -> str:
     """Return a MySQL identifier in backquotes.
 
     With ``pattern`` (a database in a GRANT), underscores are escaped so that they are not wildcards. Raises
-    InvocationError where the
-    name holds a character that MySQL does not allow.
+    InvocationError for a character that MySQL does not allow in names.
     """
     text = str(name)
     if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
@@ -70,24 +69,26 @@ def identifier(name: object, *, pattern: bool = False) -> str:
 
 
 def account(user: str, host: str) -> str:
-    """Return a quoted account, ``'user'@'host'``."""
+    """Return a quoted MySQL account, ``'user'@'host'``."""
     return f"{literal(user)}@{literal(host)}"
 
 
 def word(argument: str, value: object) -> str:
-    """Return a bare SQL word: a character set, a collation, a plugin. Raises InvocationError."""
+    """Return a bare SQL word from an argument: a character set, a collation, a plugin. Raises InvocationError for any
+    other text.
+    """
     if not re.fullmatch(r"[A-Za-z0-9_]+", str(value)):
         raise InvocationError(f"{argument} is a word, not {value!r}")
     return str(value)
 
 
 def native_hash(password: str) -> str:
-    """Return the hash that the plugin mysql_native_password stores for a password."""
+    """Return the hash that MySQL's plugin mysql_native_password stores for a password."""
     return "*" + hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest().upper()
 
 
 def privileges(text: object) -> frozenset[tuple[str, str]]:
-    """Set of (privilege, column or "") in ``SELECT, INSERT (a, b)``. Raises InvocationError."""
+    """Set of (privilege, column or "") in a text such as ``SELECT, INSERT (a, b)``. Raises InvocationError."""
     found: set[tuple[str, str]] = set()
     rest = str(text).strip()
     while rest:
@@ -104,9 +105,10 @@ def privileges(text: object) -> frozenset[tuple[str, str]]:
 
 
 def place(database: object, *, escape: bool = True) -> tuple[str, str, str]:
-    """Return (database, table, both in SQL) for ``db.table``, ``db.*`` or ``*.*``. Raises InvocationError.
+    """Return (database, table, both as quoted SQL) for the object of a grant: ``db.table``, ``db.*`` or ``*.*``. Raises
+    InvocationError.
 
-    Without ``escape`` the name is used as given, as a pattern.
+    Without ``escape`` the database name is used as given, as a pattern.
     """
     name, dot, table = str(database).rpartition(".")
     if not dot or not name or not table:
@@ -121,7 +123,7 @@ def place(database: object, *, escape: bool = True) -> tuple[str, str, str]:
 
 
 def written(wanted: Iterable[tuple[str, str]]) -> str:
-    """Return the privileges in SQL."""
+    """Return privileges, given as (privilege, column or ""), as the SQL text of a GRANT."""
     columns: dict[str, list[str]] = {}
     for name, column in sorted(wanted):
         columns.setdefault(name, []).extend([column] if column else [])
@@ -131,7 +133,7 @@ def written(wanted: Iterable[tuple[str, str]]) -> str:
 
 
 def parsed(line: str) -> Grant | None:
-    """Return a line of SHOW GRANTS as grant; None for lines about other objects than tables (roles, proxies,
+    """Return the grant in one line of SHOW GRANTS; None for lines about other objects than tables (roles, proxies,
     routines).
     """
     if not line.upper().startswith("GRANT "):
@@ -174,6 +176,8 @@ def _object(grant: Grant) -> tuple[str, str]:
 
 
 def _bare(name: str) -> str:
-    """Return a name without its quotes and without the backslashes that escape underscores."""
+    """Return the name of a database or table in a grant without its quotes and without the backslashes that escape
+    underscores.
+    """
     plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
     return plain.replace("\\_", "_")

@@ -36,9 +36,10 @@ METHODS = ("md5", "scram-sha-256")
 
 
 def literal(value: object) -> str:
-    """Return a text as SQL string literal, in the form E'...' that does not depend on the server's settings.
+    """Return a text as SQL string literal of PostgreSQL, in the form E'...' that does not depend on the server's
+    settings.
 
-    Raises InvocationError.
+    Raises InvocationError for a null byte or invalid Unicode, which PostgreSQL cannot store.
     """
     text = str(value)
     if "\0" in text or any("\ud800" <= each <= "\udfff" for each in text):
@@ -47,7 +48,7 @@ def literal(value: object) -> str:
 
 
 def identifier(name: object) -> str:
-    """Return a quoted name. Raises InvocationError."""
+    """Return a quoted name of a PostgreSQL object. Raises InvocationError."""
     text = str(name)
     if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
         raise InvocationError(f"{text!r} is not a valid name")
@@ -55,7 +56,9 @@ def identifier(name: object) -> str:
 
 
 def need_method(encrypted: object) -> str:
-    """Return the password hash method: md5 (for True and None) or scram-sha-256. Raises InvocationError."""
+    """Return PostgreSQL's method to hash passwords from the argument ``encrypted``: md5 (for True and None) or
+    scram-sha-256. Raises InvocationError.
+    """
     if encrypted is False:
         raise InvocationError("not supported: encrypted: False; no server keeps plain passwords since PostgreSQL 10")
     method = "md5" if encrypted in (None, True) else encrypted
@@ -65,7 +68,7 @@ def need_method(encrypted: object) -> str:
 
 
 def stored_hash(role: str, password: str, method: str) -> str:
-    """Return the hash that the server stores for a password.
+    """Return the hash that a PostgreSQL server stores for the password of a role.
 
     A password that is a hash already is returned unchanged.
     """
@@ -75,7 +78,9 @@ def stored_hash(role: str, password: str, method: str) -> str:
 
 
 def is_stored_hash(role: str, password: str, verifier: str, method: str) -> bool:
-    """Return True if ``verifier``, the stored hash, is of this password and this method."""
+    """Return True if ``verifier``, the hash that a PostgreSQL server stores for a role, is of this password and this
+    method.
+    """
     if method == "md5":
         return hmac.compare_digest(stored_hash(role, password, method).encode(), verifier.encode())
     if password.startswith("SCRAM-SHA-256"):
@@ -104,7 +109,7 @@ def _scram(password: str, salt: bytes, rounds: int) -> str:
 
 
 def _prepared(password: str) -> str:
-    """Return the password prepared with SASLprep (RFC 4013).
+    """Return a password prepared with SASLprep (RFC 4013), for its hash.
 
     Like the server, use it unprepared if it has prohibited characters.
     """

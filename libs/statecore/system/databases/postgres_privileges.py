@@ -21,7 +21,7 @@ EVERY = "ALL"
 
 @dataclass(frozen=True, slots=True)
 class _ObjectKind:
-    """A kind of database object with privileges."""
+    """A kind of PostgreSQL objects that have privileges (tables, schemas, functions, ...), and the SQL to select them."""
 
     #: Letter of the kind, for acldefault().
     letter: str
@@ -97,7 +97,7 @@ GROUP = "group"
 
 
 def kind_of(object_type: object) -> str:
-    """Return the kind of an object type. Raises InvocationError."""
+    """Return the kind of a PostgreSQL object type, such as "table". Raises InvocationError for an unknown type."""
     found = str(object_type).lower()
     if found not in KINDS and found != GROUP:
         raise InvocationError(f"Invalid object_type: {object_type} provided; there are {', '.join([*KINDS, GROUP])}")
@@ -105,7 +105,8 @@ def kind_of(object_type: object) -> str:
 
 
 def wanted(kind: str, privileges: object) -> list[str]:
-    """List of privilege names, from a list or a text with commas; ``ALL`` replaces all others.
+    """List of the wanted privilege names for a kind of PostgreSQL objects, from a list or a text with commas; ``ALL``
+    replaces all others.
 
     Raises InvocationError.
     """
@@ -126,7 +127,7 @@ def wanted(kind: str, privileges: object) -> list[str]:
 
 
 def held_query(kind: str, name: str, schema: str, *, defaults: bool) -> str:
-    """Return a query for the privileges on an object, or on all objects of a schema.
+    """Return an SQL query for the privileges that roles have on a PostgreSQL object, or on all objects of a schema.
 
     Its columns are ``target``, ``role``, ``privilege`` and ``grantable`` (``t``). An object without privileges has one
     row with its target only. With ``defaults``, the privileges that owner and public have by default are included.
@@ -144,14 +145,16 @@ def held_query(kind: str, name: str, schema: str, *, defaults: bool) -> str:
 
 
 def all_query(kind: str) -> str:
-    """Return a query for the names of all privileges that this server has for a kind (column ``privilege``)."""
+    """Return an SQL query for the names of all privileges that this PostgreSQL server has for a kind of objects (column
+    ``privilege``).
+    """
     return (
         f"SELECT privilege_type AS privilege FROM aclexplode(acldefault('{KINDS[kind].letter}', 10)) WHERE grantee = 10"
     )
 
 
 def members_query(group: str) -> str:
-    """Return a query for the members of a group: columns ``role`` and ``admin`` (``t``)."""
+    """Return an SQL query for the members of a PostgreSQL group role: columns ``role`` and ``admin`` (``t``)."""
     return (
         "SELECT r.rolname AS role, bool_or(m.admin_option) AS admin FROM pg_auth_members m JOIN pg_roles r ON m.member = r.oid"
         f" JOIN pg_roles g ON g.oid = m.roleid WHERE g.rolname = {literal(group)} GROUP BY r.rolname"
@@ -159,7 +162,7 @@ def members_query(group: str) -> str:
 
 
 def grant(kind: str, names: Sequence[str], targets: Sequence[str], role: str, *, option: bool) -> str:
-    """Return a statement that grants privileges on objects, or membership in a group.
+    """Return the SQL statement that grants a role privileges on PostgreSQL objects, or membership in a group.
 
     ``option``: with the grant option.
     """
@@ -170,7 +173,7 @@ def grant(kind: str, names: Sequence[str], targets: Sequence[str], role: str, *,
 
 
 def revoke(kind: str, names: Sequence[str], targets: Sequence[str], role: str) -> str:
-    """Return a statement that revokes privileges on objects, or membership in a group."""
+    """Return the SQL statement that revokes a role's privileges on PostgreSQL objects, or its membership in a group."""
     if kind == GROUP:
         return f"REVOKE {identifier(targets[0])} FROM {identifier(role)};\n"
     return f"REVOKE {', '.join(names)} ON {kind.upper()} {', '.join(targets)} FROM {_role(role)};\n"

@@ -32,7 +32,9 @@ def connection(
     db_port: object,
     db_user: str | None,
 ) -> dict[str, Any]:
-    """Return the connection arguments of the execution functions, from the arguments of a state."""
+    """Return the arguments with which the ``postgres`` execution functions connect to the server, from the arguments of
+    a state.
+    """
     return {
         "maintenance_db": maintenance_db,
         "runas": user,
@@ -44,7 +46,7 @@ def connection(
 
 
 def module_missing(ctx: Context) -> str | None:
-    """Return the reason why the execution module is not available on this minion, or None."""
+    """Return the reason why the ``postgres`` execution module is not available on this minion, or None if it is."""
     try:
         ctx.functions["postgres.psql_query"]
     except NotAvailable as missing:
@@ -66,9 +68,10 @@ def present(
     default_password: object = None,
     valid_until: str | None = None,
 ) -> Plan:
-    """Return the plan for a role (``kind`` is user or group) that exists with these attributes.
+    """Return the plan of a state that creates a PostgreSQL role, or changes it to these attributes (``kind`` is user or
+    group).
 
-    None leaves an attribute unchanged.
+    An attribute of None is left unchanged.
     """
     try:
         method = postgres.need_method(encrypted)
@@ -119,7 +122,7 @@ def present(
 
 
 def absent(ctx: Context, kind: str, name: str, to: Mapping[str, object]) -> Plan:
-    """Return the plan for a role that does not exist."""
+    """Return the plan of a state that removes a PostgreSQL role (``kind`` is user or group)."""
     title = f"{kind.capitalize()} {name}"
     try:
         there = ctx.call("postgres.user_exists", name, **to)
@@ -147,7 +150,9 @@ def _listed(groups: object) -> list[str]:
 
 
 def _moment(ctx: Context, text: object, to: Mapping[str, Any]) -> str | None:
-    """Return a date as the server normalizes it; None for infinity."""
+    """Return the date until which a role's password is valid, as the PostgreSQL server normalizes it; None for
+    infinity.
+    """
     query = f"SELECT {postgres.literal(text)}::timestamp(0) AS dt"
     found: str = ctx.call("postgres.psql_query", query, **to)[0]["dt"]
     return None if found in ("infinity", "") else found

@@ -14,7 +14,7 @@ _COLUMNS = 7
 
 
 def find(host: ManagedHost, name: str) -> Account | None:
-    """Return the user of this name, or None.
+    """Return the user account of the managed host with this name, or None.
 
     On this machine the system's user database is asked; of a mounted host its /etc/passwd is read.
     """

@@ -10,7 +10,7 @@ _LINE = re.compile(r"^\s*(?P<disabled>#+\s*)?(?:@(?P<tag>[\w.-]+)\s+)?(?P<url>(?
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """One repository line."""
+    """One line of /etc/apk/repositories: URL, tag, and whether it is enabled."""
 
     url: str
     #: Tag of the repository; "" for an untagged one.
@@ -19,27 +19,29 @@ class Repository:
 
     @property
     def line(self) -> str:
-        """The line as text."""
+        """The repository as a line of /etc/apk/repositories."""
         return f"{'#' if self.disabled else ''}{f'@{self.tag} ' if self.tag else ''}{self.url}"
 
     def same_place(self, other: Repository) -> bool:
-        """Return True if both have the same tag and URL."""
+        """Return True if both apk repositories have the same tag and URL."""
         return (self.tag, self.url.rstrip("/")) == (other.tag, other.url.rstrip("/"))
 
 
 def parse_line(text: str) -> Repository | None:
-    """Return the repository on a line, or None."""
+    """Return the apk repository on a line of /etc/apk/repositories, or None for a line without one."""
     match = _LINE.match(text)
     return Repository(match["url"], match["tag"] or "", bool(match["disabled"])) if match else None
 
 
 def parse(text: str) -> list[Repository]:
-    """List of all repositories in a file."""
+    """List of all apk repositories in the text of /etc/apk/repositories."""
     return [found for line in text.splitlines() if (found := parse_line(line)) is not None]
 
 
 def placed(text: str, wanted: Repository) -> str:
-    """Return the text with ``wanted`` in place of the same repository, or at the end."""
+    """Return the text of /etc/apk/repositories with ``wanted`` in place of the repository of the same tag and URL, or
+    at the end.
+    """
     lines = text.splitlines()
     for at, line in enumerate(lines):
         found = parse_line(line)
@@ -52,6 +54,6 @@ def placed(text: str, wanted: Repository) -> str:
 
 
 def without(text: str, gone: Repository) -> str:
-    """Return the text without a repository."""
+    """Return the text of /etc/apk/repositories without the repository ``gone``."""
     lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if (found := parse_line(line)) is None or not found.same_place(gone))

@@ -23,7 +23,7 @@ _FALSE = ("no", "false", "without", "off", "disable", "0")
 
 @dataclass(frozen=True, slots=True)
 class AptSource:
-    """One source: a package type, URI and suite."""
+    """One APT source: a package type, URI and suite, with its components and options."""
 
     type: str
     uri: str
@@ -41,7 +41,7 @@ class AptSource:
 
     @property
     def line(self) -> str:
-        """The source in one-line format."""
+        """The APT source in one-line format (``deb URI SUITE COMPONENT...``)."""
         options = {key: value for key, value in self.options.items() if key not in ("arch", "signed-by", "trusted")}
         own = {
             "arch": ",".join(self.architectures),
@@ -56,7 +56,7 @@ class AptSource:
         return f"{'# ' if self.disabled else ''}{line}{f' #{self.comment}' if self.comment else ''}"
 
     def same_place(self, other: AptSource) -> bool:
-        """Return True if both have the same type, URI and suite, and a common component."""
+        """Return True if both APT sources have the same type, URI and suite, and a common component."""
         return ((self.type, self.uri.rstrip("/"), self.dist) == (other.type, other.uri.rstrip("/"), other.dist)) and (
             not other.comps or bool({*self.comps} & {*other.comps})
         )
@@ -64,12 +64,12 @@ class AptSource:
 
 @dataclass(frozen=True, slots=True)
 class Stanza:
-    """One stanza of a ``.sources`` file."""
+    """One stanza of an APT ``.sources`` file (deb822)."""
 
     lines: tuple[str, ...]
 
     def get(self, tag: str) -> str:
-        """Return the value of a field, with its lines joined; "" if the field is missing."""
+        """Return the value of a field of the APT stanza, with its lines joined; "" if the field is missing."""
         found: list[str] = []
         inside = False
         for line in self.lines:
@@ -84,11 +84,11 @@ class Stanza:
         return "\n".join(found).strip()
 
     def words(self, tag: str) -> list[str]:
-        """List of the words in a field."""
+        """List of the words in a field of the APT stanza."""
         return self.get(tag).split()
 
     def with_field(self, tag: str, value: str) -> Stanza:
-        """Return the stanza with another value of a field; "" removes the field."""
+        """Return the APT stanza with another value of a field; "" removes the field."""
         lines: list[str] = []
         inside = done = False
         for line in self.lines:
@@ -105,7 +105,7 @@ class Stanza:
         return Stanza(tuple(lines))
 
     def sources(self) -> Iterator[AptSource]:
-        """Yield one source for each combination of type, URI and suite."""
+        """Yield one APT source for each combination of type, URI and suite of the stanza."""
         trusted = self.get("Trusted").lower()
         common = AptSource(
             type="",
@@ -124,7 +124,7 @@ class Stanza:
 
 
 def parse_line(text: str) -> AptSource | None:
-    """Return the source on a line, enabled or disabled; None for any other line."""
+    """Return the APT source, enabled or disabled, on a line of sources.list; None for any other line."""
     match = _LINE.match(text.strip())
     rest = match["rest"].split() if match else []
     if match is None or not rest:
@@ -147,7 +147,9 @@ def parse_line(text: str) -> AptSource | None:
 
 
 def sources(text: str, *, stanzas: bool) -> list[AptSource]:
-    """List of all sources in a file, including disabled ones. ``stanzas``: the file has the deb822 format."""
+    """List of all APT sources in the text of a file, including disabled ones. ``stanzas``: the file has the deb822
+    format.
+    """
     if stanzas:
         return [source for stanza in _stanzas(text) if isinstance(stanza, Stanza) for source in stanza.sources()]
     return [source for line in text.splitlines() if (source := parse_line(line)) is not None]
@@ -156,7 +158,7 @@ def sources(text: str, *, stanzas: bool) -> list[AptSource]:
 def placed(
     text: str, wanted: AptSource, found: AptSource | None, *, stanzas: bool, comments: Sequence[str] = ()
 ) -> str:
-    """Return the text of a file with ``wanted`` in place of ``found``, or at the end if ``found`` is None.
+    """Return the text of an APT sources file with ``wanted`` in place of ``found``, or at the end if ``found`` is None.
 
     ``comments`` are written after a line or above a stanza.
     """
@@ -182,7 +184,9 @@ def placed(
 
 
 def without(text: str, gone: AptSource, *, stanzas: bool) -> str:
-    """Return the text without the components of a source. If no component is left, the source is removed."""
+    """Return the text of an APT sources file without the components of the source ``gone``. If no component is left,
+    the source is removed.
+    """
     if stanzas:
         blocks = [each for block in _stanzas(text) for each in _reduced(block, gone)]
         while blocks and isinstance(blocks[-1], str) and not blocks[-1].strip():
@@ -201,12 +205,12 @@ def without(text: str, gone: AptSource, *, stanzas: bool) -> str:
 
 
 def str_of(block: Stanza | str) -> str:
-    """Return the text of a stanza, or of the lines between stanzas."""
+    """Return the text of an APT stanza, or of the lines between stanzas."""
     return block if isinstance(block, str) else "".join(f"{line}\n" for line in block.lines)
 
 
 def _stanzas(text: str) -> list[Stanza | str]:
-    """List of the stanzas, and of the empty lines and comments between them."""
+    """List of the stanzas of an APT ``.sources`` file, and of the empty lines and comments between them."""
     found: list[Stanza | str] = []
     block: list[str] = []
 
@@ -228,7 +232,7 @@ def _stanzas(text: str) -> list[Stanza | str]:
 
 
 def _changed(stanza: Stanza, wanted: AptSource, comments: Sequence[str]) -> Stanza:
-    """Return the stanza changed so that it includes ``wanted``. Its other suites, types and URIs stay."""
+    """Return the APT stanza changed so that it includes the source ``wanted``. Its other suites, types and URIs stay."""
     for tag, value in (("Types", wanted.type), ("URIs", wanted.uri), ("Suites", wanted.dist)):
         if value.rstrip("/") not in [word.rstrip("/") for word in stanza.words(tag)]:
             stanza = stanza.with_field(tag, value)
@@ -250,7 +254,7 @@ def _changed(stanza: Stanza, wanted: AptSource, comments: Sequence[str]) -> Stan
 
 
 def _reduced(block: Stanza | str, gone: AptSource) -> list[Stanza | str]:
-    """Return [the stanza without a source], or [] if nothing of it is left."""
+    """Return a list with the APT stanza without the source ``gone``; an empty list if nothing of the stanza is left."""
     if isinstance(block, str):
         return [block]
     meant = [each for each in block.sources() if each.same_place(gone) and each.architectures == gone.architectures]

@@ -37,7 +37,9 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Sorted names of an archive's members. Names of directories end with a slash."""
+    """Sorted names of the members of an archive (tar or zip): directories, files and links. Names of directories end
+    with a slash.
+    """
 
     dirs: tuple[str, ...]
     files: tuple[str, ...]
@@ -45,34 +47,36 @@ class Contents:
 
     @property
     def top_dirs(self) -> tuple[str, ...]:
-        """Directories at the top level, including those that other names imply."""
+        """Names of the directories at the top level of the archive, including those that other names imply."""
         names = (name.lstrip("/") for name in (*self.dirs, *self.files, *self.links))
         return tuple(sorted({f"{name.split('/', 1)[0]}/" for name in names if "/" in name}))
 
     @property
     def top_files(self) -> tuple[str, ...]:
-        """Files at the top level."""
+        """Names of the files at the top level of the archive."""
         return tuple(name for name in self.files if "/" not in name)
 
     @property
     def top_links(self) -> tuple[str, ...]:
-        """Symbolic links at the top level."""
+        """Names of the symbolic links at the top level of the archive."""
         return tuple(name for name in self.links if "/" not in name)
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Names that lead out of the directory of the extraction by ``..``. ``extract`` refuses them."""
+        """Names of members that lead out of the target directory by ``..``. ``extract`` refuses them."""
         return tuple(name for name in (*self.dirs, *self.files, *self.links) if _leaves(name))
 
 
 def guess(name: str) -> str | None:
-    """Return the format that a file name's ending indicates, or None."""
+    """Return the archive format ("tar", "zip" or "rar") that the ending of a file name indicates, or None."""
     lower = name.lower()
     return next((form for form, endings in _ENDINGS.items() if lower.endswith(endings)), None)
 
 
 def contents(path: Path, form: str, strip: int = 0) -> Contents:
-    """Return the names in an archive without their first ``strip`` components. Raises CommandError."""
+    """Return the names of an archive's members without their first ``strip`` components. Raises CommandError if the
+    archive cannot be read.
+    """
     kinds: dict[str, set[str]] = {"dir": set(), "file": set(), "link": set()}
     for name, kind in _zip_names(path) if form == "zip" else _tar_names(path):
         bare = name.rstrip("/")
@@ -96,7 +100,8 @@ def extract(
     modes: bool = True,
     wanted: Callable[[str], bool] = lambda name: True,
 ) -> list[str]:
-    """Extract an archive into a directory. Return the names in the archive's order. Raises CommandError.
+    """Extract an archive into the directory ``target``. Return the names of the extracted members in the archive's
+    order. Raises CommandError.
 
     ``wanted`` selects names, for zip archives only.
     """
@@ -116,9 +121,9 @@ def extract(
 
 
 def pack(path: Path, members: Mapping[str, Path], *, large: bool = False) -> list[str]:
-    """Write a zip archive of files and directories.
+    """Write a zip archive of the files and directories in ``members`` (name in the archive: path).
 
-    Return its names. Raises CommandError, then no archive is written.
+    Return the names in the archive. Raises CommandError, then no archive is written.
     """
     names = []
     try:
@@ -199,7 +204,7 @@ def _untar(path: Path, target: Path, inside: RootedPath, strip: int) -> list[str
 
 
 def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, inside: RootedPath) -> None:
-    """Write one member below ``inside``, replacing an existing file."""
+    """Extract one member of a tar archive below ``inside``, replacing an existing file."""
     place = inside / _normal(member.name)
     if member.isdir():
         place.mkdir(parents=True, exist_ok=True)
@@ -301,15 +306,15 @@ def _within(target: Path, place: Path, name: str) -> None:
 
 
 def renamed(member: tarfile.TarInfo, name: str, linkname: str) -> tarfile.TarInfo:
-    """Return the member under another name."""
+    """Return a copy of a tar member with another name and link target."""
     made = copy.copy(member)
     made.name, made.linkname = name, linkname
     return made
 
 
 def admitted(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo:
-    """Return the member with a relative name, no owner and no write permission for others, if it may be extracted to
-    ``target``.
+    """Return a copy of a tar member that may be extracted to ``target``: with a relative name, without owner, and
+    without write permission for others.
 
     The ``mode`` of a directory or link is None: it is not changed. Raises tarfile.ExtractError for a member that would
     leave the target, or is not a file, directory or link.

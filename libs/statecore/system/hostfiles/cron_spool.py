@@ -30,7 +30,7 @@ def missing(host: ManagedHost) -> str | None:
 
 
 def read(host: ManagedHost, user: str) -> str:
-    """Return the text of a user's table; "" if there is none. Raises HostError."""
+    """Return the text of a user's cron table; "" if the user has none. Raises HostError."""
     if host.which("crontab"):
         text = host.run([*_crontab(host, user), "-l"]).stdout
     else:
@@ -41,7 +41,7 @@ def read(host: ManagedHost, user: str) -> str:
 
 
 def install(host: ManagedHost, user: str, text: str) -> str:
-    """Install a text as a user's table. Return "", or crontab's error message. Raises HostError."""
+    """Install a text as a user's cron table. Return "", or crontab's error message. Raises HostError."""
     data = text.encode("utf-8", "surrogateescape")
     if host.which("crontab"):
         result = host.run([*_crontab(host, user), "-"], stdin=data)
@@ -53,7 +53,7 @@ def install(host: ManagedHost, user: str, text: str) -> str:
 
 
 def _crontab(host: ManagedHost, user: str) -> list[str]:
-    """Return the crontab command for a user. Only root may use ``-u``."""
+    """Return the words of the ``crontab`` command for a user. Only root may use its option ``-u``."""
     return ["crontab"] if host.uid(user) == os.geteuid() else ["crontab", "-u", user]
 
 

@@ -34,7 +34,9 @@ _FEWEST_DAYS = 28
 
 
 def parse(text: str) -> dict[str, list[Any]]:
-    """Return a table as map: ``pre`` (lines above the mark), ``crons``, ``special`` and ``env``."""
+    """Return the text of a cron table as a map: ``pre`` (lines above Salt's mark), ``crons``, ``special`` and ``env``
+    (lists of entries).
+    """
     table: dict[str, list[Any]] = {"pre": [], "crons": [], "special": [], "env": []}
     managed = False
     comment: str | None = None
@@ -72,7 +74,7 @@ def parse(text: str) -> dict[str, list[Any]]:
 
 
 def render(table: Mapping[str, list[Any]]) -> str:
-    """Return the text of a table."""
+    """Return the text of a cron table from its map."""
     lines = [*table["pre"]]
     if not lines or lines[-1] != TAG:
         lines.append(TAG)
@@ -89,12 +91,12 @@ def render(table: Mapping[str, list[Any]]) -> str:
 
 
 def env_value(value: object) -> str:
-    """Return the value of an environment variable as it is written in a table."""
+    """Return the value of an environment variable as it is written in a cron table."""
     return '""' if value in (None, "") else str(value)
 
 
 def matches(entry: Mapping[str, object], cmd: str | None, identifier: object = None) -> bool:
-    """Return True if the entry has this identifier; or this command, if the entry has no identifier."""
+    """Return True if an entry of a cron table has this identifier; or this command, if the entry has no identifier."""
     own = str(entry["identifier"] or NO_IDENTIFIER)
     wanted = str(identifier or NO_IDENTIFIER)
     if own == NO_IDENTIFIER:
@@ -103,7 +105,7 @@ def matches(entry: Mapping[str, object], cmd: str | None, identifier: object = N
 
 
 def needs_change(old: object, new: object) -> bool:
-    """Return True if a column must change from ``old`` to ``new``.
+    """Return True if a time column of a cron entry must change from ``old`` to ``new``.
 
     None never changes; ``random`` changes only ``*``.
     """
@@ -113,7 +115,7 @@ def needs_change(old: object, new: object) -> bool:
 
 
 def status(entries: list[dict[str, object]], wanted: Mapping[str, Any]) -> str:
-    """Return the status of a wanted entry: "present", "update" or "absent"."""
+    """Return the status of a wanted cron entry among the existing entries: "present", "update" or "absent"."""
     for entry in entries:
         if matches(entry, wanted["cmd"], wanted["identifier"]):
             return "update" if any(needs_change(entry.get(key), value) for key, value in wanted.items()) else "present"
@@ -121,7 +123,7 @@ def status(entries: list[dict[str, object]], wanted: Mapping[str, Any]) -> str:
 
 
 def put(table: Mapping[str, list[object]], wanted: Mapping[str, object]) -> str:
-    """Put an entry into a table, replacing the entries that it matches. Return "new", "updated" or "present"."""
+    """Put an entry into a cron table, replacing the entries that it matches. Return "new", "updated" or "present"."""
     kind = "special" if "spec" in wanted else "crons"
     want = dict(wanted)
     done = "new"
@@ -142,7 +144,9 @@ def put(table: Mapping[str, list[object]], wanted: Mapping[str, object]) -> str:
 
 
 def take(entries: list[dict[str, Any]], cmd: str, identifier: Any, when: Mapping[str, Any]) -> str:
-    """Remove the first entry that matches and has the times of ``when``. Return "removed" or "absent"."""
+    """Remove the first cron entry that matches the command and identifier and has the times of ``when``. Return
+    "removed" or "absent".
+    """
     for entry in entries:
         if matches(entry, cmd, identifier) and all(_due(entry[key], value) for key, value in when.items()):
             entries.remove(entry)
@@ -151,7 +155,7 @@ def take(entries: list[dict[str, Any]], cmd: str, identifier: Any, when: Mapping
 
 
 def drawn(when: Mapping[str, object]) -> dict[str, str]:
-    """Return the five time columns, with numbers drawn for ``random`` and for ranges (``5:20``)."""
+    """Return the five time columns of a cron entry, with numbers drawn for ``random`` and for ranges (``5:20``)."""
     columns = {key: str(when.get(key, "1")).lower() for key in TIMES}
     for key, choices in _RANGES.items():
         first, _, last = columns[key].partition(":")

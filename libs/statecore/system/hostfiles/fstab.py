@@ -14,7 +14,7 @@ from statecore.model.errors import CommandError
 
 
 class FstabEntry(NamedTuple):
-    r"""The six fields as written in the file, where a blank is ``\040``."""
+    r"""One line of fstab: its six fields as written in the file, where a blank is ``\040``."""
 
     device: str
     name: str
@@ -32,17 +32,20 @@ _CELL = re.compile(r"(\S+)(\s*)")
 
 
 def written(text: str) -> str:
-    r"""Return a path or device as a field, with blanks escaped. ``\ `` is also a blank, as in Salt's mount tables."""
+    r"""Return a path or device as a field of fstab, with blanks escaped. ``\ `` is also a blank, as in Salt's mount
+    tables.
+    """
     return text.replace("\\ ", " ").replace(" ", "\\040").replace("\t", "\\011")
 
 
 def parse(text: str) -> list[FstabEntry]:
-    """List of the entries, in order."""
+    """List of the entries in the text of fstab, in order."""
     return [entry for line in text.splitlines() if (entry := _entry(line)) is not None]
 
 
 def criteria(text: str, entry: FstabEntry, match_on: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the fields that identify an entry in a text. Raises CommandError for an unknown field.
+    """Return the names of the fields by which an entry is found in the text of fstab. Raises CommandError for an
+    unknown field.
 
     With ``auto``, file systems without a device are identified by mount point. Others are identified by device, or by
     device and mount point if both match an entry.
@@ -63,7 +66,7 @@ def criteria(text: str, entry: FstabEntry, match_on: str | Sequence[str]) -> tup
 
 
 def put(text: str, entry: FstabEntry, known_by: Sequence[str], *, not_change: bool = False) -> tuple[str, str]:
-    """Return (status, text with the entry). The status is "present", "change" or "new".
+    """Return (status, text of fstab with the entry). The status is "present", "change" or "new".
 
     With ``not_change`` an existing entry is left unchanged.
     """
@@ -86,7 +89,9 @@ def put(text: str, entry: FstabEntry, known_by: Sequence[str], *, not_change: bo
 
 
 def without(text: str, name: str, device: str | None = None) -> str:
-    """Return the text without the entries of a mount point; with ``device``, only those of that device."""
+    """Return the text of fstab without the entries of the mount point ``name``; with ``device``, only those of that
+    device.
+    """
     return "".join(
         line
         for line in text.splitlines(keepends=True)

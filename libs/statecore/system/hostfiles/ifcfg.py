@@ -60,7 +60,8 @@ _ADVERTISE = (
 def interface(
     iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, hwaddr: str | None, release: int, cpus: int
 ) -> str:
-    """Return the text of ifcfg-NAME. Raises InvocationError that names the argument.
+    """Return the text of Red Hat's file ifcfg-NAME for a network interface. Raises InvocationError that names the
+    argument.
 
     ``hwaddr`` is the interface's address from the kernel, or None. ``release`` is the major release of the system.
     ``cpus`` is the number of processors.
@@ -193,7 +194,9 @@ def _addresses(iface: str, given: Mapping[str, object]) -> dict[str, object]:
 
 
 def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str, object]:
-    """Map of a bond's options, in the order of BONDING_OPTS. Raises InvocationError."""
+    """Map of a bond's options to their values, in the order of BONDING_OPTS in Red Hat's ifcfg files. Raises
+    InvocationError.
+    """
     mode = options.bond_mode(iface, given)
     bond: dict[str, object] = {"mode": mode, **_miimon(iface, given)}
     if mode in "02":
@@ -252,7 +255,7 @@ def _render(iface: str, values: Mapping[str, Any], *, ipv6: bool) -> str:
 
 
 def routes(iface: str, wanted: Sequence[Mapping[str, object]]) -> tuple[str, str]:
-    """Return (text of route-NAME, text of route6-NAME)."""
+    """Return (text of Red Hat's file route-NAME, text of route6-NAME) for the routes of a network interface."""
     texts = ["", ""]
     for route in wanted:
         line = f"# {route['name']}\n" if route.get("name") else ""
@@ -270,7 +273,9 @@ _GLOBAL = (
 
 
 def system(settings: Mapping[str, Any], current: Mapping[str, str]) -> str:
-    """Return the text of /etc/sysconfig/network. ``current`` holds its current settings. Raises InvocationError."""
+    """Return the text of /etc/sysconfig/network for the arguments of ``network.system``. ``current`` maps its current
+    keys to values. Raises InvocationError.
+    """
     given = {key.lower(): value for key, value in settings.items()}
     before = {key.lower(): value for key, value in current.items()}
     values: dict[str, Any] = dict(before) if given.get("retain_settings") else {}
@@ -303,7 +308,7 @@ def system(settings: Mapping[str, Any], current: Mapping[str, str]) -> str:
 
 
 def parse(text: str) -> dict[str, str]:
-    """Map of KEY to value in a file, with quotes kept."""
+    """Map of KEY to value in the text of an ifcfg file, with quotes kept."""
     lines = (line.strip() for line in text.splitlines())
     rows = (line.partition("=") for line in lines if line and line[0] not in "!#")
     return {name.rstrip().upper(): value.strip() for name, sign, value in rows if sign}

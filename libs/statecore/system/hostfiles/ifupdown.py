@@ -47,7 +47,7 @@ ETHTOOL = {
 
 @dataclass(slots=True)
 class IfupdownInterface:
-    """The stanzas of one interface."""
+    """The stanzas of one network interface in Debian's /etc/network/interfaces."""
 
     auto: bool = False
     hotplug: bool = False
@@ -56,7 +56,7 @@ class IfupdownInterface:
     families: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def render(self, name: str) -> str:
-        """Return the text of the stanzas."""
+        """Return the stanzas of the network interface ``name`` as text of /etc/network/interfaces."""
         lines = [f"auto {name}"] * self.auto + [f"allow-hotplug {name}"] * self.hotplug
         for family in FAMILIES:
             if (options := self.families.get(family)) is not None:
@@ -77,7 +77,9 @@ def _lines(options: Mapping[str, Any]) -> list[str]:
 
 
 def find(text: str, name: str) -> IfupdownInterface | None:
-    """Return the stanzas of an interface in a text, or None. Raises InvocationError for a malformed line."""
+    """Return the stanzas of a network interface in the text of /etc/network/interfaces, or None. Raises InvocationError
+    for a malformed line.
+    """
     found = IfupdownInterface()
     for words, body in _stanzas(text):
         if words[0] == "auto" and name in words[1:]:
@@ -114,7 +116,9 @@ def _read(options: dict[str, Any], line: str) -> None:
 
 
 def put(text: str, name: str, stanzas: str) -> str:
-    """Return the text with ``stanzas`` in place of the interface's existing stanzas, or at the end."""
+    """Return the text of /etc/network/interfaces with ``stanzas`` in place of the interface's existing stanzas, or at
+    the end.
+    """
     lines = text.splitlines()
     spans = _spans(lines, name)
     # Placed at the iface line rather than at "auto", which may also name interfaces further down.
@@ -135,7 +139,9 @@ def put(text: str, name: str, stanzas: str) -> str:
 
 
 def _spans(lines: list[str], name: str) -> list[tuple[int, int, list[str]]]:
-    """List of (first line, line after the last, lines that remain) for all lines about an interface."""
+    """List of (first line number, line number after the last, lines that remain) for each part of
+    /etc/network/interfaces about one interface.
+    """
     spans = []
     at = 0
     while at < len(lines):
@@ -158,7 +164,7 @@ def _spans(lines: list[str], name: str) -> list[tuple[int, int, list[str]]]:
 
 
 def _stanzas(text: str) -> list[tuple[list[str], list[str]]]:
-    """List of (words of the first line, other lines) for each stanza.
+    """List of (words of the first line, other lines) for each stanza in the text of /etc/network/interfaces.
 
     A backslash at a line's end continues the line.
     """

@@ -110,7 +110,8 @@ _OF_INET = ("ipaddr", "address", "addr", "ipaddrs", "addresses", "addrs", "gatew
 def build(
     iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, carrier: bool = True
 ) -> IfupdownInterface:
-    """Return the interface that the arguments describe. Raises InvocationError that names the argument.
+    """Return the ifupdown stanzas of the network interface that the arguments of ``network.managed`` describe. Raises
+    InvocationError that names the argument.
 
     With ``carrier``, ``use_carrier`` is written for bonds in mode 1.
     """
@@ -141,7 +142,9 @@ def build(
 
 
 def _brought_up(iface: str, wanted: Mapping[str, dict[str, Any]], *, of_inet6: bool) -> dict[str, dict[str, Any]]:
-    """Return the families that can be activated. ``of_inet6``: the argument ipv6proto is given."""
+    """Return {address family: options} of the families that can be activated on the interface. ``of_inet6``: the
+    argument ipv6proto is given.
+    """
     families = dict(wanted)
     six = families.get("inet6")
     if six is not None and not {"address", "addresses"} & set(six):
@@ -208,12 +211,12 @@ def _of_type(iface: str, type_: str, given: Mapping[str, Any], *, carrier: bool)
 
 
 def _parent(iface: str) -> str:
-    """Return the parent interface, from the name of a VLAN interface."""
+    """Return the parent of a VLAN interface, from the interface's name: ``eth0.5`` has the parent ``eth0``."""
     return re.sub(r"\.\d*", "", iface)
 
 
 def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) -> dict[str, str]:
-    """Map of a bond's options, in the order of its modprobe line. Raises InvocationError."""
+    """Map of a bond's options to their values, in the order of its modprobe line on Debian. Raises InvocationError."""
     mode = options.bond_mode(iface, given)
     bond: dict[str, Any] = {"mode": mode}
     if mode in "02":
@@ -239,7 +242,7 @@ def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) 
 
 
 def bridge_options(iface: str, given: Mapping[str, Any]) -> dict[str, str]:
-    """Map of a bridge's options. Raises InvocationError."""
+    """Map of a network bridge's ifupdown options to their values. Raises InvocationError."""
     bridge: dict[str, Any] = {"ports": " ".join(options.words(given["ports"]))}
     for key in ("ageing", "fd", "gcint", "hello", "maxage"):
         if key in given:

@@ -18,7 +18,9 @@ _INDENTED = re.compile(r"(\s+)(.*)")
 
 
 def parse(text: str, separator: str = "=") -> Section:
-    """Return the sections of a file. Options before the first section are at the top level."""
+    """Return the text of an INI file as a map of section to {option: value}. Options before the first section are at
+    the top level.
+    """
     first, *parts = _HEADER.split("\n".join(text.splitlines()))
     top = _options(first, separator)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
@@ -31,12 +33,12 @@ def parse(text: str, separator: str = "=") -> Section:
 
 
 def plain(section: Mapping[str, object]) -> Section:
-    """Return the options and sections without comments."""
+    """Return the sections and options of an INI file without its comments."""
     return {key: plain(value) if isinstance(value, dict) else value for key, value in section.items() if key[:1] != "#"}
 
 
 def update(section: Section, wanted: Mapping[str, object], separator: str = "=") -> dict[str, Any]:
-    """Set options and sections. Return the changes by name: ``{"before": ..., "after": ...}``."""
+    """Set options and sections of a parsed INI file. Return the changes by name: ``{"before": ..., "after": ...}``."""
     changes: dict[str, Any] = {}
     for name, value in ((str(key), each) for key, each in wanted.items()):
         old = section.get(name)
@@ -54,7 +56,7 @@ def update(section: Section, wanted: Mapping[str, object], separator: str = "=")
 
 
 def render(top: Mapping[str, object], separator: str = "=", *, no_spaces: bool = False) -> str:
-    """Return the text of a file: top-level options, then each section after an empty line."""
+    """Return the text of an INI file: top-level options, then each section after an empty line."""
     sign = separator.strip()
     sign = " " if not sign else sign if no_spaces else f" {sign} "
     return "".join(_lines(top, sign)).lstrip("\n")
@@ -84,7 +86,7 @@ def _options(body: str, separator: str) -> Section:
 
 
 def _put(section: Section, name: str, value: str, separator: str) -> None:
-    """Set an option. A new option replaces its commented line, if there is one."""
+    """Set an option in a section of an INI file. A new option replaces its commented line, if there is one."""
     if name not in section:
         option = _pattern(separator)
         lines = [(key, line) for key, line in section.items() if key.startswith("#comment")]

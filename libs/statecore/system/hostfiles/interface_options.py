@@ -39,14 +39,14 @@ BOND_MODES = ("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3a
 
 
 def invalid(iface: str, option: str, expected: Iterable[Any]) -> InvocationError:
-    """Return the error for an invalid option, in Salt's words."""
+    """Return the error for an invalid option of a network interface, in Salt's words."""
     return InvocationError(
         f"Invalid option -- Interface: {iface}, Option: {option}, Expected: [{'|'.join(str(each) for each in expected)}]"
     )
 
 
 def unknown(names: Iterable[str]) -> str | None:
-    """Return the error message for an unknown argument name, or None if all are known.
+    """Return the error message for an unknown argument name of ``network.managed``, or None if all names are known.
 
     A name may have the prefix ``ipv4`` or ``ipv6``.
     """
@@ -60,7 +60,9 @@ def unknown(names: Iterable[str]) -> str | None:
 
 
 def switch(iface: str, settings: Mapping[str, Any], option: str, on: str, off: str) -> str | None:
-    """Return ``on`` or ``off`` for a boolean option; None if it is not given. Raises InvocationError."""
+    """Return the text ``on`` or ``off`` for a boolean option of a network interface; None if the option is not given.
+    Raises InvocationError.
+    """
     if option not in settings:
         return None
     value = settings[option]
@@ -75,14 +77,16 @@ def switch(iface: str, settings: Mapping[str, Any], option: str, on: str, off: s
 
 
 def integer(iface: str, settings: Mapping[str, Any], option: str, default: Any = None) -> Any:
-    """Return an integer option as it was given, or ``default``. Raises InvocationError."""
+    """Return an integer option of a network interface as it was given, or ``default``. Raises InvocationError."""
     if option not in settings:
         return default
     return checked(iface, option, settings[option], int, "integer")
 
 
 def checked(iface: str, option: str, value: Any, check: Callable[[Any], Any], expected: str) -> Any:
-    """Return the value unchanged if ``check`` accepts it. Raises InvocationError."""
+    """Return the value of a network interface's option unchanged if ``check`` accepts it. Raises InvocationError that
+    names the ``expected`` value.
+    """
     try:
         check(value)
     except (TypeError, ValueError):
@@ -91,7 +95,7 @@ def checked(iface: str, option: str, value: Any, check: Callable[[Any], Any], ex
 
 
 def one_of(iface: str, option: str, value: Any, valid: Sequence[str]) -> str:
-    """Return the value as text if it is one of ``valid``. Raises InvocationError."""
+    """Return the value of a network interface's option as text if it is one of ``valid``. Raises InvocationError."""
     if str(value) not in valid:
         raise invalid(iface, option, valid)
     return str(value)
@@ -126,14 +130,14 @@ def is_netmask(value: Any) -> bool:
 
 
 def bond_mode(iface: str, settings: Mapping[str, Any]) -> str:
-    """Return the number of a bond's mode, as text. Raises InvocationError."""
+    """Return the number of a network bond's mode, as text. Raises InvocationError."""
     numbers = [str(number) for number in range(len(BOND_MODES))]
     mode = one_of(iface, "mode", settings.get("mode"), [*numbers, *BOND_MODES])
     return mode if mode in numbers else str(BOND_MODES.index(mode))
 
 
 def arp_targets(iface: str, settings: Mapping[str, Any]) -> str:
-    """Return the addresses that a bond monitors, separated by commas. Raises InvocationError."""
+    """Return the addresses that a network bond monitors by ARP, separated by commas. Raises InvocationError."""
     targets = settings.get("arp_ip_target")
     if not isinstance(targets, list) or not 1 <= len(targets) <= 16:
         raise invalid(iface, "arp_ip_target", ["list of ips (up to 16)"])
@@ -141,7 +145,9 @@ def arp_targets(iface: str, settings: Mapping[str, Any]) -> str:
 
 
 def ethtool(iface: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Map of the ethtool options autoneg, duplex and speed that are given. Raises InvocationError."""
+    """Map of the ethtool options autoneg, duplex and speed that are given for a network interface. Raises
+    InvocationError.
+    """
     found: dict[str, Any] = {}
     if (autoneg := switch(iface, settings, "autoneg", "on", "off")) is not None:
         found["autoneg"] = autoneg
@@ -153,7 +159,8 @@ def ethtool(iface: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def offload(iface: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Map of the given ethtool offload options (work done by the hardware instead of the kernel).
+    """Map of the ethtool offload options (work done by the hardware instead of the kernel) that are given for a network
+    interface to "on" or "off".
 
     Raises InvocationError.
     """
@@ -163,7 +170,9 @@ def offload(iface: str, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def routes(iface: str, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """List of the routes for ``network.routes``. Raises InvocationError that names the invalid route."""
+    """List of the routes in the argument ``routes`` of ``network.routes``, each a map. Raises InvocationError that
+    names the invalid route.
+    """
     wanted = settings.get("routes")
     if not isinstance(wanted, list) or not all(isinstance(each, Mapping) for each in wanted):
         raise InvocationError(f"Invalid option -- Route interface: {iface}, Option: routes, Expected: [List of routes]")

@@ -59,7 +59,9 @@ _NOT = re.compile(r"(!|not)\s?")
 
 
 def build(arguments: Mapping[str, object]) -> str:
-    """Return the text of a rule. Raises InvocationError if several ports are given without a protocol."""
+    """Return the text of an iptables rule from the arguments of a call. Raises InvocationError if several ports are
+    given without a protocol.
+    """
     given = {key: value for key, value in arguments.items() if key not in _NO_OPTION}
     if "target" in given:
         given["jump"] = given.pop("target")
@@ -139,7 +141,8 @@ def _listed(value: Any) -> list[str]:
 
 
 def parse(saved: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Map of table to chain to its ``policy``, ``packet count``, ``byte count``, ``rules`` and ``rules_comment``.
+    """Map of table to chain to the chain's ``policy``, ``packet count``, ``byte count``, ``rules`` and
+    ``rules_comment``, from the output of iptables-save.
 
     Each of the ``rules`` maps an option to its values. ``rules_comment`` maps a rule's comment to the rule.
     """

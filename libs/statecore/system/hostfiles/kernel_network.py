@@ -82,7 +82,7 @@ class KernelInterface:
 
 
 def interfaces(host: ManagedHost) -> dict[str, KernelInterface]:
-    """Map of interface name to interface."""
+    """Map of the name of each network interface of the managed host to the interface."""
     top = processes.network(host)
     found = _of_this_process() if top == processes.OWN_NETWORK else _of_tables(host, top)
     for line in processes.text(host, f"{top}/if_inet6").splitlines():
@@ -94,7 +94,7 @@ def interfaces(host: ManagedHost) -> dict[str, KernelInterface]:
 
 
 def ipv4_of(digits: str) -> str:
-    """Return the IPv4 address for a hexadecimal number in the kernel's tables, in this machine's byte order.
+    """Return the IPv4 address as text for a hexadecimal number in the kernel's tables, in this machine's byte order.
 
     Raises ValueError.
     """
@@ -161,7 +161,7 @@ def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:
 
 
 def _networks(table: str) -> list[tuple[ipaddress.IPv4Network, str]]:
-    """List of (network, interface) for the networks that are reached without a gateway."""
+    """List of (network, name of the interface) for the IPv4 networks that the routing table reaches without a gateway."""
     rows = (line.split() for line in table.splitlines()[1:])
     return [
         (ipaddress.IPv4Network(f"{ipv4_of(row[1])}/{ipv4_of(row[7])}"), row[0])

@@ -44,7 +44,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 class Mounted(NamedTuple):
-    """One line of the mount table, with escapes in paths and options decoded."""
+    """One mounted file system: a line of the mount table, with escapes in paths and options decoded."""
 
     mountid: str
     parentid: str
@@ -58,7 +58,7 @@ class Mounted(NamedTuple):
     superopts: list[str]
 
     def plain_opts(self) -> list[str]:
-        """List of the options as in /proc/mounts: those of the mount and of its file system in one list."""
+        """List of the mount options as in /proc/mounts: those of the mount and of its file system in one list."""
         mode = "ro" if "ro" in (self.opts[:1] + self.superopts[:1]) else "rw"
         rest = [each for each in self.opts[1:] + self.superopts[1:] if each not in ("rw", "ro")]
         return list(dict.fromkeys([mode, *rest]))
@@ -66,7 +66,9 @@ class Mounted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """Further options that the kernel need not list, from a state's ``extra_mount_*`` and ``hidden_opts`` arguments."""
+    """Mount options that the kernel need not list for a mount, from a state's ``extra_mount_*`` and ``hidden_opts``
+    arguments.
+    """
 
     options: Collection[str] = ()
     keys: Collection[str] = ()
@@ -75,7 +77,9 @@ class Leniency:
 
 
 def parse(text: str) -> dict[str, Mounted]:
-    """Map of mount point to its mount. If several are mounted at one point, the last one, which is visible."""
+    """Map of mount point to its mount, from the text of mountinfo. If several are mounted at one point, the last one,
+    which is visible.
+    """
     found = {}
     for line in text.splitlines():
         words = line.split(" ")
@@ -98,18 +102,18 @@ def parse(text: str) -> dict[str, Mounted]:
 
 
 def plain(word: str) -> str:
-    """Return a field with the kernel's escapes decoded."""
+    r"""Return a field of the mount table with the kernel's escapes (``\040``) decoded."""
     return _OCTAL.sub(lambda found: chr(int(found[1], 8)), word)
 
 
 def real_path(host: ManagedHost, path: str) -> str:
-    """Return a path of the host with its symbolic links resolved, as in the host's mount table. Raises HostError."""
+    """Return a path of the host with its symbolic links resolved, as the host's mount table names it. Raises HostError."""
     place = host.path(path.rstrip("/") or "/")
     return "/" + "/".join((place.relative_to(host.root) if host.mounted else place.resolve()).parts).lstrip("/")
 
 
 def holder(table: Mapping[str, Mounted], path: str) -> Mounted | None:
-    """Return the mount at the path, or at its nearest parent; None if there is none."""
+    """Return the mount that contains a path: the mount at the path, or at its nearest parent; None if there is none."""
     while path not in table and path != "/":
         path = path.rpartition("/")[0] or "/"
     return table.get(path)
@@ -122,7 +126,7 @@ def missing(
     lenient: Leniency,
     number: Callable[[str, str], str],
 ) -> list[str]:
-    """List of the wanted options that a mount does not have, in the kernel's form.
+    """List of the wanted mount options that a mount does not have, in the kernel's form.
 
     ``number(kind, name)`` returns the id of a user ("uid") or group ("gid").
     """

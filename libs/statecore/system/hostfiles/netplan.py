@@ -43,7 +43,7 @@ _BRIDGE = {
 
 
 def document(iface: str, type_: str, settings: Mapping[str, object], renderer: str) -> str:
-    """Return the text of an interface's file. Raises InvocationError that names the argument."""
+    """Return the text of netplan's YAML file for one network interface. Raises InvocationError that names the argument."""
     section = SECTIONS.get(type_)
     if section is None:
         raise options.invalid(iface, "type", sorted(SECTIONS))
@@ -62,12 +62,14 @@ def document(iface: str, type_: str, settings: Mapping[str, object], renderer: s
 
 
 def dump(data: object) -> str:
-    """Return YAML in block style with sorted keys."""
+    """Return data as YAML text in block style with sorted keys, as netplan's files are written."""
     return yaml.safe_dump(data, default_flow_style=False, sort_keys=True)
 
 
 def section_of(iface: str, texts: Sequence[str]) -> str:
-    """Return the section that defines an interface in these documents; "ethernets" if none does."""
+    """Return netplan's section ("ethernets", "bonds", ...) that defines an interface in the texts of netplan's files;
+    "ethernets" if none does.
+    """
     for network in _networks(texts):
         for name, section in network.items():
             if isinstance(section, dict) and iface in section and name in SECTIONS.values():
@@ -76,7 +78,7 @@ def section_of(iface: str, texts: Sequence[str]) -> str:
 
 
 def routes_document(iface: str, section: str, wanted: Sequence[Mapping[str, object]]) -> str:
-    """Return the text of a file with only an interface's routes. Netplan merges it with the other files."""
+    """Return the text of a netplan file with only an interface's routes. Netplan merges it with the other files."""
     return dump({"network": {"version": 2, section: {iface: {"routes": routes(wanted)}}}})
 
 
@@ -95,7 +97,7 @@ def routes(wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def renderer_of(texts: Sequence[str]) -> str:
-    """Return the first renderer that these documents name; "networkd" if none does."""
+    """Return the first network renderer that the texts of netplan's files name; "networkd" if none does."""
     return next((str(network["renderer"]) for network in _networks(texts) if network.get("renderer")), "networkd")
 
 
@@ -172,7 +174,9 @@ def _members(iface: str, type_: str, settings: Mapping[str, object]) -> list[str
 
 
 def _vlan(iface: str, settings: Mapping[str, object]) -> tuple[int | None, str | None]:
-    """Return (id, parent interface) of a VLAN. Missing values are taken from a name such as ``eth0.5``."""
+    """Return (VLAN id, parent interface) of a VLAN interface for netplan. Missing values are taken from a name such as
+    ``eth0.5``.
+    """
     base, dot, tag = iface.rpartition(".")
     names = ("vlan-raw-device", "vlan_raw_device", "phys_dev", "parent", "link")
     link = next((str(settings[key]) for key in names if settings.get(key)), base if dot else None)

@@ -1,4 +1,4 @@
-"""Read and write the host's network files and run its network programs, for all formats."""
+"""Read and write the host's network files and run its network programs, for ifupdown, Red Hat's files and netplan."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from statecore.model.ports import ManagedHost
 
 
 def text(host: ManagedHost, file: str) -> str:
-    """Return the text of a file; "" if it does not exist. Raises HostError if it is not a regular file."""
+    """Return the text of a network file of the host; "" if it does not exist. Raises HostError if it is not a regular
+    file.
+    """
     return (managed_file.read(host.path(file), file) or b"").decode("utf-8", "surrogateescape")
 
 
 def write(host: ManagedHost, file: str, new: str, mode: int | None = None) -> None:
-    """Replace a file. Raises CommandError if its directory does not exist or it cannot be written."""
+    """Replace a network file of the host. Raises CommandError if its directory does not exist or it cannot be written."""
     place = host.path(file)
     if not place.parent.is_dir():
         raise CommandError(f"{file} cannot be written. {file.rpartition('/')[0]} does not exist")
@@ -24,7 +26,7 @@ def write(host: ManagedHost, file: str, new: str, mode: int | None = None) -> No
 
 
 def run(host: ManagedHost, words: Sequence[str]) -> str:
-    """Run a program and return its output. Raises CommandError if it fails."""
+    """Run a network program of the host and return its output. Raises CommandError if it fails."""
     done = host.run(list(words))
     if done.retcode:
         output = done.stderr.strip() or done.stdout.strip()

@@ -41,7 +41,9 @@ _HANDLE = re.compile(r"\s*# handle (\d+)$")
 
 
 def build(family: str, arguments: Mapping[str, Any]) -> str:
-    """Return the text of a rule. Raises InvocationError for an unknown argument or family."""
+    """Return the text of an nftables rule from the arguments of a call. Raises InvocationError for an unknown argument
+    or family.
+    """
     given = {key: value for key, value in arguments.items() if key not in _NO_OPTION}
     if "target" in given:
         given["jump"] = given.pop("target")
@@ -76,7 +78,7 @@ def build(family: str, arguments: Mapping[str, Any]) -> str:
 
 
 def of(family: str) -> str:
-    """Return nft's name of an address family. Raises InvocationError."""
+    """Return nft's name of the address family that Salt calls ``family``: "ip" for ipv4. Raises InvocationError."""
     if family not in FAMILIES:
         raise InvocationError(f"family: {family!r} is unknown; there are {', '.join(FAMILIES)}")
     return FAMILIES[family]
@@ -104,7 +106,7 @@ def _port(given: Mapping[str, object], key: str, protocol: str) -> str:
 
 
 def plain(rule: str) -> str:
-    """Return a rule without the differences that nft's listing introduces."""
+    """Return an nftables rule in one comparable form, without the differences that nft's listing introduces."""
     text = _HANDLE.sub("", rule.strip())
     text = re.sub(r"\bcounter packets \d+ bytes \d+", "counter", text)
     text = re.sub(r"\bmeta (iif|oif)(name)?\b", r"\1\2", text)
@@ -125,13 +127,13 @@ def _set(elements: Iterable[str]) -> str:
 
 
 def handle(listing: str, rule: str) -> str | None:
-    """Return the handle of a rule in the output of ``nft --handle list chain``, or None."""
+    """Return the handle (number) of an nftables rule in the output of ``nft --handle list chain``, or None."""
     wanted = plain(rule)
     return next((number for text, number in with_handles(listing) if plain(text) == wanted), None)
 
 
 def with_handles(listing: str) -> list[tuple[str, str]]:
-    """List of (text, handle) for each rule in the output of ``nft --handle list chain``."""
+    """List of (text, handle) for each nftables rule in the output of ``nft --handle list chain``."""
     found = []
     for line in listing.splitlines():
         number = _HANDLE.search(line)

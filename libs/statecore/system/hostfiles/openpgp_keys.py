@@ -15,17 +15,19 @@ _PUBLIC_KEY = (0x98, 0x99, 0x9A, 0xC6)
 
 
 def is_armoured(data: bytes) -> bool:
-    """Return True if the data has an armoured key."""
+    """Return True if the bytes of a file contain an ASCII-armoured OpenPGP public key."""
     return _BLOCK.search(data) is not None
 
 
 def is_binary(data: bytes) -> bool:
-    """Return True if the data begins like a binary key."""
+    """Return True if the bytes of a file begin like a binary OpenPGP public key."""
     return data[:1] != b"" and data[0] in _PUBLIC_KEY
 
 
 def dearmoured(data: bytes) -> bytes:
-    """Return the keys in binary, concatenated. Raises ValueError if there is no valid key."""
+    """Return the OpenPGP keys in ASCII-armoured data in binary, concatenated. Raises ValueError if there is no valid
+    key.
+    """
     if is_binary(data):
         return data
     found = [_decoded(match["body"]) for match in _BLOCK.finditer(data)]

@@ -27,7 +27,7 @@ _HASH = re.compile(r"\$(?P<kind>[56])\$(?:rounds=(?P<rounds>\d+)\$)?(?P<salt>[^$
 
 @dataclass(frozen=True, slots=True)
 class _HashKind:
-    """One hash method: its prefix, digest and the order of its output bytes."""
+    """One method of crypt(5) to hash passwords: its prefix, its digest and the order of its output bytes."""
 
     prefix: str
     digest: Callable[[bytes], Any]
@@ -57,7 +57,7 @@ KINDS: Mapping[str, _HashKind] = {
 
 
 def make(password: str, *, algorithm: str = "sha512", salt: str | None = None, rounds: int | None = None) -> str:
-    """Return the hash of a password. Without a salt a random one is drawn.
+    """Return the hash of a password for /etc/shadow. Without a salt a random one is drawn.
 
     Raises ValueError for an unknown algorithm or an invalid salt.
     """
@@ -73,7 +73,7 @@ def make(password: str, *, algorithm: str = "sha512", salt: str | None = None, r
 
 
 def matches(password: str, known: str) -> bool:
-    """Return True if ``known`` is a SHA-256 or SHA-512 hash of this password."""
+    """Return True if ``known``, a hash of /etc/shadow, is a SHA-256 or SHA-512 hash of this password."""
     found = _HASH.match(known)
     if found is None:
         return False
@@ -83,7 +83,7 @@ def matches(password: str, known: str) -> bool:
 
 
 def _digest(kind: _HashKind, password: bytes, salt: bytes, rounds: int) -> bytes:
-    """Compute the digest. The numbers in the comments are the specification's steps."""
+    """Compute the digest of a password by crypt(5). The numbers in the comments are the specification's steps."""
     size = kind.digest(b"").digest_size
     inner = kind.digest(password + salt + password).digest()  # 4-8
     start = password + salt + _filled(inner, len(password))  # 1-3, 9-10

@@ -9,7 +9,7 @@ from statecore.model.ports import ManagedHost
 
 
 def host_text(host: ManagedHost, path: str) -> str:
-    """Return the text of a file of the managed host."""
+    """Return the text of a file of the managed host; "" if it is missing or unreadable."""
     try:
         return text(host.path(path))
     except HostError:
@@ -18,7 +18,7 @@ def host_text(host: ManagedHost, path: str) -> str:
 
 
 def first_line(host: ManagedHost, path: str) -> str:
-    """Return the first line of a file of the managed host, stripped."""
+    """Return the first line of a file of the managed host, stripped; "" if it is missing or unreadable."""
     return host_text(host, path).partition("\n")[0].strip()
 
 
@@ -31,7 +31,9 @@ def there(host: ManagedHost, path: str) -> bool:
 
 
 def text(path: Path) -> str:
-    """Return the text of a file of this machine. A pipe reads as "", because reading it could block."""
+    """Return the text of a file of this machine; "" if it is missing or unreadable. A pipe reads as "", because reading
+    it could block.
+    """
     try:
         if not path.is_file():
             return ""

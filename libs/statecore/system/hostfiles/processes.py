@@ -55,7 +55,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Process(NamedTuple):
-    """A process and its figures at the time it was read."""
+    """A process of the managed host and its figures at the time it was read from /proc."""
 
     pid: int
     name: str
@@ -77,14 +77,14 @@ class Process(NamedTuple):
 
 
 def directory(host: ManagedHost) -> Path:
-    """Return the path of the /proc that describes the host."""
+    """Return the path of the /proc that describes the managed host."""
     if host.mounted and (own := host.path("/proc")).joinpath("stat").is_file():
         return own
     return _OURS
 
 
 def text(host: ManagedHost, name: str) -> str:
-    """Return the text of a file in /proc; "" if it does not exist."""
+    """Return the text of a file in the managed host's /proc; "" if it does not exist."""
     try:
         return directory(host).joinpath(name).read_text("utf-8", "replace")
     except OSError:
@@ -92,7 +92,7 @@ def text(host: ManagedHost, name: str) -> str:
 
 
 def network(host: ManagedHost) -> str:
-    """Return the path in ``directory`` of the host's network tables.
+    """Return the path, relative to the host's /proc, of the host's network tables.
 
     This is "1/net" if the first process there belongs to the host, else "net", the network of this process.
     """
@@ -122,14 +122,14 @@ def pids(host: ManagedHost) -> list[int]:
 
 
 def all_of(host: ManagedHost) -> Iterator[Process]:
-    """Yield all processes. Processes that end meanwhile are left out."""
+    """Yield all processes of the managed host. Processes that end meanwhile are left out."""
     for pid in pids(host):
         if (process := find(host, pid)) is not None:
             yield process
 
 
 def find(host: ManagedHost, pid: int) -> Process | None:
-    """Return a process by its id, or None."""
+    """Return a process of the managed host by its process id, or None if it does not exist."""
     place = directory(host) / str(pid)
     try:
         stat = (place / "stat").read_text("utf-8", "replace")
@@ -161,13 +161,15 @@ def find(host: ManagedHost, pid: int) -> Process | None:
 
 
 def boot_time(host: ManagedHost) -> int:
-    """Return the start of the kernel in seconds since 1970."""
+    """Return the start of the host's kernel in seconds since 1970."""
     rows = (line.split() for line in text(host, "stat").splitlines())
     return next((int(row[1]) for row in rows if row and row[0] == "btime"), 0)
 
 
 def may_be_signalled(host: ManagedHost) -> str:
-    """Return the reason why an id in ``pids`` is another process here; "" if it is the same process."""
+    """Return the reason why a process id of the host's /proc names another process here, so that no signal may be sent;
+    "" if it names the same process.
+    """
     top = directory(host)
     if top == _OURS:
         return ""
@@ -189,7 +191,7 @@ def _is_below(place: Path, root: os.stat_result) -> bool:
 
 
 def _split(line: str) -> list[str]:
-    """Return the words of a command line.
+    """Return the words of a process's command line, from its file ``cmdline`` in /proc.
 
     If a process overwrote it, words are separated by spaces instead of null bytes.
     """

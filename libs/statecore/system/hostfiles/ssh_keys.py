@@ -50,7 +50,9 @@ _HASHED = "|1|"
 
 
 def key_type(enc: str) -> str:
-    """Return a key type's name in the files. Raises CommandError for an unknown one."""
+    """Return the name of an SSH key type as authorized_keys and known_hosts have it: ``ssh-rsa`` for ``rsa``. Raises
+    CommandError for an unknown type.
+    """
     try:
         return _TYPES[enc]
     except KeyError:
@@ -58,7 +60,8 @@ def key_type(enc: str) -> str:
 
 
 def fingerprint(key: str, hash_type: str | None = None) -> str | None:
-    """Return the digest of a public key as pairs of hexadecimal digits with colons; None if the key is not base64.
+    """Return the fingerprint of an SSH public key: its digest as pairs of hexadecimal digits with colons; None if the
+    key is not base64.
 
     Raises CommandError for an unknown hash type.
     """
@@ -74,12 +77,14 @@ def fingerprint(key: str, hash_type: str | None = None) -> str | None:
 
 
 def authorized_line(key: str, enc: str, comment: str, options: Sequence[str] | None) -> str:
-    """Return a line of authorized_keys."""
+    """Return the line of authorized_keys for an SSH public key, its type, comment and options."""
     return f"{','.join(options) + ' ' if options else ''}{enc} {key} {comment}\n"
 
 
 def split_line(line: str) -> tuple[list[str], str, str, str] | None:
-    """Return (options, type, key, comment) of a line; None for a comment, an empty line or a malformed one."""
+    """Return (options, type, key, comment) of a line of authorized_keys; None for a comment, an empty line or a
+    malformed one.
+    """
     text = line.strip()
     found = _LINE.search(text) if text and not text.startswith("#") else None
     words = found.group(2).split() if found else []
@@ -89,7 +94,7 @@ def split_line(line: str) -> tuple[list[str], str, str, str] | None:
 
 
 def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, object]]:
-    """Map of key to its enc, comment, options and fingerprint, for every key in authorized_keys."""
+    """Map of each SSH public key in the text of authorized_keys to its enc (type), comment, options and fingerprint."""
     found: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():
         parts = split_line(line)
@@ -103,7 +108,7 @@ def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, o
 
 
 def with_key(text: str, key: str, line: str) -> str:
-    """Return authorized_keys with ``line`` in place of the key's line, or at the end."""
+    """Return the text of authorized_keys with ``line`` in place of the key's line, or at the end."""
     lines = [each.strip() + "\n" for each in text.splitlines() if each.strip()]
     at = [number for number, each in enumerate(lines) if (split_line(each) or ("", "", ""))[2] == key]
     if not at:
@@ -112,18 +117,18 @@ def with_key(text: str, key: str, line: str) -> str:
 
 
 def without_key(text: str, key: str) -> str:
-    """Return authorized_keys without a key."""
+    """Return the text of authorized_keys without the lines of an SSH public key."""
     lines = [each.strip() + "\n" for each in text.splitlines() if each.strip()]
     return "".join(each for each in lines if (split_line(each) or ("", "", ""))[2] != key)
 
 
 def ssh_name(hostname: str, port: int | None) -> str:
-    """Return a host's name in known_hosts: with the port unless it is 22."""
+    """Return a host's name as known_hosts has it: with the port unless the port is 22."""
     return hostname if port in (None, 0, 22) else f"[{hostname}]:{port}"
 
 
 def known(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number from 0, words) for the entries of known_hosts that match a name from ``ssh_name``."""
+    """Yield (line number from 0, words of the line) for the entries of known_hosts that match a name from ``ssh_name``."""
     for number, line in enumerate(text.splitlines()):
         words = line.split()
         if words and not words[0].startswith(("#", "@")) and len(words) > 2 and _names(words[0], name):
@@ -131,7 +136,9 @@ def known(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def entries(lines: Iterable[Sequence[str]], hash_type: str | None = None) -> list[dict[str, str]]:
-    """List of hostname, key, enc and fingerprint of the entries without a comment, as in Salt."""
+    """List of maps with hostname, key, enc (type) and fingerprint of the entries of known_hosts without a comment, as
+    in Salt.
+    """
     found = []
     for words in lines:
         if len(words) == 3 and (digest := fingerprint(words[2], hash_type)):
@@ -140,7 +147,7 @@ def entries(lines: Iterable[Sequence[str]], hash_type: str | None = None) -> lis
 
 
 def hashed(text: str) -> str:
-    """Return known_hosts with every plain name hashed. Patterns stay, because they cannot be hashed."""
+    """Return the text of known_hosts with every plain host name hashed. Patterns stay, because they cannot be hashed."""
     lines = []
     for line in text.splitlines(keepends=True):
         words = line.split(maxsplit=1)

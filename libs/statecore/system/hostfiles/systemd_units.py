@@ -34,7 +34,7 @@ _DIRECTORIES: Mapping[str, str] = {"WantedBy": "wants", "RequiredBy": "requires"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit file of the host."""
+    """A systemd unit file of the host: full name, path, and its section [Install]."""
 
     #: Full name, such as ``name@instance.service``.
     name: str
@@ -44,7 +44,7 @@ class Unit:
     install: Mapping[str, tuple[str, ...]]
 
     def links(self) -> list[str]:
-        """List of the host's paths of the links that enable the unit."""
+        """List of the host's paths of the symbolic links that enable the systemd unit."""
         named = [
             f"{UNITS[0]}/{self._filled(target)}.{directory}/{self._instance()}"
             for option, directory in _DIRECTORIES.items()
@@ -67,12 +67,12 @@ class Unit:
 
 
 def full_name(name: str) -> str:
-    """Return the full name of a unit: ``nginx`` becomes ``nginx.service``."""
+    """Return the full name of a systemd unit: ``nginx`` becomes ``nginx.service``."""
     return name if "." in name and name.rpartition(".")[2] in TYPES else f"{name}.service"
 
 
 def find(host: ManagedHost, name: str) -> Unit | None:
-    """Return a unit by its full name, or None if it does not exist or is masked.
+    """Return the systemd unit of the host with this full name, or None if it does not exist or is masked.
 
     For an instance, its template's file is used.
     """
@@ -88,7 +88,7 @@ def find(host: ManagedHost, name: str) -> Unit | None:
 
 
 def names(host: ManagedHost) -> list[str]:
-    """Sorted full names of all units that have files."""
+    """Sorted full names of all systemd units of the host that have files."""
     found = set()
     for directory in UNITS:
         place = host.path(directory)
@@ -98,7 +98,7 @@ def names(host: ManagedHost) -> list[str]:
 
 
 def links_to(host: ManagedHost, unit: Unit) -> list[Path]:
-    """List of the local paths of existing links that enable a unit."""
+    """List of the paths, for this process, of the existing symbolic links that enable a systemd unit."""
     top = host.path(UNITS[0])
     # /lib is a link to /usr/lib on current systems, so links may contain either path.
     bare = unit.path.removeprefix("/usr")

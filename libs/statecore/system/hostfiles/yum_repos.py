@@ -14,7 +14,9 @@ _OPTION = re.compile(r"^(?P<key>[^\s=:#;\[][^=:]*?)\s*[=:]\s*(?P<value>.*?)\s*$"
 
 
 def sections(text: str) -> dict[str, dict[str, object]]:
-    """Map of repository to its options. The option ``comments`` lists the comments in its section."""
+    """Map of repository name to its options, from the text of a ``.repo`` file. The option ``comments`` lists the
+    comments in its section.
+    """
     found: dict[str, dict[str, Any]] = {}
     section: dict[str, Any] | None = None
     key = ""
@@ -38,7 +40,8 @@ def sections(text: str) -> dict[str, dict[str, object]]:
 def edited(
     text: str, name: str, options: Mapping[str, str], removed: Sequence[str] = (), comments: Sequence[str] | None = None
 ) -> str:
-    """Return the text with options of a repository set and removed. A new repository is added at the end.
+    """Return the text of a ``.repo`` file with options of one repository set and removed. A new repository is added at
+    the end.
 
     ``comments`` replace the section's comments; None keeps them.
     """
@@ -72,7 +75,7 @@ def edited(
 
 
 def without(text: str, name: str) -> str:
-    """Return the text without a repository."""
+    """Return the text of a ``.repo`` file without one repository."""
     before, _, after = _split(text, name)
     while before and (not before[-1].strip() or (_HEADER.match(before[-1]) or [""])[0].strip() == f"[{name}]"):
         before.pop()
@@ -80,9 +83,9 @@ def without(text: str, name: str) -> str:
 
 
 def _split(text: str, name: str) -> tuple[list[str], list[str], list[str]]:
-    """Return (lines up to the repository's header, its lines, lines after it).
+    """Return (lines of a ``.repo`` file up to the repository's header, the repository's lines, lines after them).
 
-    All lines are in the first if it does not exist.
+    If the repository does not exist, all lines are in the first list.
     """
     lines = text.splitlines()
     headers = {at: match["name"] for at, line in enumerate(lines) if (match := _HEADER.match(line))}

@@ -46,7 +46,9 @@ def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | Non
 
 
 def wanted(name: str | None, pkgs: object, version: object, normalize: Callable[[str], str]) -> dict[str, str | None]:
-    """Map of package to version or conditions (None: any version). Raises InvocationError."""
+    """Map of package to wanted version or version conditions (None: any version), from the arguments of
+    ``pkg.install``. Raises InvocationError.
+    """
     if not pkgs:
         listed: list[Any] = [{each: version} for each in str(name or "").split(",") if each]
     elif isinstance(pkgs, Mapping):
@@ -64,14 +66,16 @@ def wanted(name: str | None, pkgs: object, version: object, normalize: Callable[
 
 
 def packed(sources: object) -> dict[str, str]:
-    """Map of package to the path or URL of its file, from the argument ``sources``. Raises InvocationError."""
+    """Map of package to the path or URL of its package file, from the argument ``sources`` of ``pkg.install``. Raises
+    InvocationError.
+    """
     if not isinstance(sources, list) or not all(isinstance(each, Mapping) and len(each) == 1 for each in sources):
         raise InvocationError("sources must be a list of maps, each with one package name and the place of its file")
     return {str(name): str(place) for each in sources for name, place in each.items()}
 
 
 def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
-    """List of the packages that a hold applies to. Raises InvocationError."""
+    """List of the packages that ``pkg.hold`` or ``pkg.unhold`` applies to, from its arguments. Raises InvocationError."""
     if not name and not pkgs and not sources:
         raise InvocationError("One of name, pkgs, or sources must be specified.")
     if pkgs and sources:
@@ -81,7 +85,7 @@ def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
 
 
 def texts(value: object) -> list[str]:
-    """List of texts, from a list or from one text with commas. [] for None and ""."""
+    """List of texts from an argument: a list, or one text with commas. [] for None and ""."""
     if value in (None, ""):
         return []
     given = value if isinstance(value, list | tuple) else str(value).split(",")
@@ -89,7 +93,8 @@ def texts(value: object) -> list[str]:
 
 
 def package_files(ctx: Context, sources: Mapping[str, str]) -> list[Path]:
-    """Local paths of the files in ``sources``, fetched from the state tree, the host or a server.
+    """Local paths of the package files in the argument ``sources`` ({package: path or URL}), fetched from the state
+    tree, the host or a server.
 
     Raises CommandError.
     """
@@ -105,7 +110,8 @@ def package_files(ctx: Context, sources: Mapping[str, str]) -> list[Path]:
 
 
 def fetched(ctx: Context, place: str) -> Path:
-    """Return the local path of a file from the state tree (salt://), a server (http://) or the host (/).
+    """Return the local path of a package file, fetched from the state tree (salt://), a server (http://) or the host
+    (/).
 
     Raises CommandError.
     """
@@ -124,8 +130,8 @@ def fetched(ctx: Context, place: str) -> Path:
 
 @contextmanager
 def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[list[str]]:
-    """Copy package files to where the host can read them, for the duration of the context. Yield their paths on the
-    host.
+    """Copy package files to a directory that the host's package manager can read, for the duration of the context.
+    Yield their paths on the host.
 
     ``suffix`` is the file extension that the package manager requires (".deb").
     """
@@ -150,7 +156,9 @@ def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[li
 
 
 def listed(packages: Mapping[str, Sequence[str]], *, as_list: bool) -> dict[str, Any]:
-    """Map of package to its versions, as a list or joined by commas."""
+    """Map of package to its installed versions, as a list (``as_list``) or joined by commas: the result of
+    ``pkg.list_pkgs``.
+    """
     return {name: list(versions) if as_list else ",".join(versions) for name, versions in packages.items()}
 
 
@@ -166,7 +174,9 @@ def versions(packages: Mapping[str, object], names: Sequence[str], nothing: obje
 
 
 def compared(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
-    """Map of package to {"old", "new"} for the packages that differ."""
+    """Map of package to {"old": version, "new": version} for the packages whose version differs before and after a
+    call.
+    """
     names = sorted({*before, *after})
     pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
     return {name: pair for name, pair in pairs.items() if pair["old"] != pair["new"]}
@@ -191,6 +201,6 @@ def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
 
 
 def complain(message: str, errors: Sequence[str], changes: Mapping[str, object]) -> None:
-    """Raise CommandError with the errors and the changes made so far, if there are errors."""
+    """Raise CommandError with the package manager's errors and the changes made so far, if there are errors."""
     if errors:
         raise CommandError(message, {"errors": list(errors), "changes": changes})

@@ -49,7 +49,9 @@ _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A package requirement. ``name`` is normalized, or "" if it is unknown until the package is installed."""
+    """A requirement of a Python package, as pip accepts it. ``name`` is normalized, or "" if it is unknown until the
+    package is installed.
+    """
 
     name: str
     #: (operator, version)
@@ -57,12 +59,14 @@ class Requirement:
 
 
 def normal_name(name: str) -> str:
-    """Return the normalized form of a package's name (PEP 503)."""
+    """Return the normalized form of a Python package's name (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def requirement(text: str) -> Requirement:
-    """Return the parsed requirement. Raises ValueError with the reason if pip would not accept it."""
+    """Parse a requirement of a Python package (``django >= 1.6``, a URL or a path). Raises ValueError with the reason
+    if pip would not accept it.
+    """
     if text.startswith((*_VCS, ".", "/")) or _URL.match(text) or (text.endswith(_ARCHIVES) and "@" not in text):
         return _placed(text)
     direct = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*\S", text)
@@ -102,7 +106,7 @@ def requirements_in(text: str) -> tuple[Requirement, ...] | None:
 
 
 def compare(left: str, right: str) -> int:
-    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``.
+    """Return -1, 0 or 1 if the Python package version ``left`` is older than, equal to or newer than ``right``.
 
     Invalid versions are older than valid ones.
     """
@@ -111,7 +115,7 @@ def compare(left: str, right: str) -> int:
 
 
 def order(version: str) -> tuple[object, ...]:
-    """Return the sort key of a version."""
+    """Return the sort key of a Python package version (PEP 440)."""
     found = _VERSION.fullmatch(version.strip())
     if found is None:
         return (0, version)
@@ -120,7 +124,9 @@ def order(version: str) -> tuple[object, ...]:
 
 
 def pre_release(version: str) -> str:
-    """Return the kind of a pre-release (``a``, ``b``, ``rc`` or ``dev``), or "" for a final release."""
+    """Return the kind of pre-release of a Python package version (``a``, ``b``, ``rc`` or ``dev``), or "" for a final
+    release.
+    """
     found = _VERSION.fullmatch(version.strip())
     if found is None:
         return ""
@@ -128,7 +134,7 @@ def pre_release(version: str) -> str:
 
 
 def fulfils(version: str, conditions: Sequence[tuple[str, str]], *, pre: bool = False) -> bool:
-    """Return True if a version meets all conditions.
+    """Return True if a Python package version meets all conditions, given as (operator, version).
 
     A pre-release counts only if a condition names a pre-release, or with ``pre``.
     """
@@ -161,7 +167,9 @@ def wheel_options_refused(version: str, *, use_wheel: bool, no_use_wheel: bool, 
 
 
 def _placed(text: str) -> Requirement:
-    """Return the requirement for a URL or path. Its name comes from ``egg=`` or a wheel's file name."""
+    """Return the requirement of a Python package for a URL or path. Its name comes from ``egg=`` or a wheel's file
+    name.
+    """
     if egg := _EGG.search(text):
         try:
             return requirement(egg["text"])
@@ -192,7 +200,7 @@ def _holds(version: str, operator: str, wanted: str) -> bool:
 
 
 def _ordered(version: str, wanted: str) -> int:
-    """Compare versions without the local part (``+local``) of ``version``."""
+    """Compare two Python package versions without the local part (``+local``) of ``version``. Return -1, 0 or 1."""
     return compare(version.partition("+")[0], wanted)
 
 
@@ -225,7 +233,8 @@ def _is_post_of(version: str, wanted: str) -> bool:
 
 
 def _public(found: re.Match[str]) -> tuple[object, ...]:
-    """Return the sort key of epoch, release, pre-release, post-release and development release.
+    """Return the sort key of a Python package version: its epoch, release, pre-release, post-release and development
+    release.
 
     Missing parts sort per PEP 440.
     """

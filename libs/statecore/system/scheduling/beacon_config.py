@@ -1,6 +1,6 @@
 """The configuration of one beacon: a list of one-entry maps, as in Salt, and the forms that beacons need.
 
-Source: docs/execution.md#beacons.
+Source: docs/execution.md#beacons
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ HIDDEN = ("interval", "disable_during_state_run", "_beacon_name", "beacon_module
 
 
 def merged(config: Sequence[object]) -> dict[str, Any]:
-    """Return all entries in one map, later entries over earlier ones."""
+    """Return all entries of a beacon's configuration in one map, later entries over earlier ones."""
     whole: dict[str, Any] = {}
     for entry in config:
         if isinstance(entry, Mapping):
@@ -22,7 +22,7 @@ def merged(config: Sequence[object]) -> dict[str, Any]:
 
 
 def own(config: Sequence[object]) -> list[dict[str, Any]]:
-    """List of the entries without the options in ``HIDDEN``."""
+    """List of the entries of a beacon's configuration without the options (``HIDDEN``) of the loop that runs beacons."""
     entries = (
         {key: value for key, value in each.items() if key not in HIDDEN} for each in config if isinstance(each, Mapping)
     )
@@ -30,7 +30,7 @@ def own(config: Sequence[object]) -> list[dict[str, Any]]:
 
 
 def listed(config: object, name: str) -> str:
-    """Return the error message for a configuration that is not a list of maps; "" if it is one."""
+    """Return the error message for a configuration of the beacon ``name`` that is not a list of maps; "" if it is one."""
     if not isinstance(config, list):
         return f"Configuration for {name} beacon must be a list."
     if not all(isinstance(entry, Mapping) for entry in config):
@@ -39,7 +39,7 @@ def listed(config: object, name: str) -> str:
 
 
 def percent(value: Any) -> float:
-    """Return the number in ``63%``, ``63`` or ``"63"``. Raises ValueError."""
+    """Return the number in a percentage of a beacon's configuration: ``63%``, ``63`` or ``"63"``. Raises ValueError."""
     try:
         return float(value.rstrip("%") if isinstance(value, str) else value)
     except (TypeError, ValueError) as error:

@@ -46,7 +46,7 @@ _LAST = re.compile(r"l([0-7])\Z")
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One field of an expression: its name, bounds and names for its numbers."""
+    """One field of a cron expression: its name, bounds and names for its numbers."""
 
     name: str
     low: int
@@ -67,7 +67,7 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A parsed cron expression."""
+    """A parsed cron expression of a scheduled job."""
 
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
@@ -85,7 +85,7 @@ class Cron:
 
     @classmethod
     def parse(cls, text: object) -> Cron:
-        """Parse an expression. Raises ValueError with the field and the reason."""
+        """Parse a cron expression. Raises ValueError with the field and the reason."""
         words = str(text).lower().split()
         if len(words) == 1 and words[0].startswith("@"):
             if words[0] not in _ALIASES:
@@ -112,11 +112,13 @@ class Cron:
 
     @property
     def every_hour(self) -> bool:
-        """True if the expression matches in every hour of the day."""
+        """True if the cron expression matches in every hour of the day."""
         return len(self.hours) == 24
 
     def after(self, moment: datetime) -> datetime | None:
-        """Return the first matching time later than ``moment``; None if there is none (30 February)."""
+        """Return the first time later than ``moment`` that matches the cron expression; None if there is none (30
+        February).
+        """
         if datetime.max - moment < timedelta(seconds=1):
             return None
         start = moment.replace(microsecond=0) + timedelta(seconds=1)
@@ -181,7 +183,9 @@ def _without_last_day(field: str) -> tuple[str, bool]:
 
 
 def _without_nth(field: str) -> tuple[str, frozenset[tuple[int, int]]]:
-    """Split a weekday field into the parts for every such weekday and the set of (weekday, number within the month)."""
+    """Split the weekday field of a cron expression into (the parts for every such weekday, set of (weekday, number
+    within the month)).
+    """
     rest, nth = [], set()
     for part in field.split(","):
         if match := _NTH.match(part):

@@ -87,7 +87,7 @@ _FILL = re.compile(r"\b(?:at|on|and)\b|[\s,]+")
 
 
 def parse_date(value: object, now: datetime) -> datetime:
-    """Return the date and time that a value describes, in local time.
+    """Return the date and time that a value in a schedule describes, in local time.
 
     ``now`` supplies the day, week and year that the text leaves out. Raises ValueError with the part of the text that
     cannot be parsed.

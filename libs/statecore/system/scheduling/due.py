@@ -33,7 +33,7 @@ _TINY_STEP_BACK = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The current time by two clocks."""
+    """The current time by two clocks: the local time of day, and a monotonic clock."""
 
     #: Local time of day, without a time zone.
     wall: datetime
@@ -43,7 +43,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a job that is kept between two checks."""
+    """Progress of a scheduled job between two checks: its last check and its next run."""
 
     #: Time of the last check.
     looked: datetime | None = None
@@ -66,7 +66,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
-    """Settings of the schedule that apply to all jobs."""
+    """Settings of the minion's schedule that apply to all jobs."""
 
     enabled: bool = True
     #: Function that runs instead of a job that is skipped because of its range or an explicit skip.
@@ -75,7 +75,7 @@ class ScheduleSettings:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of one check of a job."""
+    """Result of checking whether a scheduled job is due: the function to run, if any, and the job's new progress."""
 
     progress: Progress
     #: Function to run now; "" for none.
@@ -87,7 +87,7 @@ Draw = Callable[[int, int], int]
 
 
 def check(job: Job, before: Progress, clock: Clock, world: ScheduleSettings, draw: Draw) -> CheckResult:
-    """Check whether a job is due. Return its new progress and the function to run.
+    """Check whether a scheduled job is due. Return the job's new progress and the function to run.
 
     Raises ValueError for a date of the job that has become invalid (29 February without a year).
     """
@@ -116,7 +116,7 @@ def check(job: Job, before: Progress, clock: Clock, world: ScheduleSettings, dra
 
 
 def skipped(progress: Progress, reason: str, now: datetime) -> Progress:
-    """Return the progress after a due run was skipped (``maxrunning``)."""
+    """Return the progress of a scheduled job after one of its runs was due but skipped (``maxrunning``)."""
     return replace(progress, skip_reason=reason, skipped_at=now)
 
 
@@ -124,7 +124,7 @@ def skipped(progress: Progress, reason: str, now: datetime) -> Progress:
 
 
 def _timing(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool, datetime, Progress]:
-    """Return (True if the job's time has come, that time, new progress)."""
+    """Return (True if the scheduled job's time has come, that time, the job's new progress)."""
     if job.interval:
         return _interval(job, before, clock, draw)
     if job.cron is not None or job.dates is not None:
@@ -174,7 +174,9 @@ def _moments(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool
 
 
 def _first_grace(job: Job) -> timedelta:
-    """Return how long before the first check a date still counts. As in Salt, this does not apply to cron."""
+    """Return how long before the first check a date of a scheduled job still counts. As in Salt, this does not apply to
+    cron.
+    """
     return timedelta() if job.cron is not None else _SECOND
 
 
@@ -197,9 +199,9 @@ def _delay(job: Job, progress: Progress, draw: Draw) -> int:
 
 
 def _gate(job: Job, now: datetime, due_at: datetime) -> tuple[str, bool]:
-    """Return (Salt's reason why a due job is skipped, True if ``skip_function`` may run instead).
+    """Return (Salt's reason why a due job of the schedule is skipped, True if ``skip_function`` may run instead).
 
-    The reason is "" if it may run.
+    The reason is "" if the job may run.
     """
     if job.range is not None and (reason := _outside(job.range, now)):
         return reason, not job.range.invert
@@ -227,6 +229,6 @@ def _inside(span: Range, now: datetime) -> bool:
 
 
 def _passed(moment: datetime, looked: datetime | None, now: datetime) -> bool:
-    """Return True if ``moment`` has come since the last check."""
+    """Return True if the date ``moment`` of a scheduled job has come since the job's last check at ``looked``."""
     since = looked if looked is not None else now - _SECOND
     return since < moment <= now and now - moment <= _LATEST

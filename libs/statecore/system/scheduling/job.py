@@ -65,7 +65,9 @@ DatesAt = Callable[[datetime], Sequence[datetime]]
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A span of time. Start and end are parsed at each check, so that times of day refer to today."""
+    """A span of time in a job's options (``range``). Start and end are parsed at each check, so that times of day refer
+    to today.
+    """
 
     start: Any
     end: Any
@@ -73,7 +75,7 @@ class Range:
     invert: bool = False
 
     def bounds(self, now: datetime) -> tuple[datetime, datetime]:
-        """Return (start, end). Raises ValueError if the end is not later than the start."""
+        """Return (start, end) of the span of time. Raises ValueError if the end is not later than the start."""
         start, end = parse_date(self.start, now), parse_date(self.end, now)
         if end <= start:
             raise ValueError(f"the end of the range, {self.end}, must be later than its start, {self.start}")
@@ -82,7 +84,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A validated job of a schedule."""
+    """A job of the minion's schedule, with validated options."""
 
     name: str
     function: str
@@ -110,7 +112,7 @@ class Job:
     def of(
         cls, name: str, data: object, whole: Mapping[str, object], named_dates: Mapping[str, object], now: datetime
     ) -> Job:
-        """Return the job described by a map of options. Raises ValueError.
+        """Return the scheduled job that a map of options describes. Raises ValueError with the invalid option.
 
         ``whole`` is the job's schedule, with the options for all jobs. ``named_dates`` maps names that ``when`` may use
         to dates (``whens`` in pillar or grains). ``now`` is used only to validate dates.
@@ -151,7 +153,7 @@ class Job:
         return job
 
     def check(self, now: datetime) -> None:
-        """Raise ValueError if a date of the job is invalid."""
+        """Raise ValueError if a date in the options of the scheduled job is invalid."""
         if self.dates is not None:
             self.dates(now)
         for one in (self.range, self.skip_range):
@@ -163,7 +165,7 @@ class Job:
 
 
 def function_of(data: Mapping[str, object]) -> str:
-    """Return the function of a job, from any of Salt's three keys. Raises ValueError."""
+    """Return the name of the function that a scheduled job runs, from any of Salt's three keys. Raises ValueError."""
     for key in ("function", "func", "fun"):
         if isinstance(data.get(key), str) and data[key]:
             return str(data[key])
@@ -171,7 +173,7 @@ def function_of(data: Mapping[str, object]) -> str:
 
 
 def arguments_of(data: Mapping[str, object]) -> tuple[list[Any], dict[str, Any]]:
-    """Return (positional arguments, keyword arguments). Raises ValueError."""
+    """Return (positional arguments, keyword arguments) of the function that a scheduled job runs. Raises ValueError."""
     args, kwargs = data.get("args") or [], data.get("kwargs") or {}
     if not isinstance(args, list | tuple):
         raise ValueError(f"args is a list, not {args!r}")

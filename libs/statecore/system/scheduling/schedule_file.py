@@ -1,4 +1,5 @@
-"""The file that keeps a schedule across restarts: ``<config dir>/minion.d/_schedule.conf``, in Salt's format.
+"""The file that keeps the minion's schedule across restarts: ``<config dir>/minion.d/_schedule.conf``, in Salt's
+format.
 
 The minion reads it with its configuration. This module writes it, and reads it while the minion does not run.
 """
@@ -15,11 +16,11 @@ from statecore.host.content import atomic_file
 
 
 class ScheduleFileError(Exception):
-    """The file cannot be read or written. str() holds its path and the reason."""
+    """Error: the file of the minion's schedule cannot be read or written. The text holds its path and the reason."""
 
 
 def load(file: Path, key: str = "schedule") -> dict[str, Any]:
-    """Return the map saved under ``key``; {} if there is no file. Raises ScheduleFileError."""
+    """Return the map that the schedule file has under ``key``; {} if there is no file. Raises ScheduleFileError."""
     try:
         saved = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -35,7 +36,7 @@ def load(file: Path, key: str = "schedule") -> dict[str, Any]:
 
 
 def save(file: Path, whole: Mapping[str, object], key: str = "schedule") -> None:
-    """Replace the file atomically. Names that begin with ``_`` are not written. Raises ScheduleFileError."""
+    """Replace the schedule file atomically. Names that begin with ``_`` are not written. Raises ScheduleFileError."""
     kept = {name: _without_notes(data) for name, data in whole.items() if not str(name).startswith("__")}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

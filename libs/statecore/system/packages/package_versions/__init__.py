@@ -22,15 +22,17 @@ _HOLDS: Mapping[str, Callable[[int], bool]] = {
 
 
 class Order(Protocol):
-    """Function that compares two versions."""
+    """Function that compares two package versions by the rules of a package manager."""
 
     def __call__(self, left: str, right: str, /, *, ignore_epoch: bool = False) -> int:
-        """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``."""
+        """Return -1, 0 or 1 if the package version ``left`` is older than, equal to or newer than ``right``."""
         ...
 
 
 def conditions(text: str) -> list[tuple[str, str]]:
-    """Return ``">=1.2, <2"`` as [(operator, version), ...]. A bare version has the operator ``==``."""
+    """Return the package version conditions in a text such as ``">=1.2, <2"`` as [(operator, version), ...]. A bare
+    version has the operator ``==``.
+    """
     found: list[tuple[str, str]] = []
     for piece in text.split(","):
         match = _CONDITION.match(piece)
@@ -41,12 +43,12 @@ def conditions(text: str) -> list[tuple[str, str]]:
 
 
 def is_range(text: str) -> bool:
-    """Return True if the text is a condition that many versions can meet (``>=1.2``)."""
+    """Return True if the text is a version condition that many versions can meet (``>=1.2``), not a single version."""
     return text.lstrip().startswith(("<", ">", "!"))
 
 
 def fulfils(version: str, text: str, *, order: Order, ignore_epoch: bool | None = None) -> bool:
-    """Return True if a version meets all conditions. ``==`` accepts globs (``1.22*``).
+    """Return True if a package version meets all conditions of a text. ``==`` accepts globs (``1.22*``).
 
     With ``ignore_epoch`` None, the epoch counts only if the condition names an epoch or has ``<`` or ``>``, as in Salt.
     """
@@ -61,7 +63,7 @@ def fulfils(version: str, text: str, *, order: Order, ignore_epoch: bool | None 
 
 
 def best(versions: Iterable[str], text: str, *, order: Order, ignore_epoch: bool = False) -> str | None:
-    """Return the first of the versions (given newest first) that meets all conditions, or None."""
+    """Return the first of the package versions (given newest first) that meets all conditions, or None."""
     return next(
         (version for version in versions if fulfils(version, text, order=order, ignore_epoch=ignore_epoch)), None
     )

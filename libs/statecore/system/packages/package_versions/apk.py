@@ -25,7 +25,7 @@ class _Part(NamedTuple):
 
 
 def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
-    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``. apk has no epochs.
+    """Return -1, 0 or 1 if the apk version ``left`` is older than, equal to or newer than ``right``. apk has no epochs.
 
     Invalid text is newest.
     """

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 
 def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
-    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``.
+    """Return -1, 0 or 1 if the Debian version ``left`` is older than, equal to or newer than ``right``.
 
     Invalid text is compared by the same rules.
     """
@@ -18,7 +18,7 @@ def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
 
 
 def _parts(version: str) -> tuple[int, str, str]:
-    """Return (epoch, upstream version, revision)."""
+    """Return (epoch, upstream version, revision) of a Debian version."""
     head, separator, rest = version.strip().partition(":")
     epoch, body = (int(head), rest) if separator and head.isdecimal() else (0, version.strip())
     upstream, separator, revision = body.rpartition("-")
@@ -26,7 +26,9 @@ def _parts(version: str) -> tuple[int, str, str]:
 
 
 def _compare_part(left: str, right: str) -> int:
-    """Compare runs of non-digits and of digits alternately, each by its own rule."""
+    """Compare two upstream versions, or two revisions, of Debian packages: runs of non-digits and of digits
+    alternately, each by its own rule. Return -1, 0 or 1.
+    """
     for (text_one, number_one), (text_two, number_two) in zip_longest(_runs(left), _runs(right), fillvalue=("", 0)):
         if text_one != text_two:
             return _compare_text(text_one, text_two)
@@ -47,7 +49,9 @@ def _compare_text(left: str, right: str) -> int:
 
 
 def _weight(character: str) -> int:
-    """Return the sort weight of a character: a tilde sorts before the end of the text, letters before all others."""
+    """Return the sort weight of a character in a Debian version: a tilde sorts before the end of the text, letters
+    before all others.
+    """
     if character == "~":
         return -1
     return ord(character) if character.isascii() and character.isalpha() else ord(character) + 256

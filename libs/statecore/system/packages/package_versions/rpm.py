@@ -10,7 +10,7 @@ _PART = re.compile(r"[0-9]+|[a-zA-Z]+")
 
 
 def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
-    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``.
+    """Return -1, 0 or 1 if the RPM version ``left`` is older than, equal to or newer than ``right``.
 
     Releases count only if both name one.
     """
@@ -21,7 +21,7 @@ def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
 
 
 def split(version: str) -> tuple[int, str, str]:
-    """Return (epoch or 0, version, release or "")."""
+    """Return (epoch or 0, version, release or "") of an RPM version."""
     head, separator, rest = version.strip().partition(":")
     epoch, body = (int(head), rest) if separator and head.isascii() and head.isdigit() else (0, version.strip())
     name, _, release = body.partition("-")
@@ -29,7 +29,7 @@ def split(version: str) -> tuple[int, str, str]:
 
 
 def compare_part(left: str, right: str) -> int:
-    """Compare two versions, or two releases, part by part. Return -1, 0 or 1."""
+    """Compare the versions, or the releases, of two RPM packages part by part. Return -1, 0 or 1."""
     while left != right:
         left, right = _SEPARATORS.sub("", left, count=1), _SEPARATORS.sub("", right, count=1)
         signs = (left[:1], right[:1])
@@ -50,14 +50,16 @@ def compare_part(left: str, right: str) -> int:
 
 
 def _weight(text: str) -> int:
-    """Return the sort weight of a text's first character: ``~`` is older than the end of the text, ``^`` newer, others
-    newer still.
+    """Return the sort weight of the first character of a part of an RPM version: ``~`` is older than the end of the
+    text, ``^`` newer, others newer still.
     """
     return {"~": 0, "": 1, "^": 2}.get(text[:1], 3)
 
 
 def _compare_run(one: str, two: str) -> int:
-    """Compare two runs. Numbers compare by value and are newer than letters."""
+    """Compare two runs (all digits or all letters) of RPM versions. Numbers compare by value and are newer than
+    letters.
+    """
     if one[0].isdigit() != two[0].isdigit():
         return 1 if one[0].isdigit() else -1
     # Numbers are compared by length first, because Python refuses to convert very long ones.
