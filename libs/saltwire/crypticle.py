@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
+from typing import TypeGuard
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.constant_time import bytes_eq
@@ -23,6 +25,17 @@ _BLOCK = 16
 _MAC = 32
 _AES_KEY = 24
 NONCE_CHARS = 32
+
+_NONCE = re.compile(rf"[0-9a-fA-F]{{{NONCE_CHARS}}}")
+
+
+def is_nonce(value: object) -> TypeGuard[str]:
+    """Return whether ``value`` is a nonce: a text of 32 hexadecimal characters.
+
+    A master signs the nonce of its peer. Other bytes in its place could make the signed message a valid publication.
+    Source: docs/protocol.md#signed-messages
+    """
+    return isinstance(value, str) and _NONCE.fullmatch(value) is not None
 
 
 class Crypticle:

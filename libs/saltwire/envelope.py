@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 from saltwire.busy import PATIENT, check_busy
-from saltwire.crypticle import NONCE_CHARS, Crypticle
-from saltwire.errors import AuthenticationError, PeerFault, SignatureError
+from saltwire.crypticle import NONCE_CHARS, Crypticle, is_nonce
+from saltwire.errors import AuthenticationError, PeerFault, SignatureError, shown
 from saltwire.ids import is_minion_id
 from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey
 from saltwire.pack import octets, packb, text, unpackb
@@ -70,7 +70,7 @@ def parse_request(payload: bytes) -> Envelope:
         raise PeerFault("an envelope needs enc and load", BAD_LOAD)
     enc = outer["enc"]
     if enc not in ("clear", "aes"):
-        raise PeerFault(f"there is no encryption {enc!r}", BAD_LOAD)
+        raise PeerFault(f"there is no encryption {shown(enc)}", BAD_LOAD)
     return Envelope(
         enc=enc,
         load=outer["load"],
@@ -114,14 +114,14 @@ def open_request(
         raise PeerFault("an algorithm that is not known here", BAD_LOAD)
     modern = envelope.version >= VERSION
     if modern and not is_minion_id(envelope.id):
-        raise PeerFault(f"{envelope.id!r} is no minion id", BAD_LOAD)
+        raise PeerFault(f"{shown(envelope.id)} is no minion id", BAD_LOAD)
     key, load = _decrypt(envelope, session_keys(envelope.id) if modern else shared_keys)
     if not isinstance(load, dict):
         raise PeerFault("the load must be a map", packb("payload and load must be a dict"))
     _check_id(load.get("id"))
-    nonce = text(load.pop("nonce", None))
-    if nonce is not None and (len(nonce) != NONCE_CHARS or not nonce.isascii()):
-        raise PeerFault("a nonce has 32 characters", BAD_LOAD)
+    nonce = load.pop("nonce", None)
+    if nonce is not None and not is_nonce(nonce):
+        raise PeerFault("a nonce is 32 hexadecimal characters", BAD_LOAD)
     if modern:
         _check_modern(envelope, load, now, ttl)
     proved = _check_token(load, public_key_of, tok_cache, mandatory=modern)
@@ -185,7 +185,7 @@ class ClientSession:
         check_busy(reply)
         sealed = octets(unpackb(reply))
         if sealed is None:
-            raise AuthenticationError(f"the master answered {unpackb(reply)!r}")
+            raise AuthenticationError(f"the master answered {shown(unpackb(reply))}")
         try:
             return self.key.loads(sealed, nonce, raw=raw)
         except AuthenticationError as error:
@@ -220,11 +220,11 @@ def _check_id(value: object) -> None:
     if value is None:
         return
     if not isinstance(value, str):
-        raise PeerFault("an id that is no text", packb(f"bad load: id {value} is not a string"))
+        raise PeerFault("an id that is no text", packb(f"bad load: id {shown(value)} is not a string"))
     if "\0" in value:
         raise PeerFault("an id with a null byte", packb("bad load: id contains a null byte"))
     if not is_minion_id(value):
-        raise PeerFault(f"{value!r} is no minion id", BAD_LOAD)
+        raise PeerFault(f"{shown(value)} is no minion id", BAD_LOAD)
 
 
 def _check_modern(envelope: Envelope, load: dict[str, object], now: float, ttl: int) -> None:

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+import reprlib
+
+#: Characters of a peer's value that an error message shows.
+_SHOWN = 100
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _SHOWN
+
+
+def shown(value: object) -> str:
+    """Return a value of a peer for an error message: at most 103 characters, without control characters."""
+    text = _REPR.repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
 
 class PeerFault(Exception):
     """The remote side sent a message that the protocol does not allow. ``reply`` is the packed answer to send, or None

@@ -12,14 +12,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from saltwire.crypticle import Crypticle
+from saltwire.crypticle import Crypticle, is_nonce
 from saltwire.envelope import DEFAULT_ENC_ALGO, DEFAULT_SIG_ALGO, clear_request
-from saltwire.errors import OwnFault, PeerFault, SignatureError
+from saltwire.errors import OwnFault, PeerFault, SignatureError, shown
 from saltwire.ids import is_minion_id
 from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, clean_pem, fingerprint_of, generate_key_string
 from saltwire.messages import SignInLoad, SignInRefusal, SignInReply
@@ -29,6 +30,9 @@ from saltwire.pack import octets, packb, text, unpackb
 #: master knows. 1: ``_missed`` and ``_job_signs``. Stock minions ignore the field.
 OWN_FIELD: Final = "saltern"
 OWN_COMMANDS: Final = 1
+
+#: A key string in base64, 56 bytes: the form of the token that minions ask the master to decrypt.
+_KEY_STRING = re.compile(rb"[A-Za-z0-9+/]{75}=")
 
 # ---------------------------------------------------------------------------------------------------------- the master's end
 
@@ -131,17 +135,24 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
     enc_algo = text(load.get("enc_algo")) or DEFAULT_ENC_ALGO
     sig_algo = text(load.get("sig_algo")) or DEFAULT_SIG_ALGO
     if sig_algo not in SIG_ALGOS:
-        raise PeerFault(f"signing algorithm {sig_algo!r}", packb({"enc": "clear", "load": {"ret": "bad sig algo"}}))
+        raise PeerFault(
+            f"signing algorithm {shown(sig_algo)}", packb({"enc": "clear", "load": {"ret": "bad sig algo"}})
+        )
     if enc_algo not in ENC_ALGOS:
-        raise PeerFault(f"encryption algorithm {enc_algo!r}", packb({"enc": "clear", "load": {"ret": "bad enc algo"}}))
+        raise PeerFault(
+            f"encryption algorithm {shown(enc_algo)}", packb({"enc": "clear", "load": {"ret": "bad enc algo"}})
+        )
     minion, pub, grains = load.get("id"), load.get("pub"), load.get("autosign_grains")
+    nonce = load.get("nonce")
+    if not is_nonce(nonce) and (version >= 2 or nonce is not None):
+        raise PeerFault("a sign-in whose nonce is not 32 hexadecimal characters", packb("bad load"))
     # A key that is bytes is not UTF-8 and therefore no PEM.
     if not is_minion_id(minion) or not isinstance(pub, str):
         raise PeerFault("a sign-in without a valid id and a key", packb("bad load"))
     return SignInRequest(
         id=str(minion),
         pub=clean_pem(pub),
-        nonce=text(load.get("nonce")),
+        nonce=nonce if is_nonce(nonce) else None,
         token=octets(load.get("token")),
         enc_algo=enc_algo,
         sig_algo=sig_algo,
@@ -185,13 +196,20 @@ def success_reply(
     if request.token is not None:
         # A token that was encrypted to another master's key gets no answer; the minion notices the missing field.
         with contextlib.suppress(PeerFault):
-            reply["token"] = public.encrypt(master_key.decrypt(request.token, request.enc_algo), request.enc_algo)
+            token = master_key.decrypt(request.token, request.enc_algo)
+            # Nothing else that is encrypted to the master's key is decrypted for a minion.
+            if _KEY_STRING.fullmatch(token):
+                reply["token"] = public.encrypt(token, request.enc_algo)
     return _signed(reply, request, master_key)
 
 
 def _signed(reply: SignInReply | SignInRefusal, request: SignInRequest, master_key: PrivateKey) -> bytes:
     if request.version < 2:
+        # Unsigned, so the nonce needs no check.
         return packb(reply if "enc" in reply else {"enc": "clear", "load": reply})
+    if not is_nonce(request.nonce):
+        raise PeerFault("a sign-in without a nonce gets no signed reply", packb("bad load"))
+    # The nonce is the last field: no reply then ends with an HMAC, as each publication does.
     load = packb(reply | {"nonce": request.nonce})
     return packb({"enc": "clear", "load": load, "sig": master_key.sign(load, request.sig_algo)})
 
@@ -313,11 +331,11 @@ class SignIn:
     def _feed(self, reply: bytes) -> Answer:
         outer = unpackb(reply)
         if not isinstance(outer, dict) or "load" not in outer:
-            return Answer(Outcome.BAD, f"the master answered {outer!r}")
+            return Answer(Outcome.BAD, f"the master answered {shown(outer)}")
         packed, signature = octets(outer["load"]), octets(outer.get("sig"))
         if packed is None or signature is None:
             unsigned = outer["load"].get("ret") if isinstance(outer["load"], dict) else outer["load"]
-            return Answer(Outcome.BAD, f"an unsigned answer: {unsigned!r}")
+            return Answer(Outcome.BAD, f"an unsigned answer: {shown(unsigned)}")
         load = unpackb(packed)
         if not isinstance(load, dict) or load.get("nonce") != self._nonce:
             return Answer(Outcome.BAD, "the answer's nonce is not the request's")
@@ -328,7 +346,7 @@ class SignIn:
         ret = load.get("ret")
         if not isinstance(ret, str | bool | int | None):
             return _UNKNOWN
-        return _REFUSALS.get(ret, Answer(Outcome.BAD, f"the master answered {ret!r}"))
+        return _REFUSALS.get(ret, Answer(Outcome.BAD, f"the master answered {shown(ret)}"))
 
     def _welcome(self, load: Mapping[str, object], packed: bytes, signature: bytes) -> Answer:
         master = PublicKey.from_pem(text(load["pub_key"]) or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NewType
 
-from saltwire.errors import PeerFault
+from saltwire.errors import PeerFault, shown
 from saltwire.pack import packb
 
 MinionId = NewType("MinionId", str)
@@ -34,5 +34,5 @@ def is_minion_id(value: object) -> bool:
 def minion_id(value: object) -> MinionId:
     """Return ``value`` as a MinionId. Raises PeerFault, with Salt's answer ``bad load``, if it is not a valid id."""
     if not is_minion_id(value):
-        raise PeerFault(f"{value!r} is no minion id", packb("bad load"))
+        raise PeerFault(f"{shown(value)} is no minion id", packb("bad load"))
     return MinionId(str(value))

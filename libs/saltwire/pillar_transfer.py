@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from saltwire.crypticle import Crypticle
-from saltwire.errors import NonceError, OwnFault, PeerFault, SignatureError
+from saltwire.crypticle import Crypticle, is_nonce
+from saltwire.errors import NonceError, OwnFault, PeerFault, SignatureError, shown
 from saltwire.keys import PrivateKey, PublicKey, generate_key_string
 from saltwire.pack import octets, packb, unpackb
 
@@ -22,7 +22,11 @@ def seal_pillar(
     enc_algo: str,
     sig_algo: str,
 ) -> bytes:
-    """Return the master's reply. Only the owner of ``minion_pub`` can decrypt it."""
+    """Return the master's reply. Only the owner of ``minion_pub`` can decrypt it. Raises PeerFault for a bad ``nonce``,
+    which the master would sign.
+    """
+    if not is_nonce(nonce):
+        raise PeerFault("a nonce is 32 hexadecimal characters")
     key_string = generate_key_string()
     wrapped = minion_pub.encrypt(key_string.encode(), enc_algo)
     data = packb({"key": wrapped, "pillar": dict(pillar), "nonce": nonce})
@@ -43,7 +47,7 @@ def open_pillar(
         (octets(outer.get("key")), octets(outer.get("pillar"))) if isinstance(outer, dict) else (None, None)
     )
     if wrapped is None or sealed is None:
-        raise PeerFault(f"the master answered {outer!r} to a request for pillar")
+        raise PeerFault(f"the master answered {shown(outer)} to a request for pillar")
     try:
         inner = Crypticle(private_key.decrypt(wrapped, enc_algo).decode("ascii")).loads(sealed)
     except (UnicodeDecodeError, OwnFault) as error:

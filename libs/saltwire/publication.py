@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from saltwire.crypticle import Crypticle, SerialGate
-from saltwire.errors import PeerFault, SignatureError
+from saltwire.errors import PeerFault, SignatureError, shown
 from saltwire.keys import SIG_ALGOS, PrivateKey, PublicKey
 from saltwire.messages import Publication
 from saltwire.pack import octets, packb, text, unpackb
@@ -21,9 +21,6 @@ _NEEDED = ("tgt", "jid", "fun", "arg")
 
 #: Form of a JID that an operator chose. JIDs become parts of file names.
 _JID = re.compile(r"[A-Za-z0-9_][\w.+=@:-]{0,199}", re.ASCII)
-
-#: Characters of a wrong value that an error message shows.
-_SHOWN = 100
 
 #: Bits of a serial that hold the stream's sequence number; the bits above hold milliseconds.
 _SEQUENCE_BITS = 12
@@ -70,21 +67,13 @@ def job_fault(job: Mapping[str, object]) -> str:
     """
     jid, fun, arg = job["jid"], job["fun"], job["arg"]
     if not isinstance(jid, str) or not _JID.fullmatch(jid):
-        return f"{_shown(jid)} is no JID"
+        return f"{shown(jid)} is no JID"
     names = fun if isinstance(fun, list) else [fun]
     if not names or not all(isinstance(name, str) and name for name in names):
-        return f"{_shown(fun)} is no function ({jid})"
+        return f"{shown(fun)} is no function ({jid})"
     if not isinstance(arg, list) or (isinstance(fun, list) and not all(isinstance(one, list) for one in arg)):
-        return f"{_shown(arg)} are no arguments ({jid})"
+        return f"{shown(arg)} are no arguments ({jid})"
     return ""
-
-
-def _shown(value: object) -> str:
-    try:
-        shown = repr(value)
-    except RecursionError:
-        shown = f"a {type(value).__name__} that nests too deeply"
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
 def topic(minion_id: str) -> str:
@@ -106,4 +95,20 @@ def _verify(sealed: bytes, outer: Mapping[str, object], master_pub: PublicKey | 
     signature, algo = octets(outer.get("sig")), text(outer.get("sig_algo")) or "PKCS1v15-SHA1"
     if signature is None or master_pub is None or algo not in SIG_ALGOS:
         raise SignatureError("a publication without a signature that can be checked")
+    if _is_packed_map(sealed):
+        raise SignatureError("a publication whose bytes are another message of the master: somebody forged it")
     master_pub.verify(sealed, signature, algo)
+
+
+def _is_packed_map(sealed: bytes) -> bool:
+    """Return whether bytes are one packed map, as everything is that a master signs except publications.
+
+    A master that signs the nonce of a sign-in unread can be made to sign a map that is a valid ciphertext, too. A real
+    ciphertext begins with random bytes and is never a packed map.
+    """
+    if not sealed or not (sealed[0] & 0xF0 == 0x80 or sealed[0] in (0xDE, 0xDF)):
+        return False
+    try:
+        return isinstance(unpackb(sealed), dict)
+    except PeerFault:
+        return False

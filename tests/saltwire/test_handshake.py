@@ -154,7 +154,7 @@ def test_sign_ins_that_get_no_verdict(minion_key: PrivateKey, changes: dict[str,
 @pytest.mark.parametrize(
     "changes",
     [{"enc_algo": None, "sig_algo": None}, {"enc_algo": 5, "sig_algo": []}, {"autosign_grains": "x"}, {"token": 5},
-     {"nonce": None}, {"nonce": 5}],
+    ],
     ids=str,
 )  # fmt: skip
 def test_optional_fields_of_another_kind_count_as_absent(
