@@ -74,9 +74,9 @@ class Loader:
         self._forget(kept)
 
     def _forget(self, kept: dict[tuple[Path, Choice], Served | Unusable]) -> None:
-        places = {path.parent for path, _ in self._by_file}.union(*map(self._places, self._indexes))
+        directories = {path.parent for path, _ in self._by_file}.union(*map(self._directories, self._indexes))
         for name, module in list(sys.modules.items()):
-            if name.startswith(f"{LOADED}.") and places.intersection(Path(str(module.__file__)).parents):
+            if name.startswith(f"{LOADED}.") and directories.intersection(Path(str(module.__file__)).parents):
                 del sys.modules[name]
         importlib.invalidate_caches()
         self.generation += 1
@@ -154,7 +154,7 @@ class Loader:
                 return serve_plain(source, module) if source.kind in PLAIN else serve_native(source, module, ctx)
             if (option := _ALLOWED_BY.get(source.path.suffix)) and not (ctx and ctx.opts.get(option)):
                 raise Unusable(f"{source.path} is loaded where the option {option} is set")
-            return UserModule(source, self._places("utils")).serve(ctx)
+            return UserModule(source, self._directories("utils")).serve(ctx)
         except Unusable as reason:
             log.debug("%s %s is not used: %s", source.kind, source.path, reason)
             return reason
@@ -179,7 +179,7 @@ class Loader:
             return False
         return True
 
-    def blueprints(self, kind: str, module: str) -> dict[str, Parameters]:
+    def built_in_parameters(self, kind: str, module: str) -> dict[str, Parameters]:
         """Map of function name to parameters of a built-in module, usable on this host or not; {} if there is none."""
         for source in self._index(kind).candidates(module):
             if source.native:
@@ -244,7 +244,7 @@ class Loader:
         served, function = self.function(kind, name, ctx)
         return argspec(served.signature(function))
 
-    def _places(self, kind: str) -> list[Path]:
+    def _directories(self, kind: str) -> list[Path]:
         """Return the directories of users' modules of the kind."""
         return [*self._more.get(kind, ()), *([self.extension_dir / kind] if self.extension_dir is not None else [])]
 

@@ -40,7 +40,7 @@ class Parameters(NamedTuple):
     plain: Mapping[str, frozenset[str]] = MappingProxyType({})
 
     #: Names of the parameters that may be passed positionally.
-    by_place: tuple[str, ...] = ()
+    positional: tuple[str, ...] = ()
     #: True if the function has ``*args``.
     takes_more: bool = False
 
@@ -54,7 +54,7 @@ class Parameters(NamedTuple):
             takes_any=any(each.kind is each.VAR_KEYWORD for each in parameters),
             required=tuple(name for name, must in named.items() if must),
             plain={each.name: kinds for each in parameters if (kinds := _plain(each.annotation))},
-            by_place=tuple(each.name for each in parameters if _is_positional(each)),
+            positional=tuple(each.name for each in parameters if _is_positional(each)),
             takes_more=any(each.kind is each.VAR_POSITIONAL for each in parameters),
         )
 
@@ -71,10 +71,10 @@ class Parameters(NamedTuple):
         count = code.co_argcount
         if count < given:
             return None
-        by_place = code.co_varnames[given:count]
+        positional = code.co_varnames[given:count]
         optional = len(function.__defaults__ or ())
         must = max(0, count - optional - given)
-        named = {name: at < must for at, name in enumerate(by_place)}
+        named = {name: at < must for at, name in enumerate(positional)}
         named |= {name: name not in by_keyword for name in code.co_varnames[count : count + code.co_kwonlyargcount]}
         annotations = function.__annotations__
         return cls(
@@ -82,15 +82,15 @@ class Parameters(NamedTuple):
             takes_any=bool(code.co_flags & _CO_VARKEYWORDS),
             required=tuple(name for name, needed in named.items() if needed),
             plain={name: kinds for name in named if (kinds := _plain(annotations.get(name)))},
-            by_place=by_place,
+            positional=positional,
             takes_more=bool(code.co_flags & _CO_VARARGS),
         )
 
     def fit(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
         """Return whether the arguments fit: no required one is missing, none is given twice, and there are not too many."""
-        if len(args) > len(self.by_place) and not self.takes_more:
+        if len(args) > len(self.positional) and not self.takes_more:
             return False
-        filled = self.by_place[: len(args)]
+        filled = self.positional[: len(args)]
         return not any(name in kwargs for name in filled) and all(
             name in kwargs or name in filled for name in self.required
         )

@@ -31,10 +31,10 @@ _FUNCTION_PACKAGES = ("salt.modules.", "salt.states.")
 
 
 class SaltImport:
-    """``__import__`` for the files of one user's module. ``places`` are directories whose files the module may import by name."""
+    """``__import__`` for the files of one user's module. ``directories`` are directories whose files the module may import by name."""
 
-    def __init__(self, places: Sequence[Path]) -> None:
-        self._places = tuple(places)
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self._directories = tuple(directories)
 
     def __call__(
         self,
@@ -59,26 +59,28 @@ class SaltImport:
 
     def _beside(self, name: str) -> ModuleType | None:
         """Return the module of that file name in one of the directories, loaded once for each directory; None if there is none."""
-        for place in self._places:
-            path = next((path for path in (place / f"{name}.py", place / name / "__init__.py") if path.is_file()), None)
+        for directory in self._directories:
+            path = next(
+                (path for path in (directory / f"{name}.py", directory / name / "__init__.py") if path.is_file()), None
+            )
             if path is not None:
-                digest = hashlib.sha256(str(place).encode()).hexdigest()[:12]
+                digest = hashlib.sha256(str(directory).encode()).hexdigest()[:12]
                 full = f"{LOADED}.beside_{digest}.{name}"
-                return sys.modules.get(full) or load(full, path, self._places)
+                return sys.modules.get(full) or load(full, path, self._directories)
         return None
 
 
-def load(name: str, path: Path, places: Sequence[Path]) -> ModuleType:
+def load(name: str, path: Path, directories: Sequence[Path]) -> ModuleType:
     """Run a user's file as the module ``name`` of sys.modules. If the file raises, remove the module and pass the exception on.
 
     A compiled extension uses the interpreter's own import, so it cannot import ``salt``.
     """
-    loader = _FORMS.get(path.suffix, _compiled)(name, path, SaltImport(places))
+    loader = _FORMS.get(path.suffix, _compiled)(name, path, SaltImport(directories))
     package = loader.inside(name) if isinstance(loader, _ZipLoader) else None
     package = [str(path.parent)] if path.name == "__init__.py" else package
     # A built extension is not at ``path``.
-    place = loader.path if isinstance(loader, importlib.machinery.ExtensionFileLoader) else path
-    spec = importlib.util.spec_from_file_location(name, place, loader=loader, submodule_search_locations=package)
+    origin = loader.path if isinstance(loader, importlib.machinery.ExtensionFileLoader) else path
+    spec = importlib.util.spec_from_file_location(name, origin, loader=loader, submodule_search_locations=package)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded as a Python module")
     if package:
@@ -179,8 +181,8 @@ class _PackageFinder:
         if found is not None and found.origin and isinstance(found.loader, importlib.machinery.SourceFileLoader):
             found.loader = _FreshLoader(fullname, Path(found.origin), loader.own_import)
         elif found is not None and isinstance(found.loader, zipimport.zipimporter):
-            place = Path(found.loader.archive, found.loader.prefix)
-            found.loader = _ZipLoader(fullname, place, loader.own_import)
+            origin = Path(found.loader.archive, found.loader.prefix)
+            found.loader = _ZipLoader(fullname, origin, loader.own_import)
         return found
 
     @classmethod

@@ -15,8 +15,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from statecore.loader.current_context import current
 from statecore.loader.dunders import dunders
-from statecore.loader.entered import current
 from statecore.loader.find import ModuleFile
 from statecore.loader.salt_imports import LOADED, load
 from statecore.loader.served import Served, Unusable
@@ -32,13 +32,13 @@ DEPENDS = "__saltern_depends__"
 class UserModule:
     """A user's module, loaded into this process."""
 
-    def __init__(self, source: ModuleFile, places: Sequence[Path] = ()) -> None:
-        """Import the file. It may import files in its own directory and in ``places``. Raise Unusable if the import fails."""
+    def __init__(self, source: ModuleFile, directories: Sequence[Path] = ()) -> None:
+        """Import the file. It may import files in its own directory and in ``directories``. Raise Unusable if the import fails."""
         self.source = source
         name = f"{LOADED}.{source.kind}.{source.stem}"
         here = source.path.parent.parent if source.path.name == "__init__.py" else source.path.parent
         try:
-            self.module = load(name, source.path, (here, *places))
+            self.module = load(name, source.path, (here, *directories))
         except (Exception, SystemExit) as error:
             raise Unusable(f"{source.path} failed to import: {_brief(error, source)}") from error
         self._entered: tuple[Context, dict[str, object]] | None = None
@@ -197,12 +197,12 @@ def _numbers(version: str) -> list[int]:
 
 def _brief(error: BaseException, source: ModuleFile) -> str:
     """Return the exception in one line, with the line of the user's file if the traceback contains it."""
-    place = ""
+    position = ""
     if isinstance(error, SyntaxError) and error.lineno:
-        place = f" ({source.path.name}:{error.lineno})"
+        position = f" ({source.path.name}:{error.lineno})"
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(source.path):
-            place = f" ({source.path.name}:{traceback.tb_lineno})"
+            position = f" ({source.path.name}:{traceback.tb_lineno})"
         traceback = traceback.tb_next
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{type(error).__name__}: {error}{position}"

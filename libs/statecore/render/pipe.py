@@ -167,8 +167,8 @@ class Pipes:
             except ComputedTooMuch as error:
                 raise DataFault(f"the renderer '{name}': {limit_message(error)} ({error.place})", 0) from error
             except Exception as error:
-                place = str(error) if isinstance(error, StatecoreError) else f"{error} ({type(error).__name__})"
-                raise DataFault(f"the renderer '{name}': {place}", 0) from error
+                reason = str(error) if isinstance(error, StatecoreError) else f"{error} ({type(error).__name__})"
+                raise DataFault(f"the renderer '{name}': {reason}", 0) from error
 
         return renderer
 
@@ -199,27 +199,27 @@ class Pipes:
 
     # ----------------------------------------------------------------------------------------------------------- lines
 
-    def key_places(self, source: SlsSource, names: Mapping[str, object]) -> dict[tuple[str, ...], tuple[int, int]]:
+    def key_positions(self, source: SlsSource, names: Mapping[str, object]) -> dict[tuple[str, ...], tuple[int, int]]:
         """Map of the path of keys to (line, column) in the file. {} if the file's pipe does not end in YAML or JSON."""
         names_of_pipe = [step.name for step in steps(source.text, self._default)]
         if names_of_pipe[-1] not in ("yaml", "json", "gpg") or "py" in names_of_pipe:
             return {}
         if not TEMPLATES.intersection(names_of_pipe):
-            return yaml.key_places(source.text)
+            return yaml.key_positions(source.text)
         if "jinja" not in names_of_pipe:
             return {}
         try:
             rendered = self.jinja.render(source.text, source.path, source.saltenv, names, self._jinja_options)
         except SlsError:
             return {}
-        places: dict[tuple[str, ...], tuple[int, int]] = {}
+        positions: dict[tuple[str, ...], tuple[int, int]] = {}
         before, after = source.text.splitlines(), rendered.splitlines()
         origins = self._map(source, names)
-        for path, (line, column) in yaml.key_places(rendered).items():
+        for path, (line, column) in yaml.key_positions(rendered).items():
             origin = _behind(origins, line)
             written = before[origin - 1] if 0 < origin <= len(before) else ""
-            places[path] = origin, _column(written, after[line - 1], column, path[-1])
-        return places
+            positions[path] = origin, _column(written, after[line - 1], column, path[-1])
+        return positions
 
     def origin(self, source: SlsSource, names: Mapping[str, object], line: int) -> int:
         """Return the template's line for a line of the rendered text. 0 if it cannot be determined."""

@@ -303,7 +303,7 @@ class SlsTree:
             return None
         lines = self._lines.get((sls, saltenv))
         if lines is None:
-            lines = self._lines[sls, saltenv] = _by_module(self._pipes.key_places(source, self._names(source)))
+            lines = self._lines[sls, saltenv] = _by_module(self._pipes.key_positions(source, self._names(source)))
         for depth in range(len(keys), 0, -1):
             for prefix in ((), ("extend",)):
                 line, column = lines.get((*prefix, *keys[:depth]), (0, 0))
@@ -327,12 +327,12 @@ def _reference(path: str) -> str:
     return path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
 
 
-def _by_module(places: dict[tuple[str, ...], tuple[int, int]]) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Return the places, where those of a short declaration are entered twice: below ``file.managed`` and below
+def _by_module(positions: dict[tuple[str, ...], tuple[int, int]]) -> dict[tuple[str, ...], tuple[int, int]]:
+    """Return the positions, where those of a short declaration are entered twice: below ``file.managed`` and below
     ``file``.
     """
-    for path, spot in list(places.items()):
+    for path, spot in list(positions.items()):
         at = 2 if path[0] == "extend" else 1
         if len(path) > at and "." in path[at]:
-            places.setdefault((*path[:at], path[at].partition(".")[0], *path[at + 1 :]), spot)
-    return places
+            positions.setdefault((*path[:at], path[at].partition(".")[0], *path[at + 1 :]), spot)
+    return positions

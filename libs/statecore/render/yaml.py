@@ -14,7 +14,7 @@ from yaml.scanner import ScannerError
 from statecore.render.yaml_bounds import YamlFault, guard
 from statecore.render.yaml_values import BASE, build
 
-__all__ = ["YamlFault", "key_lines", "key_places", "load"]
+__all__ = ["YamlFault", "key_lines", "key_positions", "load"]
 
 
 def load(text: str) -> object:
@@ -36,7 +36,7 @@ def load(text: str) -> object:
         raise YamlFault(f"a value cannot be read: {error}", 0) from error
 
 
-def key_places(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
+def key_positions(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
     """Map of the path of keys to (line, column) in a document. {} if it is not valid YAML.
 
     The paths go down to IDs, state declarations, arguments and requisites. Costs a second parse, so it is used for
@@ -53,8 +53,8 @@ def key_places(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """Map of the path of keys to the line in a document: ``key_places`` without columns."""
-    return {path: line for path, (line, _) in key_places(text).items()}
+    """Map of the path of keys to the line in a document: ``key_positions`` without columns."""
+    return {path: line for path, (line, _) in key_positions(text).items()}
 
 
 def _collect(node: Node | None, path: tuple[str, ...], found: dict[tuple[str, ...], tuple[int, int]]) -> None:

@@ -47,30 +47,30 @@ class YamlCache:
             # Values shared through anchors would become copies in the cache.
             return yaml_text.load(text)
         try:
-            place = (
+            file = (
                 self._directory
                 / hashlib.blake2b(text.encode(), digest_size=32, key=_reader(), usedforsecurity=False).hexdigest()
             )
         except UnicodeEncodeError:
             return yaml_text.load(text)
-        found, data = _read(place)
+        found, data = _read(file)
         if not found:
             data = yaml_text.load(text)
-            self._keep(place, data)
+            self._keep(file, data)
         return data
 
-    def _keep(self, place: Path, data: object) -> None:
+    def _keep(self, file: Path, data: object) -> None:
         try:
             packed = msgpack.packb(data, strict_types=True)
         except (TypeError, ValueError, OverflowError, RecursionError):
             # The data has a type that msgpack cannot represent.
             return
         try:
-            data_files.store_bytes(place, packed)
-            for old in _surplus(place.parent):
+            data_files.store_bytes(file, packed)
+            for old in _surplus(file.parent):
                 old.unlink(missing_ok=True)
         except (CommandError, OSError) as error:
-            log.info("Parsed YAML is not cached in %s: %s", place.parent, error)
+            log.info("Parsed YAML is not cached in %s: %s", file.parent, error)
 
 
 def _reader() -> bytes:
@@ -83,12 +83,12 @@ def _reader() -> bytes:
     return hashlib.blake2b(" ".join(words).encode(), digest_size=16).digest()
 
 
-def _read(place: Path) -> tuple[bool, object]:
+def _read(file: Path) -> tuple[bool, object]:
     """Return (True, data) from the cache file, or (False, None) if it does not exist or cannot be read."""
     try:
-        data = msgpack.unpackb(place.read_bytes(), strict_map_key=False)
-        if time.time() - place.stat().st_mtime > _FRESH:
-            os.utime(place)
+        data = msgpack.unpackb(file.read_bytes(), strict_map_key=False)
+        if time.time() - file.stat().st_mtime > _FRESH:
+            os.utime(file)
     except (OSError, ValueError, TypeError, msgpack.UnpackException):
         return False, None
     return True, data

@@ -19,7 +19,7 @@ def state_function(bench: RunParts, full: str) -> functions.Known:
     module, _, name = full.partition(".")
     if reason and any(not source.native and source.stem == module for source in loader.sources("states")):
         return functions.Known(exists=False, reason=reason)
-    built_in = loader.blueprints("states", module)
+    built_in = loader.built_in_parameters("states", module)
     if name in built_in:
         return functions.Known(built_in[name])
     near = close_matches(full, [f"{module}.{each}" for each in built_in], n=1, cutoff=0.7)
@@ -29,7 +29,7 @@ def state_function(bench: RunParts, full: str) -> functions.Known:
 def reacts(bench: RunParts, state: str) -> bool:
     """Return whether a state module has a mod_watch function, on this host or on a host where the module is usable."""
     loader, name = bench.loader, f"{state}.mod_watch"
-    return loader.has("states", name, bench.stage.ctx) or "mod_watch" in loader.blueprints("states", state)
+    return loader.has("states", name, bench.stage.ctx) or "mod_watch" in loader.built_in_parameters("states", state)
 
 
 def salt_function(bench: RunParts, name: str) -> bool:

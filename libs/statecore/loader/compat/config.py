@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from statecore.loader.current_context import context_of
 from statecore.loader.dunders import ModuleOpts
-from statecore.loader.entered import context_of
 
 
 def minion_config(path: object = None, *_: object, **__: object) -> dict[str, object]:

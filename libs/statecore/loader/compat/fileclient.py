@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from statecore.loader.current_context import context_of
 from statecore.loader.dunders import ModuleOpts
-from statecore.loader.entered import context_of
 from statecore.loader.file_client import FileClient
 
 Client = LocalClient = RemoteClient = FSClient = FileClient

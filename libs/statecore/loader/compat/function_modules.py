@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import ModuleType
 
+from statecore.loader.current_context import context_of
 from statecore.loader.dunders import SaltTable
-from statecore.loader.entered import context_of
 
 #: Salt's file -> the name that it serves, where they differ.
 _VIRTUAL: Mapping[str, str] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from statecore.loader.current_context import context_of
 from statecore.loader.dunders import ModuleOpts, SaltTable
-from statecore.loader.entered import context_of
 from statecore.model.context import Context
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from statecore.loader.current_context import context_of
 from statecore.loader.dunders import SaltTable
-from statecore.loader.entered import context_of
 from statecore.model.errors import CommandError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from statecore.loader.entered import context_of
+from statecore.loader.current_context import context_of
 
 
 def compile_template(

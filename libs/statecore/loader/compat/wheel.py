@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from statecore.loader.entered import context_of
+from statecore.loader.current_context import context_of
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import MasterCall
 

@@ -79,8 +79,8 @@ def is_text_file(context: Context, path: str) -> bool:
 @jinja2.pass_context
 def is_bin_file(context: Context, path: str) -> bool:
     """Return True if a file exists and does not look like text."""
-    place = _here(context, path)
-    data = _begin(place, _SNIFF) if place.is_file() else None
+    file = _here(context, path)
+    data = _begin(file, _SNIFF) if file.is_file() else None
     return data is not None and _is_binary(data)
 
 
@@ -89,8 +89,8 @@ def list_files(context: Context, directory: str) -> list[str]:
     """Sorted list of the directory and everything below it."""
     root = _here(context, directory)
     found = {str(directory)}
-    for place, directories, files in rooted_path.walk(root):
-        below = place.relative_to(root)
+    for folder, directories, files in rooted_path.walk(root):
+        below = folder.relative_to(root)
         found.update(str(Path(str(directory)) / below / name) for name in (*directories, *files))
     return sorted(found)
 
@@ -118,10 +118,8 @@ def which(context: Context, program: str | None = None) -> str | None:
         return None
     if "/" in program:
         return program if _runs(_here(context, program)) else None
-    places = dict.fromkeys((*os.environ.get("PATH", "").split(os.pathsep), *_SEARCHED))
-    return next(
-        (f"{place}/{program}" for place in places if place and _runs(_here(context, f"{place}/{program}"))), None
-    )
+    searched = dict.fromkeys((*os.environ.get("PATH", "").split(os.pathsep), *_SEARCHED))
+    return next((f"{each}/{program}" for each in searched if each and _runs(_here(context, f"{each}/{program}"))), None)
 
 
 def _runs(path: Path) -> bool:

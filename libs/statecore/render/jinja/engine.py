@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 #: Seconds after the time limit at which a template is interrupted from outside, if it reached no check in a loop or
 #: call.
-_TURN = 1.0
+_GRACE = 1.0
 
 
 def environment(
@@ -114,7 +114,7 @@ class Engine:
         env.rendering = Rendering(names, min(outer.deadline, time.thread_time() + self._limit))
         path = self._files.fetch(name, saltenv) if name and not name.startswith("/") else None
         try:
-            with computing_limit(self._limit + _TURN):
+            with computing_limit(self._limit + _GRACE):
                 return env.template(text, name or None, str(path) if path is not None else None, names).render()
         except SlsError:
             raise
@@ -127,7 +127,7 @@ class Engine:
             env.rendering = outer
 
     def _fault(self, error: BaseException, text: str, name: str) -> TemplateFault:
-        file, line = _place(error, name)
+        file, line = _position(error, name)
         reason = self._reason(error)
         if isinstance(error, RecursionError) and not line:
             # The recursion happened in the parser, before the rendering.
@@ -163,23 +163,23 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _place(error: BaseException, name: str) -> tuple[str, int]:
+def _position(error: BaseException, name: str) -> tuple[str, int]:
     """Return (file, line) of the innermost template in a traceback. Jinja rewrites its frames to template lines."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.filename or name, error.lineno
-    place = (name, 0)
+    position = (name, 0)
     for frame, line in traceback.walk_tb(error.__traceback__):
         template = frame.f_globals.get("__jinja_template__")
         if template is not None:
             # Jinja rewrites the frames of Exceptions only, so the frame of an interrupted template is translated here.
-            place = (template.filename or name, template.get_corresponding_lineno(line))
+            position = (template.filename or name, template.get_corresponding_lineno(line))
         elif "__jinja_exception__" in frame.f_globals:
             file = frame.f_code.co_filename
-            place = (name if file == "<template>" else file, line)
+            position = (name if file == "<template>" else file, line)
             if isinstance(error, RecursionError):
                 # For an endless recursion the outermost line is useful, the innermost is arbitrary.
                 break
-    return place
+    return position
 
 
 def _line_read(error: BaseException) -> int:

@@ -27,10 +27,10 @@ from statecore.render.memory import RenderMemory
 from statecore.render.path_variables import template_variables
 
 #: Number of loop iterations and calls between two checks of the clock.
-_TURNS = 100
+_ITERATIONS = 100
 
 #: Code that Jinja's code generator writes at the beginning of each loop iteration.
-_TURN_BEGINS = "_loop_vars = {}"
+_ITERATION_BEGINS = "_loop_vars = {}"
 
 #: Code that Jinja's code generator writes for the values that a loop's ``if`` filters.
 _FILTERED = "fiter"
@@ -59,8 +59,8 @@ class _CountingCode(CodeGenerator):
 
     def writeline(self, x: str, node: nodes.Node | None = None, extra: int = 0) -> None:
         super().writeline(x, node, extra)
-        if x == _TURN_BEGINS:
-            super().writeline("next(turns)")
+        if x == _ITERATION_BEGINS:
+            super().writeline("next(iterations)")
 
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo) -> str:
         # Compiled code is cached, and a filter's result may change. So only the template's own text is a constant.
@@ -122,8 +122,8 @@ class TreeEnvironment(SandboxedEnvironment):
         self.memory = RenderMemory() if memory is None else memory
         self._own = repr(sorted(options.items(), key=lambda item: item[0]))
         self.rendering = Rendering({}, float("inf"))
-        #: Iterator that advances for each loop iteration and each call. Every ``_TURNS`` items it checks the clock.
-        self.turns: Iterator[bool]
+        #: Iterator that advances for each loop iteration and each call. Every ``_ITERATIONS`` items it checks the clock.
+        self.iterations: Iterator[bool]
         self.count_anew()
         self.filters.update(FILTERS)
         self.tests.update(TESTS)
@@ -136,15 +136,15 @@ class TreeEnvironment(SandboxedEnvironment):
         if time.thread_time() > self.rendering.deadline:
             self.count_anew()
             raise TimeLimit
-        return repeat(True, _TURNS)
+        return repeat(True, _ITERATIONS)
 
     def count_anew(self) -> None:
         """Make a new counting iterator: an iterator that raised an exception is exhausted."""
-        self.turns = chain.from_iterable(map(self._look, repeat(None)))
+        self.iterations = chain.from_iterable(map(self._look, repeat(None)))
 
     def counted(self, values: Iterable[object]) -> Iterator[object]:
         """Return the values, where each one counts as a loop iteration."""
-        return compress(values, self.turns)
+        return compress(values, self.iterations)
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """Return the product or power. Raises TemplateRuntimeError if the result would be too large."""
@@ -168,7 +168,7 @@ class TreeEnvironment(SandboxedEnvironment):
         # Names that the loops use. Added after the last line, so that line numbers stay the same.
         return (
             super()._generate(source, name, filename, defer_init)
-            + "\nturns, counted = environment.turns, environment.counted"
+            + "\niterations, counted = environment.iterations, environment.counted"
         )
 
     def _load_template(self, name: str, globals: MutableMapping[str, object] | None) -> jinja2.Template:
@@ -179,7 +179,7 @@ class TreeEnvironment(SandboxedEnvironment):
         rendering = self.rendering
         loaded = rendering.loaded.get(name)
         if loaded is None:
-            next(self.turns)
+            next(self.iterations)
             loader = self.loader
             assert loader is not None
             text, file, _ = loader.get_source(self, name)
@@ -189,7 +189,7 @@ class TreeEnvironment(SandboxedEnvironment):
 
     def is_safe_callable(self, obj: object) -> bool:
         """Return True if the sandbox allows the call. Jinja calls this for each call, so calls are counted here."""
-        next(self.turns)
+        next(self.iterations)
         return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))
 
     def join_path(self, template: str, parent: str) -> str:

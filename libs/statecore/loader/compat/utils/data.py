@@ -12,14 +12,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, TypedDict, TypeGuard
 
-from statecore.loader.compat.lent import lend
+from statecore.loader.compat.filter_aliases import filter_getattr
 from statecore.loader.compat.utils import stringutils
 from statecore.loader.compat.utils import yaml as _yaml
 from statecore.model.values import filter_by as _filter_by
 from statecore.model.values import traverse
 from statecore.targeting.nested import nested_match
 
-__getattr__ = lend(
+__getattr__ = filter_getattr(
     __name__,
     {
         "compare_dicts": "lists.compare_dicts",

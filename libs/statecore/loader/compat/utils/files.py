@@ -221,8 +221,8 @@ def safe_walk(
 def list_files(directory: str) -> list[str]:
     """Return the directory and all paths below it."""
     found = {directory}
-    for place, inner, files in safe_walk(directory):
-        found.update(os.path.join(place, name) for name in (*inner, *files))
+    for folder, inner, files in safe_walk(directory):
+        found.update(os.path.join(folder, name) for name in (*inner, *files))
     return list(found)
 
 

@@ -7,10 +7,10 @@ import re
 import socket
 from typing import Literal, TypeAlias, TypedDict
 
-from statecore.loader.compat.lent import lend
-from statecore.loader.entered import context_of
+from statecore.loader.compat.filter_aliases import filter_getattr
+from statecore.loader.current_context import context_of
 
-__getattr__ = lend(
+__getattr__ = filter_getattr(
     __name__,
     {
         "dns_check": "machine.dns_check",

@@ -17,9 +17,9 @@ def which(exe: str | None = None) -> str | None:
     """The path of a program."""
     if not exe:
         return None
-    places = [""] if os.path.isabs(exe) else dict.fromkeys([*os.environ.get("PATH", "").split(os.pathsep), *_MORE])
-    for place in places:
-        path = os.path.join(place, exe)
+    directories = [""] if os.path.isabs(exe) else dict.fromkeys([*os.environ.get("PATH", "").split(os.pathsep), *_MORE])
+    for directory in directories:
+        path = os.path.join(directory, exe)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return None

@@ -11,9 +11,9 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from statecore.loader.compat.lent import lend
+from statecore.loader.compat.filter_aliases import filter_getattr
 
-__getattr__ = lend(
+__getattr__ = filter_getattr(
     __name__,
     {
         "camel_to_snake_case": "text.to_snake_case",

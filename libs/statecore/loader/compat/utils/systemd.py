@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from statecore.loader.entered import context_of
+from statecore.loader.current_context import context_of
 from statecore.model.errors import InvocationError
 
 _T = TypeVar("_T")

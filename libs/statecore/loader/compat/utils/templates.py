@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from statecore.loader.compat.utils.files import mkstemp
-from statecore.loader.entered import context_of
+from statecore.loader.current_context import context_of
 from statecore.model.errors import StatecoreError
 
 

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Mapping
 
 
-def lend(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
+def filter_getattr(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
     """Return a module's ``__getattr__`` for ``names``, a map of Salt's name to ``file.function`` of ``statecore.render.filters``.
 
     The returned function raises AttributeError for other names.

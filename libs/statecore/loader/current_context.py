@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 
-current: ContextVar[Context | None] = ContextVar("statecore.loader.entered", default=None)
+current: ContextVar[Context | None] = ContextVar("statecore.loader.current_context", default=None)
 
 
 def context_of(what: str) -> Context:
