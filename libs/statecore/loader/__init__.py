@@ -1,8 +1,9 @@
-"""The loader: finds the function of a name such as ``pkg.install``, loads its module on first use and binds it to a context.
+"""The loader of Salt modules: finds the function of a name such as ``pkg.install``, loads its module and binds it to a
+Context.
 
-``find`` lists files, ``served`` reads a native module, ``user_module`` loads users' modules with the names of ``dunders`` and
-the imports of ``salt_imports``, ``tables`` holds the lazy mappings of a context. Only this package imports execution modules,
-state modules and grains.
+A module is loaded on first use. ``find`` lists module files, ``served`` reads a built-in module, ``user_module`` loads
+users' modules with the dunder names of ``dunders`` and the imports of ``salt_imports``, ``tables`` holds the lazy maps
+of functions. Only this package imports execution modules, state modules and grains modules.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ __all__ = ["Loader", "ModuleFile", "Served", "Unusable"]
 
 
 class Loader:
-    """Finds and loads modules of every kind for one minion. Caches the usable modules, and the reasons why others are unusable."""
+    """Finds and loads the modules of one minion: execution modules, state modules, grains and other kinds.
+
+    Loaded modules are cached. For a module that cannot be used on this host, the reason is cached.
+    """
 
     def __init__(
         self,
@@ -44,10 +48,11 @@ class Loader:
         more: Mapping[str, Sequence[Path]] | None = None,
         restricted_by: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a loader that reads users' modules from ``extension_dir``.
+        """Create a loader that reads users' modules from the directories below ``extension_dir`` (``modules``,
+        ``states`` ...).
 
-        ``more`` maps a kind to further directories of users' modules. ``restricted_by`` are options that disable modules, such as
-        ``disable_modules`` and ``whitelist_state_modules``.
+        ``more`` maps a kind of modules to further directories of users' modules. ``restricted_by`` are the minion's
+        options; of these, options such as ``disable_modules`` and ``whitelist_state_modules`` disable modules.
         """
         self.extension_dir = extension_dir
         self._more = more or {}
@@ -63,11 +68,13 @@ class Loader:
         self._missing: dict[tuple[str, str, Choice], NotAvailable] = {}
 
     def refresh(self) -> None:
-        """Clear all caches: the next look-up reads the module directories again."""
+        """Forget all loaded modules: the next look-up of a function lists the module directories again."""
         self._forget({})
 
     def retry(self) -> None:
-        """Forget unusable modules and all users' modules: a newly installed package may make them usable."""
+        """Forget unusable modules and all users' modules, so that they are loaded again: a newly installed package may
+        make them usable.
+        """
         kept: dict[tuple[Path, Choice], Served | Unusable] = {
             key: loaded for key, loaded in self._by_file.items() if isinstance(loaded, Served) and loaded.native
         }
@@ -86,13 +93,14 @@ class Loader:
         self._by_file = kept
 
     def sources(self, kind: str) -> list[ModuleFile]:
-        """Return every module file of the kind, users' files first. Imports nothing."""
+        """Return the module files of one kind ("modules", "states" ...), users' files first. No file is imported."""
         return list(self._index(kind))
 
     def preload(self) -> None:
-        """Import all built-in modules except rare kinds and list all files, so that forked processes share them.
+        """Import the built-in modules of all common kinds, so that processes forked later share their memory.
 
-        Users' modules are not run. Whether a module is usable is still checked on first use.
+        Modules of rare kinds (beacons, returners ...) and users' modules are not imported. Whether a module is usable
+        on this host is checked on its first use.
         """
         for kind in sorted(NATIVE.keys() - RARE):
             for source in self.sources(kind):
@@ -100,14 +108,19 @@ class Loader:
                     _import_native(source)
 
     def serve(self, kind: str, name: str, ctx: Context) -> Served:
-        """Return the first module that serves ``name``. Raise NotAvailable with the reasons of all unusable files."""
+        """Return the first loaded module of one kind with the name ``name``, such as ``pkg``.
+
+        Raise NotAvailable with the reasons why the module files of this name are unusable.
+        """
         return self.serving(kind, name, ctx)[0]
 
     def serving(self, kind: str, name: str, ctx: Context) -> list[Served]:
-        """Return all modules that serve ``name``; a function is taken from the first module that has it. Raise NotAvailable.
+        """Return all loaded modules of one kind with the name ``name``. A function is taken from the first of them that
+        has it.
 
-        A user's file replaces the built-in file of the same file name. A user's file with another file name, which serves ``name``
-        as its virtual name, adds its functions to the built-in ones.
+        A user's file replaces the built-in file of the same file name. A user's file with another file name that sets
+        ``name`` as its virtual name adds its functions to the built-in ones. Raise NotAvailable if no file of this name
+        is usable.
         """
         chosen = provider(ctx.opts, name) if kind == "modules" else ""
         key = (kind, name, choice(ctx.opts))
@@ -140,7 +153,11 @@ class Loader:
         return found
 
     def load(self, source: ModuleFile, ctx: Context) -> Served | Unusable:
-        """Return the loaded module of a file, or the reason why it is unusable. The result is cached until ``refresh``."""
+        """Return the loaded module of a module file, or the Unusable that says why the module cannot be used on this
+        host.
+
+        The result is cached until ``refresh``.
+        """
         key = (source.path, choice(ctx.opts) if source.native else ())
         known = self._by_file.get(key)
         if known is None:
@@ -160,7 +177,10 @@ class Loader:
             return reason
 
     def function(self, kind: str, name: str, ctx: Context) -> tuple[Served, str]:
-        """Return (module, function name) for a name ``module.function``. Raise NotAvailable, with the reason if one is known."""
+        """Return (loaded module, function name) for a name such as ``pkg.install``.
+
+        Raise NotAvailable if there is no such function, with the reason if its module is unusable.
+        """
         module, _, function = name.partition(".")
         try:
             serving = self.serving(kind, module, ctx)
@@ -172,7 +192,7 @@ class Loader:
         raise NotAvailable(name)
 
     def has(self, kind: str, name: str, ctx: Context) -> bool:
-        """Return whether the function ``module.function`` exists and is usable on this host."""
+        """Return whether a function such as ``pkg.install`` exists and its module is usable on this host."""
         try:
             self.function(kind, name, ctx)
         except NotAvailable:
@@ -180,7 +200,11 @@ class Loader:
         return True
 
     def built_in_parameters(self, kind: str, module: str) -> dict[str, Parameters]:
-        """Map of function name to parameters of a built-in module, usable on this host or not; {} if there is none."""
+        """Map of function name to parameters, for the functions of one built-in module. {} if there is no built-in
+        module of this name.
+
+        Built-in modules that cannot be used on this host are included.
+        """
         for source in self._index(kind).candidates(module):
             if source.native:
                 served = serve_native(source, _import_native(source), None)
@@ -189,7 +213,10 @@ class Loader:
         return {}
 
     def built_in(self, kind: str) -> dict[str, list[Served]]:
-        """Map of module name to the built-in modules of this name, usable on this host or not. Do not call them."""
+        """Map of module name to the list of built-in modules with this name, for one kind of modules.
+
+        Modules that cannot be used on this host are included, so do not call their functions.
+        """
         found: dict[str, list[Served]] = {}
         for source in self._index(kind):
             if source.native:
@@ -198,16 +225,24 @@ class Loader:
         return dict(sorted(found.items()))
 
     def known(self, kind: str, module: str) -> bool:
-        """Return whether some file may serve the module, usable on this host or not."""
+        """Return whether any module file may have this module name, usable on this host or not. No file is imported."""
         return next(self._index(kind).candidates(module), None) is not None
 
     def nearest(self, kind: str, name: str, ctx: Context) -> str:
-        """Return the most similar existing ``module.function``; "" if none is similar. Imports all modules of the kind."""
+        """Return the existing function name (``module.function``) most similar to ``name``; "" if none is similar. For
+        hints in messages.
+
+        All modules of the kind are imported.
+        """
         near = close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
         return near[0] if near else ""
 
     def all(self, kind: str, ctx: Context) -> dict[str, list[Served]]:
-        """Map of each served name to its modules, as ``serving`` returns them, sorted by name. Imports all modules of the kind."""
+        """Map of module name to its loaded modules, in the order of ``serving``, for all usable modules of one kind.
+        Sorted by name.
+
+        All modules of the kind are imported.
+        """
         names: set[str] = set()
         for source in self._index(kind):
             loaded = self.load(source, ctx)
@@ -221,7 +256,9 @@ class Loader:
         return found
 
     def names(self, kind: str, ctx: Context) -> list[str]:
-        """Return all ``module.function`` names of the kind, sorted. Imports all modules of the kind."""
+        """Return the sorted names (``module.function``) of all usable functions of one kind. All modules of the kind
+        are imported.
+        """
         return sorted(
             {
                 f"{name}.{function}"
@@ -232,7 +269,11 @@ class Loader:
         )
 
     def doc(self, kind: str, name: str, ctx: Context) -> str | None:
-        """Return the docstring of a function, or of a module if ``name`` has no dot; None if it has none."""
+        """Return the docstring of the function ``name``, or of the module ``name`` if ``name`` has no dot; None if
+        there is no docstring.
+
+        Raise NotAvailable if the function or module does not exist.
+        """
         if "." in name:
             served, function = self.function(kind, name, ctx)
             own = served.functions[function]
@@ -240,12 +281,16 @@ class Loader:
         return self.serve(kind, name, ctx).module_doc
 
     def argspec(self, kind: str, name: str, ctx: Context) -> dict[str, object]:
-        """Return a function's argspec as ``sys.argspec`` shows it, without the context parameter. Raise NotAvailable."""
+        """Map that ``sys.argspec`` shows for a function: args, varargs, kwargs and defaults, without the parameter
+        ``ctx``.
+
+        Raise NotAvailable if the function does not exist.
+        """
         served, function = self.function(kind, name, ctx)
         return argspec(served.signature(function))
 
     def _directories(self, kind: str) -> list[Path]:
-        """Return the directories of users' modules of the kind."""
+        """Return the directories that may contain users' modules of one kind."""
         return [*self._more.get(kind, ()), *([self.extension_dir / kind] if self.extension_dir is not None else [])]
 
     def _index(self, kind: str) -> Index:

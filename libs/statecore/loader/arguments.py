@@ -1,4 +1,4 @@
-"""Check the arguments of a call against the function's parameters before the call.
+"""Checks whether the arguments of a call fit the parameters of an execution or state function, before the call.
 
 The messages are those of Python's TypeError, because Salt shows these to its users.
 """
@@ -29,7 +29,7 @@ def _is_named(parameter: inspect.Parameter) -> bool:
 
 
 class Parameters(NamedTuple):
-    """The parameters of a function, in the form in which each call checks them."""
+    """The parameters of one function of a module, without the context parameter, prepared for fast checks of calls."""
 
     #: Parameter name -> True if it is required.
     named: Mapping[str, bool]
@@ -46,7 +46,7 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of(cls, signature: inspect.Signature) -> Parameters:
-        """Return the parameters of a signature that no longer contains the context."""
+        """Return the Parameters of a signature. The signature must no longer contain the context parameter ``ctx``."""
         parameters = signature.parameters.values()
         named = {each.name: each.default is each.empty for each in parameters if _is_named(each)}
         return cls(
@@ -60,9 +60,11 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of_function(cls, function: Callable[..., object], given: int) -> Parameters | None:
-        """Return the parameters of a plain function without its first ``given`` ones; None if only ``inspect`` can read them.
+        """Return the Parameters of a plain function without its first ``given`` parameters; None if only ``inspect``
+        can read the function.
 
-        Each job needs the parameters of its function. Importing ``inspect`` costs about 1 MB of memory, which most jobs avoid here.
+        Each job needs the parameters of its function. Importing ``inspect`` costs about 1 MB of memory, which most jobs
+        avoid here.
         """
         if type(function) is not FunctionType or vars(function):
             # A wrapper has attributes (``__wrapped__``); ``inspect`` has to follow it.
@@ -87,7 +89,11 @@ class Parameters(NamedTuple):
         )
 
     def fit(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
-        """Return whether the arguments fit: no required one is missing, none is given twice, and there are not too many."""
+        """Return whether the arguments of a call fit the function.
+
+        They fit if no required argument is missing, no argument is given twice, and there are not too many positional
+        arguments.
+        """
         if len(args) > len(self.positional) and not self.takes_more:
             return False
         filled = self.positional[: len(args)]
@@ -97,7 +103,9 @@ class Parameters(NamedTuple):
 
 
 def _plain(annotation: object) -> frozenset[str]:
-    """Return the type names of an annotation's text if all of them are plain data; otherwise an empty set."""
+    """Return the type names of an annotation's text, such as {"str", "None"}. Empty unless all of them are plain data
+    types.
+    """
     if not isinstance(annotation, str):
         return frozenset()
     kinds = frozenset(part.strip() for part in _INSIDE.sub("", annotation).split("|"))
@@ -105,9 +113,10 @@ def _plain(annotation: object) -> frozenset[str]:
 
 
 def accepted(parameters: Parameters, kwargs: Mapping[str, object], *, native: bool = False) -> dict[str, object]:
-    """Return the keyword arguments without the publication's own (``__pub_*``), unless the function takes any keyword.
+    """Return the keyword arguments of a call that the function accepts; keys that start with ``__`` are left out.
 
-    ``native``: the function is built in; of the publication's keywords it gets only ``__pub_id`` (the sender's minion id).
+    If the function has ``**kwargs``, these keys are passed on as well. For a built-in function (``native``) the keys of
+    the publication (``__pub_*``) are left out except ``__pub_id``, the minion id of the sender.
     """
     if parameters.takes_any:
         return {key: value for key, value in kwargs.items() if not native or key == "__pub_id" or key[:6] != "__pub_"}
@@ -115,14 +124,17 @@ def accepted(parameters: Parameters, kwargs: Mapping[str, object], *, native: bo
 
 
 def unknown(parameters: Parameters, kwargs: Mapping[str, object]) -> list[str]:
-    """Return the keyword arguments that the function does not take, as ``key=value``."""
+    """Return the keyword arguments of a call that the function does not have, each as the text ``key=value``."""
     if parameters.takes_any:
         return []
     return [f"{key}={value}" for key, value in kwargs.items() if key not in parameters.named]
 
 
 def misfit(name: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
-    """Return the message of the TypeError that the call would raise; None if the arguments fit. Ignores unknown keywords."""
+    """Return the message of the TypeError that the call of a function would raise; None if the arguments fit.
+
+    ``name`` is the function's name in the message. Unknown keyword arguments are not reported.
+    """
     parameters = list(signature.parameters.values())
     positional = [each for each in parameters if _is_positional(each)]
     star = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)

@@ -1,7 +1,7 @@
-"""The context of the user's module function that is running: ``salt.*`` functions without a context parameter use it.
+"""The Context of the user's module function that is running now.
 
-``UserModule.bind`` sets it around each call, separately for each thread and asyncio task. Only the compatibility package
-(``loader/compat``) reads it.
+Salt's functions (``salt.utils...``) have no context parameter, so the compatibility package (``loader/compat``) takes
+the Context from here. ``UserModule.bind`` sets it around each call, separately for each thread and asyncio task.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ current: ContextVar[Context | None] = ContextVar("statecore.loader.current_conte
 
 
 def context_of(what: str) -> Context:
-    """Return the running function's context. Raise CommandError naming ``what`` if no module's function is running."""
+    """Return the Context of the user's module function that is running now.
+
+    Raise CommandError if no such function is running, for example while a module is imported. ``what`` is the called
+    function's name in the message.
+    """
     ctx = current.get()
     if ctx is None:
         raise CommandError(f"{what} works while a function of a module runs, not while it is imported")

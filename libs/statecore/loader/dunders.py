@@ -1,4 +1,6 @@
-"""The dunder names (``__salt__``, ``__opts__``, ...) that each kind of users' module finds in its globals."""
+"""Values of the dunder names (``__salt__``, ``__opts__`` ...) that users' modules find in their globals, for each kind
+of module.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from statecore.model.ports import Function
 
 
 class MissingFunction(NotAvailable, KeyError):
-    """Raised by ``__salt__["no.such"]``. It is a KeyError too, because users' modules catch KeyError."""
+    """Raised by ``__salt__["no.such"]`` for a missing function. It is also a KeyError, because users' modules catch
+    KeyError.
+    """
 
     def __str__(self) -> str:
         # KeyError's own str() is the repr of the message.
@@ -19,7 +23,7 @@ class MissingFunction(NotAvailable, KeyError):
 
 
 class _DunderModule:
-    """``__salt__.cmd``: the functions of one module as attributes."""
+    """Value of ``__salt__.cmd``: has the functions of one module as attributes."""
 
     def __init__(self, functions: Mapping[str, Function], name: str) -> None:
         self._functions = functions
@@ -33,7 +37,11 @@ class _DunderModule:
 
 
 class SaltTable(Mapping[str, Function]):
-    """``__salt__`` and similar names: a lazy table that raises KeyError for a missing function and also allows attribute access."""
+    """Value of ``__salt__``, ``__utils__`` and similar names: lazy map of "module.function" to the function.
+
+    A missing function raises MissingFunction, which is a KeyError. ``__salt__.cmd.run`` is the same as
+    ``__salt__["cmd.run"]``.
+    """
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self._functions = functions
@@ -60,7 +68,11 @@ class SaltTable(Mapping[str, Function]):
 
 
 class ModuleOpts(dict[str, object]):
-    """``__opts__``: a copy of the options for one module, so that its changes do not affect others."""
+    """Value of ``__opts__``: the minion's options, copied for one module, so that the module's changes do not affect
+    others.
+
+    It also has the keys ``test``, ``grains``, ``pillar`` and ``saltenv``, as in Salt.
+    """
 
     def __init__(self, ctx: Context) -> None:
         super().__init__(ctx.opts)
@@ -73,19 +85,21 @@ class ModuleOpts(dict[str, object]):
 
 
 class JobEvents:
-    """``__jid_event__``: fires a runner's progress events."""
+    """Value of ``__jid_event__`` in users' runners: fires events about the progress of the runner's job."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
     def fire_event(self, data: object, tag: str) -> bool:
-        """Fire an event with the tag ``salt/run/<jid>/<tag>``. Return whether the event was handed over."""
+        """Fire an event with the tag ``salt/run/<jid>/<tag>``. Return whether the event bus accepted the event."""
         shown = data if isinstance(data, Mapping) else {"data": data}
         return self._ctx.events.fire(f"salt/run/{self._ctx.opts.get('jid', '')}/{tag}", shown)
 
 
 def _states(ctx: Context) -> Mapping[str, Function]:
-    """Return the state functions bound to the context of the calling low chunk; the context's own table lacks ``__low__``."""
+    """Return the state functions, bound to the Context of the calling low chunk. The Context's own table would have no
+    ``__low__``.
+    """
     seen_from = getattr(ctx.states, "seen_from", None)
     table: Mapping[str, Function] = seen_from(ctx) if seen_from is not None else ctx.states
     return table
@@ -128,5 +142,5 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
 
 
 def dunders(kind: str, ctx: Context) -> dict[str, object]:
-    """Map of each dunder name to its value, for a user's module of this kind in one context."""
+    """Map of dunder name to value, for a user's module of this kind ("modules", "states" ...) in one Context."""
     return {name: _VALUES[name](ctx) for name in _OF_KIND.get(kind, _CALLS)}

@@ -1,9 +1,9 @@
-"""Index of the module files that could serve a name, made without importing them.
+"""Index of the module files that could have a module name, made without importing the files.
 
-Each kind has two sources: the package of native modules (``statecore/builtin/modules``), and the directories of users' modules.
-These are the directories of an option (``module_dirs``) and the one synced from ``salt://_modules``
-(``<extension dir>/modules``). A user's file comes before a native one, so it replaces a built-in of the same name. Each kind
-that is looked up costs one directory listing.
+Each kind of modules has two sources: the package of built-in ("native") modules, such as ``statecore/builtin/modules``,
+and directories of users' modules. The latter are the directories of an option (``module_dirs``) and the directory that
+is synced from ``salt://_modules`` (``<extension dir>/modules``). A user's file comes before a built-in file, so it
+replaces a built-in module of the same file name. The first look-up of a kind costs one listing of its directories.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.
 
 
 class ModuleFile(NamedTuple):
-    """One file that may contain a module."""
+    """One file that may contain a module of Salt: its kind ("modules", "states" ...), name and path."""
 
     kind: str
     #: File name without suffix; for a package the directory's name.
@@ -88,7 +88,7 @@ class Index:
         yield from (self.native[stem] for stem in sorted(self.native))
 
     def without(self, stems: Collection[str]) -> Index:
-        """Return the index without the files of these names."""
+        """Return this index without the module files whose file name (without suffix) is in ``stems``."""
         if not stems:
             return self
         custom, native = (
@@ -98,10 +98,11 @@ class Index:
         return Index(custom=custom, native=native)
 
     def candidates(self, name: str) -> Iterator[ModuleFile]:
-        """Yield the files that may serve ``name``, in the order in which to try them: users' files, then native files.
+        """Yield the module files that may have the module name ``name``, in the order to try them: users' files, then
+        built-in files.
 
-        In each group the file called ``name`` comes first. Then come, by file name, the files whose text declares ``name`` as their
-        virtual name. A file's text is read only when the iterator reaches the file.
+        In each group the file called ``name`` comes first. The files whose text declares ``name`` as their virtual name
+        follow, sorted by file name. The text of a file is read only when the iteration reaches the file.
         """
         yield from self._among(self.custom, name)
         yield from self._among(self.native, name)
@@ -114,9 +115,9 @@ class Index:
                 yield sources[stem]
 
     def _claims(self, source: ModuleFile, name: str) -> bool:
-        """Return whether the file's text could make the module serve ``name``.
+        """Return whether the module in this file may have the name ``name``, according to the file's text.
 
-        The answer may be wrongly True (the import decides), but never wrongly False.
+        The result may be wrongly True, because only the import decides. It is never wrongly False.
         """
         if source.path.suffix in COMPILED:
             return True
@@ -130,9 +131,10 @@ class Index:
 
 
 def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = ()) -> Index:
-    """Return the index of one kind.
+    """Return the Index of one kind of modules.
 
-    ``more`` are directories that come before the kind's directory in ``extension_dir``. A missing directory counts as empty.
+    ``more`` are directories of users' modules that are searched before the kind's directory in ``extension_dir``. A
+    missing directory counts as empty.
     """
     native = _files(kind, _package_dir(NATIVE[kind]), native=True) if kind in NATIVE else {}
     directories = [*more, *([extension_dir / kind] if extension_dir is not None else [])]

@@ -1,6 +1,8 @@
-"""Options that choose or disable module files: ``providers``, ``disable_modules`` and the others, and a state's ``provider``.
+"""Options that choose or disable module files: ``providers``, ``disable_modules`` and similar options, and a state's
+``provider``.
 
-Names are file names. Salt's file names are translated to ours (``OURS``). Salt: doc/ref/states/providers.rst
+The options contain file names of modules. Salt's file names are translated to our file names (``OURS``). Salt:
+doc/ref/states/providers.rst
 """
 
 from __future__ import annotations
@@ -38,14 +40,20 @@ OURS: Mapping[str, str] = {
 
 
 def provider(opts: Mapping[str, object], module: str) -> str:
-    """Return the file name that the option ``providers`` chooses for a module; "" if it chooses none."""
+    """Return the module file that the option ``providers`` chooses for a module name such as ``pkg``; "" if it chooses
+    none.
+
+    The result is the file's name without suffix, such as ``pkg_apt``.
+    """
     chosen = opts.get("providers")
     name = chosen.get(module) if isinstance(chosen, Mapping) else None
     return OURS.get(str(name), str(name)) if name else ""
 
 
 def choice(opts: Mapping[str, object]) -> Choice:
-    """Return all (module, file) pairs of the option ``providers``, sorted; () if it is not set."""
+    """Return the option ``providers`` as sorted (module name, file name) pairs, which can be a cache key; () if it is
+    not set.
+    """
     named = opts.get("providers")
     if not named:
         return ()
@@ -53,9 +61,10 @@ def choice(opts: Mapping[str, object]) -> Choice:
 
 
 def chosen(opts: Mapping[str, object], state: str, wanted: object) -> dict[str, object]:
-    """Return the options with a state's ``provider`` argument merged into ``providers``.
+    """Return the minion's options with a state's argument ``provider`` merged into the option ``providers``.
 
-    ``wanted`` is a file name, a map of module to file name, or a list of such maps. Raise ValueError for anything else.
+    ``wanted`` is the value of the argument: a file name, a map of module name to file name, or a list of such maps.
+    Raise ValueError for any other value.
     """
     rows = wanted if isinstance(wanted, list) else [{state: wanted} if isinstance(wanted, str) else wanted]
     already = opts.get("providers")
@@ -84,13 +93,17 @@ ONLY: Mapping[str, str] = {"states": "whitelist_state_modules"}
 
 
 def disabled(opts: Mapping[str, object]) -> dict[str, frozenset[str]]:
-    """Map of kind to the names of disabled files and modules."""
+    """Map of kind ("modules", "states" ...) to the names of modules and module files that options such as
+    ``disable_modules`` disable.
+    """
     found = {kind: _names(opts.get(option)) for kind, option in DISABLED.items()}
     return {kind: names | {OURS[name] for name in names if name in OURS} for kind, names in found.items() if names}
 
 
 def only(opts: Mapping[str, object]) -> dict[str, frozenset[str]]:
-    """Map of kind to the only modules that may be loaded. Kinds without such an option are left out."""
+    """Map of kind to the only module names that may be loaded (option ``whitelist_state_modules``). Kinds without limit
+    are left out.
+    """
     return {kind: names for kind, option in ONLY.items() if (names := _names(opts.get(option)))}
 
 

@@ -1,6 +1,7 @@
-"""``import`` for users' modules: finds ``salt`` (the compatibility package), and files beside the module and in ``_utils``.
+"""``import`` for users' modules: finds ``salt`` (our compatibility package) and the files in the module's directory and
+in ``_utils``.
 
-Other code in the process is not affected: each user's module gets its own ``__builtins__`` with its own ``__import__``.
+Other code in the process is not affected: each user's module has its own ``__builtins__`` with its own ``__import__``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ _FUNCTION_PACKAGES = ("salt.modules.", "salt.states.")
 
 
 class SaltImport:
-    """``__import__`` for the files of one user's module. ``directories`` are directories whose files the module may import by name."""
+    """The function ``__import__`` for the files of one user's module.
+
+    The files may import the files of ``directories`` by name, and ``salt``, which is our compatibility package.
+    """
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self._directories = tuple(directories)
@@ -58,7 +62,10 @@ class SaltImport:
             return _within(beside, rest, fromlist or ())
 
     def _beside(self, name: str) -> ModuleType | None:
-        """Return the module of that file name in one of the directories, loaded once for each directory; None if there is none."""
+        """Return the module in the file called ``name`` in one of the directories; None if there is no such file.
+
+        A file is loaded once for each directory.
+        """
         for directory in self._directories:
             path = next(
                 (path for path in (directory / f"{name}.py", directory / name / "__init__.py") if path.is_file()), None
@@ -71,9 +78,11 @@ class SaltImport:
 
 
 def load(name: str, path: Path, directories: Sequence[Path]) -> ModuleType:
-    """Run a user's file as the module ``name`` of sys.modules. If the file raises, remove the module and pass the exception on.
+    """Run a user's Python file as the module ``name`` of sys.modules and return the module.
 
-    A compiled extension uses the interpreter's own import, so it cannot import ``salt``.
+    The file may import the files of ``directories`` by name. If the file raises an exception, the module is removed
+    from sys.modules and the exception is passed on. A compiled extension uses Python's own import, so it cannot import
+    ``salt``.
     """
     loader = _FORMS.get(path.suffix, _compiled)(name, path, SaltImport(directories))
     package = loader.inside(name) if isinstance(loader, _ZipLoader) else None
@@ -99,7 +108,7 @@ def load(name: str, path: Path, directories: Sequence[Path]) -> ModuleType:
 
 
 class _OwnImport:
-    """Base of the loaders that run a file with its own ``__import__``."""
+    """Base class of the import loaders that run a user's file with its own ``__import__``."""
 
     own_import: SaltImport
 
@@ -113,7 +122,10 @@ class _OwnImport:
 
 
 class _FreshLoader(_OwnImport, importlib.machinery.SourceFileLoader):  # type: ignore[misc]
-    """Loader that compiles the source at each load: a module synced twice within a second must not come from a stale .pyc."""
+    """Import loader that compiles a user's source file at each load.
+
+    A module that is synced twice within a second would otherwise run from a stale .pyc file.
+    """
 
     def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
         super().__init__(fullname, str(path))
@@ -125,7 +137,7 @@ class _FreshLoader(_OwnImport, importlib.machinery.SourceFileLoader):  # type: i
 
 
 class _BytecodeLoader(_OwnImport, importlib.machinery.SourcelessFileLoader):
-    """Loader of a .pyc file."""
+    """Import loader of a user's module in a .pyc file."""
 
     def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
         super().__init__(fullname, str(path))
@@ -133,7 +145,7 @@ class _BytecodeLoader(_OwnImport, importlib.machinery.SourcelessFileLoader):
 
 
 class _ZipLoader(_OwnImport, zipimport.zipimporter):
-    """Loader of the module or package in a zip archive that has the archive's name."""
+    """Import loader of a user's module or package in a zip archive. The module has the archive's name."""
 
     def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
         super().__init__(str(path))
@@ -142,7 +154,9 @@ class _ZipLoader(_OwnImport, zipimport.zipimporter):
         self.own_import = own_import
 
     def inside(self, name: str) -> list[str] | None:
-        """Return the search path of the package's submodules; None for a plain module. Raise ZipImportError."""
+        """Return the search path of the submodules of the package in the archive; None if it is a plain module. Raise
+        ZipImportError.
+        """
         return [f"{self.archive}/{name.rpartition('.')[2]}"] if self.is_package(name) else None
 
 
@@ -151,7 +165,10 @@ def _compiled(fullname: str, path: Path, own_import: SaltImport) -> importlib.ma
 
 
 def _built(fullname: str, path: Path, own_import: SaltImport) -> importlib.machinery.ExtensionFileLoader:
-    """Return the loader of a Cython file, built into ``__pycache__`` beside it if the build is missing or older than the file."""
+    """Return the import loader of a user's Cython file (.pyx).
+
+    The file is compiled into ``__pycache__`` of its directory if the compiled file is missing or older.
+    """
     pyximport = importlib.import_module("pyximport")
     # pyximport=False only sets options: no import hook is installed, so other imports are not affected.
     pyximport.install(pyximport=False, build_dir=str(path.parent / "__pycache__"))
@@ -168,11 +185,14 @@ _FORMS: Mapping[str, Callable[[str, Path, SaltImport], LoaderProtocol]] = {
 
 
 class _PackageFinder:
-    """Finder for submodules of users' packages, so that they can import ``salt`` as the package's ``__init__.py`` can."""
+    """Import finder for the submodules of users' packages, so that submodules can import ``salt`` as the package itself
+    can.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        """Return the import spec of a submodule of a user's package; None for all other modules."""
         outer = sys.modules.get(fullname.rpartition(".")[0])
         loader = getattr(getattr(outer, "__spec__", None), "loader", None)
         if not fullname.startswith(f"{LOADED}.") or not isinstance(loader, _OwnImport):
@@ -187,7 +207,7 @@ class _PackageFinder:
 
     @classmethod
     def install(cls) -> None:
-        """Add the finder to sys.meta_path, once for the process."""
+        """Add this finder to sys.meta_path unless it is already there."""
         if not any(isinstance(finder, cls) for finder in sys.meta_path):
             sys.meta_path.insert(0, cls())
 
@@ -203,7 +223,9 @@ def _of_salt(name: str, fromlist: Sequence[str]) -> ModuleType:
 
 
 def _compat_module(name: str) -> ModuleType:
-    """Return our module for Salt's module ``name``. Raise ModuleNotFoundError with the reason if there is none."""
+    """Return our module that replaces Salt's module ``name``. Raise ModuleNotFoundError with the reason if there is
+    none.
+    """
     for package in _FUNCTION_PACKAGES:
         if name.startswith(package):
             served: ModuleType = importlib.import_module(f"{_COMPAT}.function_modules").module(name)
@@ -228,7 +250,9 @@ def _no_attribute(module: str, name: str) -> object:
 
 
 def _within(top: ModuleType, rest: str, fromlist: Sequence[str]) -> ModuleType:
-    """Return the module that ``import top.rest`` or ``from top.rest import ...`` binds."""
+    """Return the module that the statement ``import top.rest`` or ``from top.rest import ...`` binds in the user's
+    file.
+    """
     inner = importlib.import_module(f"{top.__name__}.{rest}") if rest else top
     for wanted in fromlist:
         if wanted != "*" and not hasattr(inner, wanted) and hasattr(inner, "__path__"):

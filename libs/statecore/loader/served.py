@@ -1,4 +1,4 @@
-"""One loaded module: the name that it serves, its public functions, and how to bind them to a context."""
+"""One loaded module of Salt: its module name, its public functions, and how to bind the functions to a Context."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from statecore.model.ports import Function
 
 
 class Unusable(StatecoreError):
-    """The module cannot be used on this host; str() is the reason (import error, ``available`` or ``__virtual__`` refused)."""
+    """The reason why a module cannot be used on this host, as str(): it cannot be imported, or its ``available`` or
+    ``__virtual__`` refused.
+    """
 
 
 class Binder(Protocol):
-    """Protocol of the function that binds a module's function to one context."""
+    """Protocol of a function that binds a module's function to one Context."""
 
     def __call__(self, function: Function, ctx: Context, /) -> Function:
-        """Return the function bound to the context: callers pass only the function's own arguments."""
+        """Return the function bound to the Context: callers of the result pass only the function's own arguments."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A loaded module that is usable on this host."""
+    """One loaded module (execution, state, grains ...) that is usable on this host, built-in or a user's."""
 
     name: str
     source: ModuleFile
@@ -50,7 +52,7 @@ class Served:
 
     @property
     def module_doc(self) -> str | None:
-        """The module's docstring without indentation; None if it has none."""
+        """The module's docstring without indentation; None if the module has no docstring."""
         return None if self.raw_doc is None else inspect.cleandoc(self.raw_doc)
 
     @property
@@ -59,20 +61,24 @@ class Served:
         return self.source.native
 
     def answers_to(self, name: str) -> bool:
-        """Return whether ``name`` is the module's name or one of its aliases."""
+        """Return whether ``name`` is the module's name or one of its further names (``__virtual_aliases__``)."""
         return name == self.name or name in self.aliases
 
     def bound(self, function: str, ctx: Context) -> Function:
-        """Return the function bound to the context. Raise KeyError if the module has no such function."""
+        """Return the module's function called ``function``, bound to the Context. Raise KeyError if there is no such
+        function.
+        """
         return self.binder(self.functions[function], ctx)
 
     def call(self, function: str, ctx: Context, arguments: Mapping[str, object]) -> object:
-        """Call the function with keyword arguments and return its result. The function's exceptions are passed on."""
+        """Call the module's function with keyword arguments and return its result. The function's exceptions are passed
+        on.
+        """
         own = self.functions[function]
         return own(ctx, **arguments) if self.takes_ctx else self.binder(own, ctx)(**arguments)
 
     def parameters(self, function: str) -> Parameters:
-        """Return the function's parameters without the context."""
+        """Return the Parameters of the module's function called ``function``, without the context parameter."""
         known = self._parameters.get(function)
         if known is None:
             own = self.functions[function]
@@ -81,7 +87,8 @@ class Served:
         return known
 
     def misfit(self, function: str, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
-        """Return why the arguments do not fit the function, as Python's TypeError says it; None if they fit.
+        """Return why the arguments of a call do not fit the module's function, in the words of Python's TypeError; None
+        if they fit.
 
         ``name`` is the function's name in the message.
         """
@@ -90,7 +97,7 @@ class Served:
         return misfit(name, self.signature(function), args, kwargs)
 
     def signature(self, function: str) -> inspect.Signature:
-        """Return the function's signature, without the context parameter of native functions."""
+        """Return the signature of the module's function called ``function``, without the context parameter."""
         known = self._signatures.get(function)
         if known is None:
             known = inspect.signature(self.functions[function])
@@ -101,17 +108,20 @@ class Served:
 
 
 def bind_native(function: Function, ctx: Context, /) -> Function:
-    """Return the native function with its context filled in. The result keeps the function's name and docstring."""
+    """Return a built-in module's function with its first parameter ``ctx`` set. The result keeps the function's name
+    and docstring.
+    """
     bound = functools.partial(function, ctx)
     functools.update_wrapper(bound, function)
     return bound
 
 
 def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) -> Served:
-    """Read a native module's protocol: VIRTUAL, PARTS, available(ctx), ALIASES, OUTPUTTERS. Raise Unusable.
+    """Return a built-in module as Served, with the functions, name and aliases that its file declares.
 
-    If ``ctx`` is None, ``available`` is not called: such a module may be inspected, but not called.
-    ``PARTS`` of a package lists its submodules whose functions are served together with the package's own.
+    The names VIRTUAL, ALIASES and OUTPUTTERS of the file are read. ``PARTS`` of a package lists submodules whose
+    functions are added. Raise Unusable if the file's function ``available(ctx)`` returns a reason. If ``ctx`` is None,
+    ``available`` is not called: such a module may be inspected, but its functions must not be called.
     """
     available: Callable[[Context], str | None] | None = getattr(module, "available", None)
     if available is not None and ctx is not None and (reason := available(ctx)) is not None:
@@ -141,7 +151,9 @@ def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) ->
 
 
 def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
-    """Return a built-in module whose functions take no context: a module of ``__utils__`` or ``__serializers__``."""
+    """Return a built-in module of ``__utils__`` or ``__serializers__`` as Served. Its functions have no parameter
+    ``ctx``.
+    """
     functions = {
         name: value
         for name, value in vars(module).items()
@@ -157,7 +169,9 @@ def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
 
 
 def argspec(signature: inspect.Signature) -> dict[str, object]:
-    """Return the map that ``sys.argspec`` returns for a signature: args, varargs, kwargs, defaults."""
+    """Map that ``sys.argspec`` shows for a signature: args (names), varargs, kwargs (True or None) and defaults
+    (values).
+    """
     kinds = inspect.Parameter
     plain = [
         parameter

@@ -1,4 +1,4 @@
-"""The lazy mappings of functions in a context: ``ctx.functions``, ``ctx.states`` and ``ctx.tables``."""
+"""Lazy maps of "module.function" to the function, for a Context: ``ctx.functions``, ``ctx.states`` and ``ctx.tables``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ Finish: TypeAlias = Callable[[Context, str, object, Mapping[str, object]], objec
 
 
 class Table(Mapping[str, Function]):
-    """Lazy map of ``module.function`` to a callable bound to one context. A missing name raises NotAvailable with the reason."""
+    """Lazy map of "module.function" to the function bound to one Context. A missing name raises NotAvailable with the
+    reason.
+    """
 
     def __init__(
         self, loader: Loader, kind: str, finish: Finish | None = None, only: frozenset[str] = frozenset()
     ) -> None:
-        """Create a table of the loader's functions of one kind. ``only`` limits it to these modules; empty means all modules."""
+        """Create a table of the loader's functions of one kind, such as "modules".
+
+        ``finish``, if given, converts the result of each call. ``only`` limits the table to these module names; empty
+        means all modules.
+        """
         self._loader = loader
         self._only = only
         self._kind = kind
@@ -32,12 +38,12 @@ class Table(Mapping[str, Function]):
         self._bound: dict[str, Function] = {}
 
     def attach(self, ctx: Context) -> None:
-        """Set the table's context. The constructor cannot take it, because the context itself holds the table."""
+        """Set the table's Context. The constructor cannot do that, because the Context itself holds the table."""
         self._ctx = ctx
         self._bound.clear()
 
     def seen_from(self, ctx: Context) -> Table:
-        """Return a table of the same functions bound to another context, such as the context of one low chunk."""
+        """Return a table of the same functions bound to another Context, such as the Context of one low chunk."""
         other = Table(self._loader, self._kind, self._finish, self._only)
         other.attach(ctx)
         return other
@@ -52,7 +58,10 @@ class Table(Mapping[str, Function]):
         return bound
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the function, or ``default`` if it is missing. Mapping.get would raise: NotAvailable is not a KeyError."""
+        """Return the function called ``name``, or ``default`` if there is none.
+
+        ``Mapping.get`` would raise, because NotAvailable is not a KeyError.
+        """
         try:
             return self[name]
         except NotAvailable:
@@ -93,7 +102,9 @@ class Table(Mapping[str, Function]):
 
 
 class Tables(Mapping[str, Mapping[str, Function]]):
-    """Map of kind (utils, serializers, matchers, executors, ...) to its table. A table is created on first use."""
+    """Map of kind ("utils", "serializers", "matchers", "executors" ...) to the Table of its functions. A Table is
+    created on first use.
+    """
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -101,7 +112,7 @@ class Tables(Mapping[str, Mapping[str, Function]]):
         self._tables: dict[str, Table] = {}
 
     def attach(self, ctx: Context) -> None:
-        """Set the context of all tables, as ``Table.attach`` does for one."""
+        """Set the Context to which the functions of all tables are bound."""
         self._ctx = ctx
         self._tables.clear()
 
@@ -123,9 +134,11 @@ class Tables(Mapping[str, Mapping[str, Function]]):
 
 
 def attached(ctx: Context, loader: Loader, finish: Finish, functions: Table | None = None) -> Context:
-    """Return the context with its tables ``functions``, ``states`` and ``tables``, bound to that context.
+    """Return a copy of the Context whose ``functions``, ``states`` and ``tables`` are tables of this loader, bound to
+    the copy.
 
-    Pass ``functions`` if another object, such as a template engine, must hold that table before the context exists.
+    Pass ``functions`` if another object, such as a template engine, must hold that table before the Context exists.
+    ``finish`` converts the result of each state function.
     """
     functions = Table(loader, "modules") if functions is None else functions
     states = Table(loader, "states", finish)

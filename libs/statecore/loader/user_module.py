@@ -1,8 +1,8 @@
-"""Load users' modules in Salt's style, and set their dunder names around each call.
+"""Loads users' modules in Salt's style, and sets their dunder names around each call.
 
-Before each call, the dunders (``__salt__``, ``__opts__``, ...) of one context are written into the module's globals. After the
-call, the previous values are restored. So a real run and a prereq's test run never use each other's context. ``salt_imports``
-handles the module's own imports.
+Before each call, the dunder names (``__salt__``, ``__opts__`` ...) of one Context are written into the module's
+globals. After the call, the previous values are restored. So a real run and a prereq's test run never use each other's
+Context. ``salt_imports`` handles the module's own imports.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ DEPENDS = "__saltern_depends__"
 
 
 class UserModule:
-    """A user's module, loaded into this process."""
+    """One user's module (a file in Salt's style), loaded into this process."""
 
     def __init__(self, source: ModuleFile, directories: Sequence[Path] = ()) -> None:
-        """Import the file. It may import files in its own directory and in ``directories``. Raise Unusable if the import fails."""
+        """Import a user's module file. The file may import the files of its own directory and of ``directories`` by
+        name.
+
+        Raise Unusable if the import fails.
+        """
         self.source = source
         name = f"{LOADED}.{source.kind}.{source.stem}"
         here = source.path.parent.parent if source.path.name == "__init__.py" else source.path.parent
@@ -44,7 +48,9 @@ class UserModule:
         self._entered: tuple[Context, dict[str, object]] | None = None
 
     def bind(self, function: Function, ctx: Context, /) -> Function:
-        """Return the function wrapped so that the module's globals hold the context's dunders during each call."""
+        """Return the module's function wrapped so that the module's globals hold the Context's dunder names during each
+        call.
+        """
 
         @functools.wraps(function)
         def call(*args: object, **kwargs: object) -> object:
@@ -62,13 +68,16 @@ class UserModule:
         return call
 
     def _names(self, ctx: Context) -> dict[str, object]:
-        """Return the context's dunders. They are cached for the last context."""
+        """Map of dunder name to value for this module in the Context. The map of the last Context is cached."""
         if self._entered is None or self._entered[0] is not ctx:
             self._entered = (ctx, dunders(self.source.kind, ctx))
         return self._entered[1]
 
     def serve(self, ctx: Context) -> Served:
-        """Call the module's ``__init__`` and ``__virtual__`` as Salt does, and return the usable module. Raise Unusable."""
+        """Call the module's ``__init__`` and ``__virtual__`` as Salt does, and return the usable module as Served.
+
+        Raise Unusable if one of the two fails, or if ``__virtual__`` returns False.
+        """
         namespace = self.module.__dict__
         init = namespace.get("__init__")
         if inspect.isfunction(init):
@@ -105,7 +114,11 @@ class UserModule:
             raise Unusable(f"{function.__name__} failed: {_brief(error, self.source)}") from error
 
     def _virtual_name(self, answer: object, name: str) -> str:
-        """Return the module's name from ``__virtual__``'s return; ``__virtualname__`` overrides a returned name. Raise Unusable."""
+        """Return the module's name, from the return of ``__virtual__``: True, a name, or (False, reason).
+
+        ``name`` is the file's name. The module's ``__virtualname__`` overrides a returned name. Raise Unusable for
+        False.
+        """
         reason = ""
         if isinstance(answer, tuple):
             first, *rest = answer
@@ -134,7 +147,7 @@ class UserModule:
         return compiled and getattr(value, "__module__", None) in (self.module.__name__, self.source.stem)
 
     def _enforce_needs(self, functions: dict[str, Function]) -> None:
-        """Remove functions whose ``@depends`` is not met, or replace them by their ``fallback_function``."""
+        """Remove the functions whose ``@depends`` is not met, or replace them by their ``fallback_function``."""
         namespace = self.module.__dict__
         aliases: Mapping[str, str] = namespace.get("__func_alias__", {})
         for function, needs, options in namespace.get(DEPENDS, ()):
@@ -155,7 +168,7 @@ class UserModule:
 
 
 def _described(function: Function) -> Function:
-    """Return the function. A compiled function without a signature is wrapped in one that accepts any arguments."""
+    """Return the function. A compiled function without a signature is wrapped in a function that accepts any arguments."""
     try:
         inspect.signature(function)
     except ValueError:
@@ -169,7 +182,11 @@ def _described(function: Function) -> Function:
 
 
 def _met(need: object, namespace: Mapping[str, object], options: Mapping[str, object]) -> bool:
-    """Return whether a need of ``@depends`` is met: True, a name of the module, a minimum version, or a command's exit code."""
+    """Return whether a requirement of the decorator ``@depends`` is met on this host.
+
+    ``need`` is True, a name in the module's globals (with a minimum ``version`` in the options), or a command (with an
+    expected exit code).
+    """
     if "retcode" in options or "nonzero_retcode" in options:
         code = _exit_code(str(need))
         if "retcode" in options:
@@ -184,7 +201,7 @@ def _met(need: object, namespace: Mapping[str, object], options: Mapping[str, ob
 
 
 def _exit_code(command: str) -> int:
-    """Run a command without a shell on this machine and return its exit code; -1 if it cannot be started."""
+    """Run a command without a shell on this machine and return its exit code; -1 if the command cannot be started."""
     try:
         return subprocess.run(shlex.split(command), capture_output=True, check=False).returncode
     except OSError:
@@ -196,7 +213,9 @@ def _numbers(version: str) -> list[int]:
 
 
 def _brief(error: BaseException, source: ModuleFile) -> str:
-    """Return the exception in one line, with the line of the user's file if the traceback contains it."""
+    """Return the type and message of an exception in one line, with the line number in the user's module file if it is
+    known.
+    """
     position = ""
     if isinstance(error, SyntaxError) and error.lineno:
         position = f" ({source.path.name}:{error.lineno})"

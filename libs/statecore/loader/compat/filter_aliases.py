@@ -1,4 +1,5 @@
-"""Functions of the template filters that the compatibility package also provides under Salt's names, imported on first use.
+"""Jinja filters that the package ``salt`` of users' modules also has as functions, under Salt's names. They are
+imported on first use.
 
 The filters import the template engine. Custom grains that import only ``salt.utils.data`` do not load it.
 """
@@ -10,9 +11,11 @@ from collections.abc import Callable, Mapping
 
 
 def filter_getattr(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a module's ``__getattr__`` for ``names``, a map of Salt's name to ``file.function`` of ``statecore.render.filters``.
+    """Return a function ``__getattr__`` for a module of the package ``salt``, which makes Jinja filters attributes of
+    the module.
 
-    The returned function raises AttributeError for other names.
+    ``names`` maps Salt's name to ``file.function`` of ``statecore.render.filters``. The returned function raises
+    AttributeError for other names.
     """
 
     def attribute(name: str) -> object:
