@@ -157,11 +157,6 @@ def test_no_member_leaves_the_target(tmp_path: Path, form: str, members: list[Me
     assert _outside(tmp_path) == before
 
 
-@pytest.fixture
-def plain(tmp_path: Path) -> PlainMinion:
-    return PlainMinion(tmp_path)
-
-
 @pytest.mark.parametrize("args", [{"clean": True}, {"force": True}, {"overwrite": True}], ids=str)
 @pytest.mark.parametrize("name", ["../outside/x", "a/../../outside/x", "../outside"])
 def test_no_name_has_anything_removed_outside(plain: PlainMinion, name: str, args: dict[str, object]) -> None:

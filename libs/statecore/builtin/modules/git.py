@@ -74,7 +74,7 @@ def rev_parse(
     ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> str:
     """Return the output of ``git rev-parse --verify`` with the options ``opts``."""
-    return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *([rev] if rev else [])], user=user)
+    return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *_operand("rev", rev)], user=user)
 
 
 def current_branch(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> str:
@@ -121,9 +121,10 @@ def remote_set(
     **kwargs: object,
 ) -> dict[str, str]:
     """Set the URL of a remote of a git repository. Return a map with its ``fetch`` and ``push`` URLs."""
+    _operand("remote", remote)
     if remote in remotes(ctx, cwd, user):
-        _do(ctx, cwd, ["remote", "rm", remote], user=user)
-    _do(ctx, cwd, ["remote", "add", remote, _address(url, https_user, https_pass)], user=user)
+        _do(ctx, cwd, ["remote", "rm", "--", remote], user=user)
+    _do(ctx, cwd, ["remote", "add", "--", remote, _address(url, https_user, https_pass)], user=user)
     urls: dict[str, str] = remotes(ctx, cwd, user)[remote]
     return urls
 
@@ -145,7 +146,7 @@ def remote_refs(
         True: only branches, only tags
     """
     words = ["ls-remote", *(["--heads"] if heads else []), *(["--tags"] if tags else [])]
-    output = _do(ctx, None, [*words, _address(url, https_user, https_pass)], user=user, identity=identity)
+    output = _do(ctx, None, [*words, "--", _address(url, https_user, https_pass)], user=user, identity=identity)
     pairs = (line.split(None, 1) for line in output.splitlines())
     return {ref: sha for sha, ref in pairs}
 
@@ -162,7 +163,8 @@ def fetch(
     **kwargs: object,
 ) -> str:
     """Fetch from a remote of a git repository. Return git's list of updated refs, "" if nothing was updated."""
-    words = ["fetch", *(["--force"] if force else []), *_words(opts), *([remote] if remote else []), *_words(refspecs)]
+    names = [*_operand("remote", remote), *(name for each in _words(refspecs) for name in _operand("refspec", each))]
+    words = ["fetch", *(["--force"] if force else []), *_words(opts), *names]
     result = _try(ctx, cwd, words, user=user, identity=identity)
     _check(result, words)
     return result.stderr.strip() if "->" in result.stderr else ""
@@ -178,7 +180,7 @@ def checkout(
     **kwargs: object,
 ) -> str:
     """Check out a revision of a git repository. Return git's output."""
-    words = ["checkout", *(["--force"] if force else []), *_words(opts), *([rev] if rev else [])]
+    words = ["checkout", *(["--force"] if force else []), *_words(opts), *_operand("rev", rev)]
     return _do(ctx, cwd, words, user=user)
 
 
@@ -191,26 +193,27 @@ def merge(
     ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> str:
     """Merge a revision into the current branch of a git repository. Return git's output."""
-    return _do(ctx, cwd, ["merge", *_words(opts), *([rev] if rev else [])], user=user)
+    return _do(ctx, cwd, ["merge", *_words(opts), *_operand("rev", rev)], user=user)
 
 
 def branch(
     ctx: Context, cwd: str, name: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
 ) -> bool:
     """Run ``git branch`` with the options ``opts``. Return True."""
-    _do(ctx, cwd, ["branch", *_words(opts), *([name] if name else [])], user=user)
+    _do(ctx, cwd, ["branch", *_words(opts), *_operand("name", name)], user=user)
     return True
 
 
 def tag_delete(ctx: Context, cwd: str, names: Sequence[str], user: str | None = None) -> bool:
     """Delete tags of a git repository. Return True."""
-    _do(ctx, cwd, ["tag", "-d", *names], user=user)
+    _do(ctx, cwd, ["tag", "-d", "--", *names], user=user)
     return True
 
 
 def is_ancestor(ctx: Context, cwd: str, old: str, new: str, user: str | None = None) -> bool:
     """Return whether the revision ``old`` is an ancestor of the revision ``new`` in a git repository."""
-    return _try(ctx, cwd, ["merge-base", "--is-ancestor", old, new], user=user).retcode == 0
+    revisions = [*_operand("rev", old), *_operand("rev", new)]
+    return _try(ctx, cwd, ["merge-base", "--is-ancestor", *revisions], user=user).retcode == 0
 
 
 def has_changes(ctx: Context, cwd: str, user: str | None = None) -> bool:
@@ -228,7 +231,7 @@ def submodule(
     **kwargs: object,
 ) -> str:
     """Run ``git submodule`` with a command and options. Return git's output."""
-    return _do(ctx, cwd, ["submodule", command, *_words(opts)], user=user, identity=identity)
+    return _do(ctx, cwd, ["submodule", *_operand("command", command), *_words(opts)], user=user, identity=identity)
 
 
 def status(ctx: Context, cwd: str, user: str | None = None, **kwargs: object) -> dict[str, list[str]]:
@@ -247,7 +250,7 @@ def config_get(ctx: Context, key: str, cwd: str | None = None, user: str | None 
 
     ``global=True`` reads the user's configuration. ``all=True`` returns a list of all values.
     """
-    words = ["config", *_scope(kwargs), "--get-all" if kwargs.get("all") else "--get", key]
+    words = ["config", *_scope(kwargs), "--get-all" if kwargs.get("all") else "--get", *_operand("key", key)]
     result = _try(ctx, cwd, words, user=user)
     values = result.stdout.splitlines()
     if result.retcode or not values:
@@ -264,7 +267,7 @@ def config_get_regexp(
     **kwargs: object,
 ) -> dict[str, list[str]]:
     """Return a map of key to list of values for all keys of git's configuration that match a regular expression."""
-    words = ["config", *_scope(kwargs), "--get-regexp", key, *([value_regex] if value_regex else [])]
+    words = ["config", *_scope(kwargs), "--get-regexp", *_operand("key", key), *([value_regex] if value_regex else [])]
     found: dict[str, list[str]] = {}
     for line in _try(ctx, cwd, words, user=user).stdout.splitlines():
         name, _, value = line.partition(" ")
@@ -283,6 +286,7 @@ def config_set(
 ) -> object:
     """Set a key of git's configuration to ``value``, or to the list ``multivar``. Return the list of its values."""
     wanted = [str(each) for each in multivar] if multivar is not None else [str(value)]
+    _operand("key", key)
     scope = _scope(kwargs)
     _do(ctx, cwd, ["config", *scope, "--replace-all", key, wanted[0]], user=user)
     for each in wanted[1:]:
@@ -299,7 +303,7 @@ def config_unset(
     **kwargs: object,
 ) -> bool:
     """Remove a key of git's configuration; with ``all=True`` even if it has several values. Return True."""
-    words = ["config", *_scope(kwargs), "--unset-all" if kwargs.get("all") else "--unset", key]
+    words = ["config", *_scope(kwargs), "--unset-all" if kwargs.get("all") else "--unset", *_operand("key", key)]
     _do(ctx, cwd, [*words, *([value_regex] if value_regex else [])], user=user)
     return True
 
@@ -328,6 +332,18 @@ def _redacted(url: str) -> str:
     if parts is None or "@" not in parts.netloc:
         return url
     return urlunsplit(parts._replace(netloc=f"<redacted>@{parts.netloc.rpartition('@')[2]}"))
+
+
+def _operand(kind: str, value: str | None) -> list[str]:
+    """Return ``[value]``, [] without a value. Raises CommandError for a value that git would read as an option."""
+    if not value:
+        return []
+    # A single hyphen is the previous branch.
+    if str(value).startswith("-") and value != "-":
+        raise CommandError(
+            f"{kind} {value!r} begins with a hyphen: git would read it as an option; options belong into opts"
+        )
+    return [str(value)]
 
 
 def _scope(kwargs: Any) -> list[str]:
