@@ -1,8 +1,8 @@
-"""Completion candidates for the word at the cursor: ``saltern complete WORDS...``, called by the shells' scripts.
+"""The command ``saltern complete WORDS...``, which the shells' scripts call: prints the completions of the word at the cursor.
 
 It runs at each press of Tab, so it imports little. Functions, runners and options come from ``names.json``, which `make docs`
-writes. Minions, keys and node groups come from a cache file, which is renewed in the background when it is older than
-20 seconds.
+writes. Minions, keys and node groups come from a cache file, which is renewed in the background when it is older than 20
+seconds.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _VERBS: Mapping[str, tuple[str, ...]] = {
 
 
 class CommandLine(NamedTuple):
-    """A command line up to the cursor."""
+    """A command line up to the cursor, for completion."""
 
     program: str
     #: Words before the cursor without options and their values.
@@ -96,7 +96,7 @@ class CommandLine(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the candidates, one a line. Always return 0: a shell cannot show an error at this point."""
+    """Print the completions, one a line. Always return 0: a shell cannot show an error at this point."""
     with open(NAMES, encoding="utf-8") as file:
         names: dict[str, Any] = json.load(file)
     line = parsed(argv, names)
@@ -106,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parsed(words: Sequence[str], names: Mapping[str, Any]) -> CommandLine:
-    """The command line as a CommandLine; the last word is at the cursor. bash splits ``--out=js`` into three words."""
+    """Return the words as a CommandLine; the last word is at the cursor. bash splits ``--out=js`` into three words."""
     joined: list[str] = []
     for word in words:
         if joined and (word == "=" or joined[-1].endswith("=")) and joined[-1].startswith("--"):
@@ -135,7 +135,7 @@ def parsed(words: Sequence[str], names: Mapping[str, Any]) -> CommandLine:
 
 
 def candidates(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str]:
-    """Sorted candidates for the word at the cursor. ``ask`` is called only if names from the master are needed."""
+    """Return the sorted completions of the word at the cursor. ``ask`` is called only if names from the master are needed."""
     if line.option:
         return _fitting(_of_option(line, names, ask), line.word)
     if line.word.startswith("-"):
@@ -179,7 +179,7 @@ def _of_place(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str
 
 
 def _of_call(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list[str]:
-    """Candidates for the words after the target: a function, several with commas, or SLS names for a state run."""
+    """Return the completions of a word after the target: functions (several with commas), or SLS names for a state run."""
     if not before:
         return _in_list(names["functions"], word)
     if before[0] in _DOCUMENTS:
@@ -198,14 +198,14 @@ def _fitting(found: Iterable[str], word: str) -> list[str]:
 
 
 def _in_list(found: Iterable[str], word: str) -> list[str]:
-    """Candidates for the last of several names that are separated by commas."""
+    """Return the completions of ``word`` if its last name, after the last comma, is one of ``found``."""
     said, comma, last = word.rpartition(",")
     named = set(said.split(","))
     return [f"{said}{comma}{name}" for name in _fitting(found, last) if name not in named]
 
 
 def _sls_names() -> list[str]:
-    """SLS names of the state trees on this machine, as state.apply takes them."""
+    """Return the SLS names of the state trees on this machine, in the form that state.apply takes."""
     names: list[str] = []
     for root in known("minions").get("file_roots", ()):
         left = _MOST_FILES
@@ -221,10 +221,11 @@ def _sls_names() -> list[str]:
 
 
 def known(about: str) -> Mapping[str, Any]:
-    """Names from the master: for "minions" ``minions``, ``nodegroups`` and ``file_roots``, for "keys" ids by state.
+    """Return the names that the master knows, as a map.
 
-    Old names are returned while new ones are fetched in the background. Without a cache file the call waits 1.5 seconds for the
-    master; the result is {} if it does not answer.
+    For "minions" its keys are ``minions``, ``nodegroups`` and ``file_roots``; for "keys" it maps a key state to minion ids.
+    Old names are returned while new ones are fetched in the background. Without a cache file the call waits 1.5 seconds for
+    the master; the result is {} if the master does not answer.
     """
     path = kept(about)
     try:
@@ -244,13 +245,13 @@ def known(about: str) -> Mapping[str, Any]:
 
 
 def _started(words: Sequence[str]) -> int:
-    """Start a background process without output and return its pid. ``subprocess`` would take long to import."""
+    """Start a background process without output and return its process id. ``subprocess`` would take long to import."""
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
     return os.posix_spawn(words[0], list(words), os.environ, file_actions=silent, setsid=True)
 
 
 def _ended(process: int, seconds: float) -> bool:
-    """Return whether the process ended within this number of seconds."""
+    """Return whether the process with this id ended within ``seconds``."""
     watched = os.pidfd_open(process)
     try:
         poll = select.poll()
@@ -261,7 +262,7 @@ def _ended(process: int, seconds: float) -> bool:
 
 
 def kept(about: str) -> Path:
-    """Path of the cache file for this user and this configuration."""
+    """Return the path of the file that caches the master's names for this user and this configuration."""
     config = os.environ.get("SALT_CONFIG_DIR", "/etc/salt").strip("/").replace("/", "-")
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home, "saltern", f"{about}-{config}.json")

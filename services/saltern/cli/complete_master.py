@@ -22,9 +22,10 @@ _PATIENCE = 3.0
 
 
 def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
-    """For "keys" the ids by state of their key. For "minions" their ids, the node groups, and the state tree's directories.
+    """Return the names for completion from the master, as a map.
 
-    Names that this client may not read, or that the master does not deliver, are missing.
+    For "keys" it maps a key state to minion ids. For "minions" it has the minions' ids, the node groups, and the state tree's
+    directories. Names that this client may not read, or that the master does not deliver, are missing.
     """
     options = context.load(None)
     found: dict[str, Any] = {}
@@ -42,13 +43,13 @@ def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
 
 
 def write(path: Path, found: Mapping[str, object]) -> None:
-    """Write the file atomically, readable by its owner only, because it holds ids of hosts."""
+    """Write the cache file of completion atomically, readable by its owner only, because it holds ids of hosts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     atomic_file.write(path, json.dumps(found), 0o600)
 
 
 def main(argv: list[str]) -> int:
-    """Write the file. Return the exit code: 0; 1 if the configuration or the file is unusable."""
+    """Write the cache file of completion. Return exit code 0, or 1 if the configuration or the file is unusable."""
     try:
         write(Path(argv[1]), asked(argv[0], CommandContext()))
     except (ConfigError, OSError) as error:

@@ -19,5 +19,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 def script(shell: str) -> str:
-    """Completion script for ``bash``, ``fish`` or ``zsh``."""
+    """Return the completion script for ``bash``, ``fish`` or ``zsh`` as text."""
     return Path(__file__).with_name("shells").joinpath(shell).read_text("utf-8")

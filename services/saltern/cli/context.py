@@ -25,7 +25,7 @@ _FORGIVEN = ("TargetError", "UnknownFunction")
 
 @dataclass(frozen=True)
 class CommandContext:
-    """Functions that connect a command to its surroundings. The defaults connect to the configured master."""
+    """The functions that connect an operator's command to its surroundings. The defaults connect to the configured master."""
 
     load: Callable[[str | None], ClientOptions] = load_client
     control: Callable[..., ControlClient] = connect_control
@@ -36,11 +36,11 @@ class CommandContext:
     terminal: Callable[[str], object] | None = field(default_factory=lambda: _draw if sys.stderr.isatty() else None)
 
     def user(self, options: ClientOptions) -> str:
-        """User name that is recorded with the command's jobs."""
+        """Return the user name that is recorded with the command's jobs."""
         return options.user or user_name(self.env, os.geteuid())
 
     def connect_bus(self, options: ClientOptions, config_dir: str | None, prefix: str) -> tuple[EventSubscriber, bool]:
-        """(subscriber to tags that start with ``prefix``, whether the event bus confirmed the subscription)."""
+        """Return a subscriber to tags that start with ``prefix``, and whether the event bus confirmed the subscription."""
         bus = self.bus(options, config_dir=config_dir)
         bus.subscribe(prefix)
         return bus, bus.ready(BUS_PATIENCE)
@@ -52,18 +52,21 @@ def _draw(text: str) -> None:
 
 
 def no_bus(options: ClientOptions) -> str:
-    """Message for an event bus that did not confirm the subscription."""
+    """Return the message that the event bus did not confirm the subscription."""
     where = f"{options.eventpublisher_host}:{options.event_pub_port}"
     return f"no answer from the event bus at {where} within {BUS_PATIENCE:g} s; is the eventpublisher running?"
 
 
 def stock_codes() -> bool:
-    """Return whether to end with 0 where Salt's commands do so in spite of an error (SALTERN_STOCK_EXIT_CODES)."""
+    """Return whether a command must end with 0 where Salt's command does so in spite of an error (SALTERN_STOCK_EXIT_CODES)."""
     return os.environ.get(STOCK_CODES, "").lower() in ("1", "true", "yes")
 
 
 def run_guarded(body: Callable[[], int]) -> int:
-    """Run ``body`` and return its exit code. A refusal by the master is 1, no answer is 69; both print an error."""
+    """Run the ``body`` of a command and return its exit code.
+
+    If the master refuses a request the code is 1, if the master does not answer it is 69; both print an error.
+    """
 
     def guarded() -> int:
         try:

@@ -49,7 +49,7 @@ EX_SOURCE = 42
 
 
 class Item(NamedTuple):
-    """One file or empty directory to copy."""
+    """One file or empty directory that ``salt-cp`` copies."""
 
     #: File on this machine; None: an empty directory.
     source: Path | None
@@ -70,7 +70,10 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
 
 
 def items(sources: Sequence[str], dest: str) -> list[Item]:
-    """Files and empty directories to copy, with their destinations. Raise CommandError (exit code 42) for an invalid source."""
+    """Return the files and empty directories that ``salt-cp`` copies, with their destinations.
+
+    Raise CommandError (exit code 42) for a source that is missing or unreadable.
+    """
     if "" in sources:
         # Path("") would be the current directory.
         raise CommandError("'' does not exist", EX_SOURCE)
@@ -93,12 +96,12 @@ def items(sources: Sequence[str], dest: str) -> list[Item]:
 
 
 def _own_name(source: Path) -> str:
-    """Name of a source: for ``..`` the directory's real name, for a link the link's name."""
+    """Return the name under which a source is copied: for ``..`` the directory's real name, for a link the link's name."""
     return source.resolve().name if source.name in ("", "..") else source.name
 
 
 def _below(path: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """Yield the files and empty directories at and below a path. ``above``: real paths of the directories around it."""
+    """Yield the files and empty directories at and below ``path``. ``above``: real paths of the directories that contain it."""
     if fault := _fault(path, above):
         raise CommandError(fault, EX_SOURCE)
     if not path.is_dir():
@@ -112,7 +115,10 @@ def _below(path: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
 
 
 def _fault(path: Path, above: tuple[Path, ...]) -> str:
-    """Reason why a path cannot be sent; empty if it can. All sources are checked before the first is sent."""
+    """Return the reason why a file or directory cannot be copied; empty text if it can.
+
+    All sources are checked before the first is sent.
+    """
     if not path.exists():
         leads = f" leads to {path.readlink()}, which" if path.is_symlink() else ""
         return f"{path}{leads} does not exist"
@@ -131,7 +137,10 @@ def _fault(path: Path, above: tuple[Path, ...]) -> str:
 
 
 def chunks(path: Path, *, compressed: bool) -> Iterator[bytes]:
-    """Yield the file in base64 chunks; an empty file is one empty chunk. Raise CommandError (exit code 42) if it is unreadable."""
+    """Yield the content of a file in base64 chunks; an empty file is one empty chunk.
+
+    Raise CommandError (exit code 42) if it is unreadable.
+    """
     try:
         with path.open("rb") as file:
             piece = file.read(CHUNK)
@@ -187,7 +196,7 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
 
 
 def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, object]:
-    """Copy one item. Return {minion id: True, or the first error of this minion}."""
+    """Copy one file or directory to the minions. Return the map of minion id to True, or to the minion's first error."""
     if item.source is None:
         directory: dict[str, Any] = send(*target, {"dest": item.remote, "chunk": None})
         return directory
@@ -246,7 +255,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def parser() -> CommandParser:
-    """Parser for the command line of ``salt-cp``."""
+    """Return the parser for the command line of ``salt-cp``."""
     made = CommandParser(
         "salt-cp",
         "salt-cp [options] '<target>' SOURCE [SOURCE ...] DEST",

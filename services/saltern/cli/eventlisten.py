@@ -41,7 +41,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
 
 
 def shown(tag: str, data: Mapping[str, object], now: datetime) -> str:
-    """One event as text, in the format of Salt's script."""
+    """Return one event as text, in the format of Salt's script ``eventlisten.py``."""
     fired = now.strftime("%a %b %-d %H:%M:%S %Y")
     return f"Event fired at {fired}\n{'*' * 25}\nTag: {tag}\nData:\n{pformat(dict(data))}\n"
 
@@ -78,7 +78,7 @@ def _count(text: str) -> int:
 
 
 def parser() -> CommandParser:
-    """Parser for the command line of ``eventlisten``."""
+    """Return the parser for the command line of ``eventlisten``."""
     made = CommandParser(
         "eventlisten",
         "eventlisten [options] [TAG ...]",

@@ -21,11 +21,11 @@ _TEXTS = ("user", "fun", "tgt", "where")
 
 
 def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[object], kwarg: Mapping[str, object]) -> int:
-    """Write one line of JSON for each job that matches the filters: {jid, fun, arg, tgt, ..., job: {created, expected, ...}}.
+    """Write one line of JSON for each job that matches the filters, and return exit code 0.
 
-    ``file``: path of the output file, which is written completely or not at all; default: standard output.
-    ``returns=True``: after each job one line for each return, with ``jid`` and ``id``. ``limit``: largest number of jobs;
-    default: all. Raises CommandError, ControlError, ControlTimeout.
+    A line is {jid, fun, arg, tgt, ..., job: {created, expected, ...}}. ``file``: path of the output file, which is written
+    completely or not at all; default: standard output. ``returns=True``: after each job one line for each return, with
+    ``jid`` and ``id``. ``limit``: largest number of jobs; default: all. Raises CommandError, ControlError, ControlTimeout.
     """
     words = dict(kwarg)
     file, returns = words.pop("file", None), words.pop("returns", False)
@@ -48,7 +48,7 @@ def export_jobs(control: ControlClient, printer: Printer, arg: Sequence[object],
 
 
 def _lines(control: ControlClient, words: Mapping[str, object], *, returns: bool) -> Iterator[list[str]]:
-    """Yield pages of lines; no page is empty."""
+    """Yield the lines of JSON for jobs in pages, one list of lines for each page; no page is empty."""
     left = _limit(words.get("limit"))
     cursor = words.get("cursor", "")
     while left is None or left > 0:
@@ -104,7 +104,10 @@ def _limit(given: Any) -> int | None:
 
 @contextlib.contextmanager
 def _whole_file(path: Path) -> Iterator[Callable[[str], object]]:
-    """Write a temporary file and rename it at the end. Raise CommandError if that fails."""
+    """Yield a function that writes text to a temporary file; rename the file to ``path`` at the end of the block.
+
+    Raise CommandError if that fails.
+    """
     try:
         with (
             atomic_file.replacement(path) as new,

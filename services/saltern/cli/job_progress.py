@@ -27,7 +27,7 @@ _ORDER = ("failed", "running", "waiting", "offline", *GIVEN_UP)
 
 @dataclass
 class Part:
-    """State of the job on one minion."""
+    """The state of a job on one minion, for ``jobs.watch``."""
 
     state: str
     #: Whether the return is a failure; None: unknown yet.
@@ -42,7 +42,7 @@ class Part:
 
     @property
     def said(self) -> str:
-        """The state as it is printed."""
+        """Return the job's state on the minion as it is printed."""
         if self.state == "returned":
             return "failed" if self.failed else "returned"
         return _SAID.get(self.state, self.state)
@@ -50,12 +50,12 @@ class Part:
 
 @dataclass
 class JobProgress:
-    """Progress of a job on all of its minions."""
+    """The progress of a job on all of its minions, for ``jobs.watch``."""
 
     parts: dict[str, Part] = field(default_factory=dict)
 
     def update(self, status: Mapping[str, Any]) -> list[str]:
-        """Use the master's answer to ``job_status``. Return the minions whose state changed, sorted."""
+        """Take the states in the master's answer to ``job_status``. Return the sorted ids of the minions whose state changed."""
         changed = []
         for minion, told in sorted(status["minions"].items()):
             part = self.parts.setdefault(minion, Part(""))
@@ -70,7 +70,7 @@ class JobProgress:
         return changed
 
     def returned(self, minion: str, *, failed: bool) -> bool:
-        """Record a return. Return False if it was known already with its result."""
+        """Record that a minion has returned. Return False if this return and its result were known already."""
         part = self.parts.get(minion)
         if part is None or (part.state == "returned" and part.failed is not None):
             return False
@@ -78,27 +78,27 @@ class JobProgress:
         return True
 
     def went(self, minion: str, of: int) -> None:
-        """Count one finished state of a minion's state run. ``of``: number of all its states."""
+        """Count one finished state in a minion's state run. ``of``: number of all states of the run."""
         part = self.parts.get(minion)
         if part is not None:
             part.done, part.of = part.done + 1, of
 
     def results_wanted(self) -> list[str]:
-        """Minions that returned, and whose result is not known yet."""
+        """Return the ids of the minions that have returned and of which it is not known whether the return is a failure."""
         return sorted(minion for minion, part in self.parts.items() if part.state == "returned" and part.failed is None)
 
     @property
     def complete(self) -> bool:
-        """Whether each minion has returned or was given up."""
+        """Return whether each minion of the job has returned or was given up."""
         return all(part.state == "returned" or part.state in GIVEN_UP for part in self.parts.values())
 
     @property
     def succeeded(self) -> bool:
-        """Whether each minion returned success."""
+        """Return whether each minion of the job has returned success."""
         return all(part.state == "returned" and not part.failed for part in self.parts.values())
 
     def summary(self) -> str:
-        """Counts by state, for example ``3/5 returned, 1 failed, 1 running``; zeros are left out."""
+        """Return the number of minions by state as text, for example ``3/5 returned, 1 failed, 1 running``; zeros are left out."""
         said = Counter(part.said for part in self.parts.values())
         back = said["returned"] + said["failed"]
         pieces = [f"{back}/{len(self.parts)} returned"]
@@ -108,7 +108,7 @@ class JobProgress:
         return ", ".join(pieces)
 
     def bar(self, seconds: float, columns: int) -> str:
-        """The progress bar, cut to the terminal's width: a line that wraps cannot be overwritten."""
+        """Return the progress bar as text, cut to the terminal's width: a line that wraps cannot be overwritten."""
         ended = sum(part.state == "returned" or part.state in GIVEN_UP for part in self.parts.values())
         words = f"] {self.summary()}, {_clock(seconds)}"
         width = min(max(columns - 2 - len(words), _NARROW), _WIDTH)
@@ -116,7 +116,7 @@ class JobProgress:
         return f"[{'#' * filled}{'-' * (width - filled)}{words}"[: max(columns - 1, 1)]
 
     def line(self, minion: str, now_ms: int) -> str:
-        """Text about one minion. ``now_ms``: the master's time in milliseconds since 1970."""
+        """Return one line of text about the job on this minion. ``now_ms``: the master's time in milliseconds since 1970."""
         part = self.parts[minion]
         words = f"{minion}: {part.said}"
         if part.late:

@@ -35,7 +35,7 @@ _STATES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class _Change:
-    """An action that changes keys."""
+    """A row of the table of salt-key's actions that change keys."""
 
     #: Wheel function.
     fun: str
@@ -88,7 +88,7 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
 
 
 def wheel(control: ControlClient, fun: str, **kwarg: object) -> Any:
-    """Run a wheel function on the master and return its result. Raises ControlError where the master refuses, ControlTimeout."""
+    """Run a wheel function on the master and return its result. Raises ControlError if the master refuses, and ControlTimeout."""
     return control.call("wheel", timeout=CONTROL_PATIENCE, fun=fun, kwarg=kwarg)
 
 

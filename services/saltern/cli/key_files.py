@@ -29,7 +29,7 @@ _AT_ONCE = 500
 
 
 def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer) -> int:
-    """``--gen-keys``: make a key pair and print its fingerprint. Return the exit code."""
+    """Carry out ``salt-key --gen-keys``: make a key pair and print its fingerprint. Return the exit code."""
     public, _ = make_pair(flags.gen_keys_dir, name, keysize=flags.keysize, user=flags.user)
     printer.show({"return": public.fingerprint(flags.finger_hash or options.hash_type)}, "nested")
     return Exit.OK
@@ -38,7 +38,7 @@ def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, print
 def gen_signature(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--gen-signature``: sign the master's public key. Return the exit code."""
+    """Carry out ``salt-key --gen-signature``: sign the master's public key. Return the exit code."""
     sign_master(
         flags.signature_path,
         options.master_sign_key_name,
@@ -57,7 +57,7 @@ def gen_signature(
 def preseed(
     minion: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--preseed``: let the master accept a minion's key before its first sign-in. Return the exit code.
+    """Carry out ``salt-key --preseed``: let the master accept a minion's key before its first sign-in. Return the exit code.
 
     The key is that of ``--pub``, or a new pair. A new pair is removed again if the master refuses or does not answer.
     """
@@ -87,7 +87,7 @@ def preseed(
 def import_keys(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--import``: send all keys of a ``pki_dir`` to the master. Return the exit code.
+    """Carry out ``salt-key --import``: send all keys of a ``pki_dir`` to the master. Return the exit code.
 
     The command may be repeated, also after it was interrupted.
     """
@@ -119,7 +119,7 @@ def import_keys(
 def export_keys(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
 ) -> int:
-    """``--export``: write all minion keys in the layout of Salt's ``pki_dir``. Return the exit code.
+    """Carry out ``salt-key --export``: write all minion keys in the layout of Salt's ``pki_dir``. Return the exit code.
 
     The master's own key is written by `saltern export`.
     """
@@ -136,7 +136,7 @@ def export_keys(
 
 
 def _portions(keys: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, dict[str, str]]]:
-    """Yield the keys in portions of 500, so that no request takes long."""
+    """Yield the keys in maps of at most 500 keys, each {key state: {minion id: PEM}}, so that no request takes long."""
     for name, pems in keys.items():
         rest = iter(pems.items())
         while piece := dict(islice(rest, _AT_ONCE)):
@@ -157,10 +157,10 @@ SMALLEST, LARGEST = 2048, 16384
 
 
 def make_pair(directory: Path, name: str, *, keysize: int, user: str = "") -> tuple[PublicKey, list[Path]]:
-    """Make ``<name>.pem`` and ``<name>.pub``. Return (public key, files that were made).
+    """Make the key files ``<name>.pem`` and ``<name>.pub``. Return (public key, files that were made).
 
-    An existing private key is kept, and its missing public key is written. ``user``: owner of new files. ``keysize``: bits.
-    Raise CommandError.
+    An existing private key is kept, and its missing public key is written. ``user``: owner of new files. ``keysize``: bits. Raise
+    CommandError if a file cannot be written.
     """
     if not is_minion_id(name):
         raise CommandError(f"'{name}' is no name for a key: it becomes the name of files", Exit.USAGE)
@@ -182,7 +182,7 @@ def make_pair(directory: Path, name: str, *, keysize: int, user: str = "") -> tu
 
 
 def remove(paths: list[Path]) -> None:
-    """Remove the files of a failed action."""
+    """Remove the key files that a failed action made."""
     for path in paths:
         path.unlink(missing_ok=True)
 
@@ -199,7 +199,7 @@ def sign_master(
     algorithm: str,
     ask: Callable[[], str],
 ) -> Path:
-    """Sign the master's public key with ``<name>.pem`` and return the path of the signature file (base64).
+    """Sign the master's public key with the key ``<name>.pem`` and return the path of the signature file (base64).
 
     ``private`` and ``public`` name other key files. ``ask`` fetches the public key from the master. Raise CommandError.
     """
@@ -226,7 +226,7 @@ def sign_master(
 
 
 def read_private(path: Path) -> PrivateKey:
-    """Private key from a file. Raise CommandError."""
+    """Return the private key in a file. Raise CommandError if it cannot be read."""
     try:
         return PrivateKey.from_pem(path.read_bytes())
     except OSError as error:
@@ -265,18 +265,21 @@ _MAX_BYTES = 64 * 1024
 
 @dataclass
 class Held:
-    """The keys of a directory (list -> {minion id: PEM}), and the files that are no minion keys, with the reason."""
+    """The minion keys of a ``pki_dir`` ({key state: {minion id:
+
+    PEM}}), and its other files with the reason why they are no keys.
+    """
 
     keys: dict[str, dict[str, str]] = field(default_factory=dict)
     passed: dict[str, str] = field(default_factory=dict)
 
     def count(self) -> int:
-        """Number of keys."""
+        """Return the number of minion keys."""
         return sum(map(len, self.keys.values()))
 
 
 def read_keys(pki: Path) -> Held:
-    """All minion keys below a master's ``pki_dir``. Raise CommandError if the directory is none or cannot be read.
+    """Return all minion keys below a master's ``pki_dir``. Raise CommandError if it is no such directory or cannot be read.
 
     Hidden files are ignored: they are Salt's indices.
     """
@@ -321,10 +324,10 @@ def _wrong(minion: str, pem: str) -> str:
 
 
 def write_keys(pki: Path, keys: Keys) -> list[Path]:
-    """Write keys in the layout of Salt's ``pki_dir`` and return the files that were written.
+    """Write minion keys in the layout of Salt's ``pki_dir`` and return the files that were written.
 
-    Each list gets a directory. Files with the same content are kept. If any other file exists, nothing is written and CommandError
-    names the file.
+    Each key state gets a directory. Files with the same content are kept. If any other file exists, nothing is written and
+    CommandError names the file.
     """
     wanted = {pki / name / minion: pem for name in LISTS for minion, pem in keys.get(name, {}).items()}
     here = [path for name in LISTS for path in (pki / name).glob("*")]

@@ -37,7 +37,10 @@ _SMALLEST, _LARGEST = 2048, 16384
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line. ``action`` is (name of the action, its ids or files). Raise SystemExit 64 for a wrong one."""
+    """Return the parsed command line of ``salt-key``; its ``action`` is (name of the action, its ids or files).
+
+    Raise SystemExit with code 64 for a wrong command line.
+    """
     made = parser()
     flags = made.parse(argv)
     if flags.words:
@@ -50,12 +53,15 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def list_named(word: str) -> str:
-    """Name of the key list for a word of ``--list``; empty for an unknown word."""
+    """Return the name of the key list for a word of ``salt-key --list``; empty text for an unknown word."""
     return next((name for start, name in _LISTS.items() if word.startswith(start)), "")
 
 
 class _Action(argparse.Action):
-    """Stores the action and its match. ``const`` is (action, match); match None: the option's argument is the match."""
+    """Stores an action of ``salt-key`` and the ids that it applies to.
+
+    ``const`` is (action, match). If the match is None, the option's argument is the match.
+    """
 
     def __call__(self, parser: object, namespace: object, values: object, option_string: str | None = None) -> None:
         action, match = self.const
@@ -106,7 +112,7 @@ _WORDS = {"list": "WORD", "gen-keys": "NAME", "preseed": "ID", "import": "DIR", 
 
 
 def parser() -> CommandParser:
-    """Parser for the command line of ``salt-key``."""
+    """Return the parser for the command line of ``salt-key``."""
     # -l is --list, as in Salt, so it cannot be the log level.
     made = CommandParser(
         "salt-key", "salt-key [options]", "Manages the keys of minions.", _EPILOG, log_flags=("--log-level",)

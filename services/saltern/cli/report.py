@@ -23,10 +23,10 @@ _SILENT = "Minion did not return."
 def no_response(
     jid: str, known: Mapping[str, object] | None = None, part: Mapping[str, Any] | None = None
 ) -> dict[str, object]:
-    """Load that replaces a missing return.
+    """Return a load that ``salt`` prints in place of a missing return.
 
-    ``known``: what the master knows about the minion (``key``, ``age``). ``part``: state of the job on the minion, with ``now``.
-    Salt's text "Minion did not return" is used only if the minion is not working on the job.
+    ``known``: the state of the minion's key, and its age. ``part``: state of the job on the minion, with ``now``. Salt's text
+    "Minion did not return" is used only if the minion is not working on the job.
     """
     state = str((part or {}).get("state", "expected"))
     first, why = _STATES.get(state, _STATES["expected"])
@@ -39,7 +39,10 @@ def no_response(
 
 
 def waits(jid: str, until_ms: int, known: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Load that replaces the return of a minion that the job waits for (``--when-back``). It is no failure."""
+    """Return a load that ``salt`` prints for a minion that is away and that the job waits for (``--when-back``).
+
+    It is no failure.
+    """
     until = datetime.fromtimestamp(until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = [f"The job waits for this minion until {until}."]
     if known:
@@ -68,10 +71,10 @@ _ABOUT_MINION = ("expected", "offline", "delivered", "lost", "expired")
 
 
 def about_minion(known: Mapping[str, Any], *, took: bool = False) -> str:
-    """Sentence about a silent minion: the state of its key, or when the master last heard of it.
+    """Return a sentence about a minion that does not return: the state of its key, or when the master last heard of it.
 
-    ``known``: ``key`` is the state of the key, ``age`` the seconds since the last message (None: never).
-    ``took``: True if the state of the job on the minion is known.
+    ``known``: ``key`` is the state of the key, ``age`` the seconds since the last message (None: never). ``took``: True if
+    the state of the job on the minion is known.
     """
     key, age = known.get("key"), known.get("age")
     if key != "accepted":
@@ -91,7 +94,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def duration(seconds: float) -> str:
-    """The duration as text with its two largest units, for example "2 h 5 min"."""
+    """Return a duration in seconds as text with its two largest units, for example "2 h 5 min"."""
     left = int(seconds)
     parts: list[str] = []
     for size, name in _UNITS:
@@ -102,12 +105,12 @@ def duration(seconds: float) -> str:
 
 
 def later(jid: str) -> str:
-    """Text that tells how to look up the returns of a job that is still running."""
+    """Return the text that tells how to look up the returns of a job that is still running."""
     return f"This job's jid is: {jid}\n" + _LATER.format(jid=jid)
 
 
 def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
-    """Text about the job before its returns; empty without ``--verbose`` and ``--show-jid``."""
+    """Return the text about a job that ``salt`` prints before its returns; empty without ``--verbose`` and ``--show-jid``."""
     if verbose:
         line = f"Executing job with jid {jid}"
         return f"{line}\n{'-' * len(line)}\n"
@@ -115,12 +118,12 @@ def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
 
 
 def is_silent(load: Mapping[str, object]) -> bool:
-    """Return whether the load replaces a missing return."""
+    """Return whether the load stands for a minion that did not return."""
     return load.get("out") == "no_return"
 
 
 def summary(loads: Mapping[str, Mapping[str, object]], *, verbose: bool) -> str:
-    """Text of ``--summary``. ``verbose``: also list the ids of minions that failed or did not return."""
+    """Return the text of ``salt --summary``. ``verbose``: also list the ids of minions that failed or did not return."""
     silent = [minion for minion, load in loads.items() if is_silent(load)]
     failed = [minion for minion, load in loads.items() if not is_silent(load) and retcode_of(load)]
     rule = "-" * 43
@@ -151,7 +154,7 @@ _COUNTED: Mapping[str, str] = {
 
 
 def documentation(loads: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, str]]:
-    """Yield (function, documentation) from the returns of sys.doc: each function once, sorted."""
+    """Yield (function, documentation) from the minions' returns of sys.doc: each function once, sorted."""
     found: dict[str, str] = {}
     for load in loads.values():
         docs = load["return"]
@@ -166,7 +169,7 @@ _WIDTH = 30
 
 @dataclass
 class Progress:
-    """The progress bar of ``--progress``, drawn over the terminal's last line."""
+    """The progress bar of ``salt --progress``, drawn over the terminal's last line."""
 
     say: Callable[[str], object]
     expected: int = 0
@@ -175,23 +178,23 @@ class Progress:
     silent: int = 0
 
     def expect(self, minions: int) -> None:
-        """Add this number of minions to those that are expected to return."""
+        """Add ``minions`` to the number of minions that are expected to return."""
         self.expected += minions
         self._draw()
 
     def came(self, *, failed: bool) -> None:
-        """Count a return."""
+        """Count a minion's return in the progress bar."""
         self.returned += 1
         self.failed += failed
         self._draw()
 
     def lost(self) -> None:
-        """Count a minion that will not return."""
+        """Count a minion that will not return in the progress bar."""
         self.silent += 1
         self._draw()
 
     def line(self) -> str:
-        """The bar as text."""
+        """Return the progress bar as text."""
         done = self.returned + self.silent
         filled = _WIDTH * done // self.expected if self.expected else 0
         bar = "#" * filled + "-" * (_WIDTH - filled)
@@ -199,7 +202,7 @@ class Progress:
         return f"[{bar}] {self.returned}/{self.expected} returned, {self.failed} failed, {running} running"
 
     def clear(self) -> None:
-        """Remove the bar from the terminal."""
+        """Remove the progress bar from the terminal."""
         if self.expected:
             self.say("\r\033[K")
 

@@ -57,12 +57,12 @@ class SaltRequest:
 
     @property
     def fun_name(self) -> str:
-        """The function, or the first of several."""
+        """Return the name of the function to run, or of the first of several functions."""
         return self.fun if isinstance(self.fun, str) else self.fun[0]
 
 
 def parse_request(argv: Sequence[str]) -> SaltRequest:
-    """Parse the command line. Raise SystemExit: 64 for a wrong one, 0 after --help and --version."""
+    """Return the parsed command line of ``salt``. Raise SystemExit: 64 for a wrong one, 0 after --help and --version."""
     made = parser()
     flags = made.parse([f"{word}={_A_DAY}" if word == "--when-back" else word for word in argv])
     if flags.when_back and (flags.batch or flags.batch_safe_limit):
@@ -102,12 +102,12 @@ def parse_request(argv: Sequence[str]) -> SaltRequest:
 
 
 def names_of(target: str) -> list[str]:
-    """Minion ids of a list target."""
+    """Return the minion ids in a list target, which separates them by commas."""
     return target.replace(" ", "").split(",") if "," in target else target.split()
 
 
 def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
-    """Words of the call of sys.doc for ``salt -d``, ``salt '*' -d`` and ``salt '*' -d mod.fun``."""
+    """Return the words of the sys.doc call that ``salt -d``, ``salt '*' -d`` or ``salt '*' -d mod.fun`` stands for."""
     target, *rest = words or ["*"]
     if rest[:1] == ["sys.doc"]:
         rest = rest[1:]
@@ -117,7 +117,10 @@ def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
 
 
 def _calls(parser: CommandParser, functions: list[str], words: list[str], separator: str) -> list[list[str]]:
-    """Arguments for each of several functions, split at words that are the separator, else at separators inside words."""
+    """Return one list of arguments for each of several functions.
+
+    The words are split at words that equal the separator, or, if there is no such word, at separators inside words.
+    """
     standing_alone = words.count(separator) == len(functions) - 1
     pieces = words if standing_alone else [piece for word in words for piece in _pieces(word, separator)]
     calls: list[list[str]] = [[]]
@@ -164,7 +167,7 @@ def _count(text: str) -> int:
 
 
 def parser() -> CommandParser:
-    """Parser for the command line of ``salt``."""
+    """Return the parser for the command line of ``salt``."""
     made = CommandParser(
         "salt",
         "salt [options] '<target>' <function> [arguments]",
@@ -324,7 +327,10 @@ def parser() -> CommandParser:
 
 
 def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._ArgumentGroup:
-    """Add the options for the target type. ``taken``: a short option that the command uses for something else."""
+    """Add the options for the target type to a parser and return their group.
+
+    ``taken``: a short option that the command uses for something else.
+    """
     group = parser.add_argument_group("target (default: a glob for minion ids)")
     kinds = group.add_mutually_exclusive_group()
     for short, long, kind, meaning in _TARGETS:

@@ -23,23 +23,26 @@ from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlEr
 
 
 class JobLookup:
-    """Questions to the master about silent minions. The answer is empty if this client may not ask, or the master is too old."""
+    """Asks the master about minions that do not return.
+
+    An answer is empty if this client may not ask, or if the master is too old.
+    """
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
     def known(self, minions: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Map of minion id to {"key": state of its key, "age": seconds since it was heard of}."""
+        """Return the map of minion id to {"key": state of its key, "age": seconds since the master heard of it}."""
         found: dict[str, dict[str, Any]] = self._asked("known", minions=list(minions))
         return found
 
     def parts(self, jid: str) -> Mapping[str, Mapping[str, Any]]:
-        """Map of minion id to the state of the job there, each with ``now``, the master's time in milliseconds."""
+        """Return the map of minion id to the state of the job there, each with ``now``, the master's time in milliseconds."""
         status = self._asked("job_status", jid=jid)
         return {minion: {**told, "now": status["now"]} for minion, told in status.get("minions", {}).items()}
 
     def late_return(self, jid: str, minion: str) -> Mapping[str, Any] | None:
-        """The return of this minion from the job cache; None if there is none."""
+        """Return the minion's return from the job cache; None if there is none."""
         found: Mapping[str, Any] | None = self._asked("job_returns", jid=jid, minions=[minion]).get(minion)
         return found
 
@@ -52,7 +55,7 @@ class JobLookup:
 
 
 def for_programs(flags: argparse.Namespace) -> bool:
-    """Return whether the output is read by a program (``--static``, ``--out=ndjson``): extra lines go to stderr then."""
+    """Return whether a program reads the output of ``salt`` (``--static``, ``--out=ndjson``); extra lines then go to stderr."""
     return bool(flags.static) or flags.out == "ndjson"
 
 
@@ -62,7 +65,10 @@ def print_on_stderr(text: str) -> None:
 
 
 class ReturnPrinter:
-    """Prints returns as they arrive, or together at the end (``--static``, sys.doc), and computes the exit code."""
+    """Prints the returns of a ``salt`` command and computes its exit code.
+
+    Returns are printed as they arrive, or together at the end (``--static``, sys.doc).
+    """
 
     def __init__(
         self,
@@ -72,7 +78,7 @@ class ReturnPrinter:
         terminal: Callable[[str], object] | None,
         lookup: JobLookup,
     ) -> None:
-        """``terminal``: draws the progress bar; None if there is no terminal."""
+        """Prepare the printer for a ``salt`` command. ``terminal``: draws the progress bar; None if there is no terminal."""
         self._request = request
         self._lookup = lookup
         #: JID, and the states of that job on all minions; fetched with the first silent minion.
@@ -93,23 +99,26 @@ class ReturnPrinter:
         self._summary = (flags.summary or options.cli_summary) and not printer.options.out
 
     def announce(self, jid: str) -> None:
-        """Print the line with the job's id, if an option asks for it."""
+        """Print the line with the job's JID, if an option asks for it."""
         started = report.started(jid, verbose=self._request.flags.verbose, show_jid=self._show_jid)
         if started:
             (print_on_stderr if for_programs(self._request.flags) else self._printer.say)(started)
 
     def expect(self, minions: int) -> None:
-        """Add this number of minions to those that the progress bar expects."""
+        """Add ``minions`` to the number of returns that the progress bar expects."""
         if self._progress is not None:
             self._progress.expect(minions)
 
     def set_minions(self, minions: Sequence[str], waits_until: int = 0) -> None:
-        """Set the minions of the job. ``waits_until``: milliseconds since 1970 until when it waits for absent minions."""
+        """Set the ids of the job's minions.
+
+        ``waits_until``: milliseconds since 1970 until which the job waits for minions that are away; 0: it does not wait.
+        """
         self._all = minions
         self._waits_until = waits_until
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
-        """Take a minion's return."""
+        """Take the return ``load`` of a minion; print it now or at the end."""
         self._show(minion, load)
         if self._progress is not None:
             self._progress.came(failed=bool(retcode_of(load)))
@@ -123,7 +132,7 @@ class ReturnPrinter:
         self._printer.show({minion: load["return"]}, load.get("out"), retcode=retcode_of(load))
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """Take a minion that did not return. Print the state of the job there, or its return if that arrived since."""
+        """Print the state of the job on a minion that did not return, or the minion's return if it has arrived since."""
         if self._show_timeout or self._waits_until:
             if self._parts[0] != jid:
                 self._parts = (jid, self._lookup.parts(jid) if jid else {})
@@ -141,14 +150,20 @@ class ReturnPrinter:
             self._progress.lost()
 
     def _substitute(self, minion: str, jid: str, part: Mapping[str, object] | None) -> dict[str, object]:
-        """Text that is printed in place of a missing return. A minion without an accepted key is not waited for."""
+        """Return the load that is printed in place of a missing return.
+
+        ``part`` is the state of the job on the minion. A job does not wait for a minion without an accepted key.
+        """
         state, known = str((part or {}).get("state", "expected")), self._known[minion]
         if self._waits_until and state in report.WAITED_FOR and known.get("key", "accepted") == "accepted":
             return report.waits(jid, self._waits_until, known)
         return report.no_response(jid, known, part)
 
     def close(self, *, worst: bool = False) -> int:
-        """Print what was kept for the end and return the exit code. ``worst``: the largest retcode, as for batches."""
+        """Print the returns that were kept for the end, and return the exit code of ``salt``.
+
+        ``worst``: the exit code is the largest return code, as for batches.
+        """
         if self._progress is not None:
             self._progress.clear()
         if not self._loads:

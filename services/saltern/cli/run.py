@@ -156,9 +156,9 @@ def _show_documentation(result: Mapping[str, object], names: Sequence[str], prin
 
 
 def exit_code(result: Mapping[str, object]) -> int:
-    """Return the exit code for a runner's result:
+    """Return the exit code of ``salt-run`` for a runner's result.
 
-    its ``retcode`` where it has one (orchestrations do), else 0 for success or 1 for failure.
+    It is the result's ``retcode`` if it has one (orchestrations do), else 0 for success or 1 for failure.
     """
     value = result.get("return")
     if value == NO_MATCH and stock_codes():
@@ -181,7 +181,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def parser() -> CommandParser:
-    """Parser for the command line of ``salt-run``."""
+    """Return the parser for the command line of ``salt-run``."""
     made = CommandParser(
         "salt-run",
         "salt-run [options] <function> [arguments]",
@@ -225,7 +225,7 @@ def parser() -> CommandParser:
 
 
 class Names(NamedTuple):
-    """Named arguments of a runner that may be written as options (``--limit 5`` for ``limit=5``)."""
+    """The named arguments of a runner that may also be written as options (``--limit 5`` for ``limit=5``)."""
 
     #: Options without a value: ``--failed`` is ``failed=True``.
     flags: tuple[str, ...] = ()
@@ -245,7 +245,7 @@ DASHED: Mapping[str, Names] = {
 
 
 def undashed(argv: Sequence[str]) -> list[str]:
-    """The command line with such options replaced by named arguments."""
+    """Return the words of a ``salt-run`` command with options of the runner (``--limit 5``) as named arguments (``limit=5``)."""
     at = next((at for at, word in enumerate(argv) if word in DASHED), None)
     if at is None:
         return list(argv)

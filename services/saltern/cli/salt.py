@@ -130,7 +130,7 @@ def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> 
 
 
 def _size_of_batch(flags: argparse.Namespace, control: ControlClient, call: tuple[Any, str, Any, list[Any]]) -> str:
-    """Batch size as on the command line; empty if the job goes to all minions at once."""
+    """Return the batch size as on the command line; empty text if the job goes to all minions at once."""
     if flags.batch or not flags.batch_safe_limit:
         return str(flags.batch or "")
     wanted = {"tgt": call[0], "tgt_type": call[1], "delimiter": flags.delimiter}
@@ -169,7 +169,10 @@ def _publish(
 
 
 def _delivery(request: SaltRequest) -> dict[str, Any]:
-    """Fields of the publication for minions that are away: ``when_back`` (seconds), ``no_replay``, or none."""
+    """Return the fields of the publish request that concern minions that are away.
+
+    They are ``when_back`` (seconds) or ``no_replay``; the map is empty if neither option was given.
+    """
     flags = request.flags
     return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
 

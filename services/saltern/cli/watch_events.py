@@ -19,7 +19,7 @@ _TURN = 60.0
 
 @dataclass(frozen=True)
 class _EventWatch:
-    """Arguments of state.event in Salt's order. ``count`` -1: no limit."""
+    """The arguments of the runner state.event, in Salt's order. A ``count`` of -1 means no limit."""
 
     tagmatch: str = "*"
     count: int = -1
@@ -30,9 +30,9 @@ class _EventWatch:
 
 
 def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwarg: Mapping[str, Any]) -> int:
-    """Print events whose tag matches ``tagmatch`` until ``count`` of them came (-1: no limit).
+    """Print the events whose tag matches ``tagmatch``, until ``count`` of them were printed (-1: no limit). Return the exit code.
 
-    Raises CommandError 64 for other arguments.
+    Raises CommandError (exit code 64) for other arguments than those of state.event.
     """
     try:
         watch = _EventWatch(*arg, **kwarg)
@@ -52,7 +52,7 @@ def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwa
 
 
 def _check(watch: _EventWatch) -> None:
-    """Raise CommandError (exit code 64) for an argument of the wrong type."""
+    """Raise CommandError (exit code 64) if an argument of state.event has the wrong type."""
     rows = (
         ("tagmatch", watch.tagmatch, (str, int), "a glob or a regular expression of tags"),
         ("count", watch.count, int, "a whole number"),
@@ -67,7 +67,7 @@ def _check(watch: _EventWatch) -> None:
 
 
 def tag_matches(tag: str, expression: str) -> bool:
-    """Return whether the whole tag matches the expression, as a glob or as a regular expression."""
+    """Return whether the expression, as a glob or as a regular expression, matches the whole event tag."""
     if fnmatch.fnmatch(tag, expression):
         return True
     try:

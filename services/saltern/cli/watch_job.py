@@ -1,7 +1,8 @@
-"""``salt-run jobs.watch JID``: follows a job on any terminal until it is complete. Ending the command does not end the job.
+"""``salt-run jobs.watch JID``: shows the progress of a job on any terminal until the job is complete.
 
-Returns are reported by the event bus. Changes without an event (a minion received the job, or was given up) are asked for about
-once a second. If the event bus does not answer, all information comes from the job cache.
+Ending the command does not end the job. The event bus reports returns. The command asks the master about once a second for changes
+without an event (a minion received the job, or was given up). If the event bus does not answer, all information comes from
+the job cache.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _RESULTS = 100
 
 
 class JobWatcher:
-    """Follow a job until each minion has returned or was given up. Prints a progress bar, or one line per change.
+    """Shows the progress of a job until each minion has returned or was given up, as a bar or one line for each change.
 
-    The exit code is 0 when every minion returned success, else 1. Ctrl-C leaves the job alone.
+    Ctrl-C ends the command and leaves the job alone.
     """
 
     def __init__(
@@ -44,7 +45,10 @@ class JobWatcher:
         *,
         timeout: float = 0,
     ) -> None:
-        """``terminal``: draws the bar; None: print a line for each change. ``timeout``: seconds, 0: no limit."""
+        """Prepare to show a job. ``terminal``: draws the bar; None: print a line for each change.
+
+        ``timeout``: seconds, 0: no limit.
+        """
         self._control = control
         self._bus = bus
         self._clock = clock
@@ -57,7 +61,7 @@ class JobWatcher:
         self._created = 0
 
     def watch(self, jid: str) -> int:
-        """Follow the job and return the exit code: 0 if every minion returned success, else 1.
+        """Show the job's progress to its end. Return exit code 0 if every minion returned success, else 1.
 
         Raise CommandError, ControlError, ControlTimeout.
         """
@@ -137,7 +141,7 @@ class JobWatcher:
                 self._progress.went(rest.rpartition("/")[0], told["len"])
 
     def _tell(self, minions: Sequence[str]) -> None:
-        """Print a line for each of these minions. If there is a bar, only for failures and late returns."""
+        """Print a line about the job on each of these minions. If there is a bar, print only failures and late returns."""
         for minion in minions:
             part = self._progress.parts[minion]
             if self._terminal is None or part.late or part.said not in ("waiting", "running", "returned"):
@@ -164,7 +168,7 @@ class JobWatcher:
 
 
 def jid_of(arg: Sequence[object], kwarg: Mapping[str, object]) -> str:
-    """JID from the arguments of jobs.watch. Raise CommandError (exit code 64) for other arguments."""
+    """Return the JID from the arguments of jobs.watch. Raise CommandError (exit code 64) for other arguments."""
     given = [*arg, *([kwarg["jid"]] if "jid" in kwarg else [])]
     if len(given) != 1 or set(kwarg) - {"jid"}:
         raise CommandError(
@@ -174,7 +178,7 @@ def jid_of(arg: Sequence[object], kwarg: Mapping[str, object]) -> str:
 
 
 def _columns() -> int:
-    """Width of the terminal in columns."""
+    """Return the width of the terminal in columns."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
     except (OSError, ValueError):

@@ -71,8 +71,9 @@ def _loop(role: Role) -> None:
 
 
 def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -> None:
-    """Close all subscribers' connections; libzmq cannot close a single one. Subscribers with a known key reconnect
-    within a moment.
+    """Close all subscribers' connections, because the keys ``gone`` were removed; libzmq cannot close a single connection.
+
+    Subscribers with a known key reconnect within a moment.
     """
     role.log.warning("listeners connect anew: %s may not listen any more", ", ".join(sorted(gone)))
     endpoint = pub.get_string(zmq.LAST_ENDPOINT)

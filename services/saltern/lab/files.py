@@ -25,7 +25,7 @@ _ACCEPTANCE_WAIT = 1
 
 
 def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, object]:
-    """Options for all roles and operator commands. ``password``: Redis' password."""
+    """Return the configuration options of the lab's master roles and operator commands. ``password``: Redis' password."""
     ports = {name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port")}
     reactor = [
         {tag: [str(settings.tree / path)]} for tag, path in _REACTIONS.items() if (settings.tree / path).is_file()
@@ -43,7 +43,7 @@ def master_options(settings: Settings, paths: Paths, password: str) -> dict[str,
 
 
 def minion_options(settings: Settings, paths: Paths, minion: str) -> dict[str, object]:
-    """Options for one minion."""
+    """Return the configuration options of one of the lab's minions."""
     return {
         "id": minion,
         "master": LOOPBACK,
@@ -68,7 +68,7 @@ def _roots(settings: Settings) -> dict[str, object]:
 
 
 def render_env(settings: Settings, paths: Paths, programs: Path, password: str) -> str:
-    """Content of ``.lab/env`` for a POSIX shell. ``programs``: directory of the ``salt`` command."""
+    """Return the content of ``.lab/env`` for a POSIX shell. ``programs``: directory of the ``salt`` command."""
     values = {
         "SALT_CONFIG_DIR": str(paths.etc),
         "SALTERN_PUBLISH_PORT": str(settings.ports["publish_port"]),
@@ -84,7 +84,7 @@ def render_env(settings: Settings, paths: Paths, programs: Path, password: str) 
 
 
 def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Path) -> str:
-    """Write missing and changed files and return Redis' password. Keys, hosts and data are kept. Raise OSError."""
+    """Write the lab's missing and changed files and return Redis' password. Keys, hosts and data are kept. Raise OSError."""
     # Mode 0700: the directory holds keys, Redis' password and supervisord's socket.
     paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     for directory in (paths.etc, paths.run, paths.log, paths.redis_data):
@@ -105,7 +105,7 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
 
 
 def write(path: Path, content: str) -> None:
-    """Write a file atomically, readable by its owner only. Raise OSError."""
+    """Write a file of the lab atomically, readable by its owner only. Raise OSError."""
     atomic_file.write(path, content, 0o600)
 
 
@@ -147,7 +147,10 @@ _DIRECTORIES = ("etc", "home", "root", "run", "tmp", "usr", "var/lib", "var/log"
 
 
 def host_files(name: str, index: int, uid: int, gid: int) -> dict[str, str]:
-    """Map of path to content for the files of a managed host. The user who runs the lab is one of its users."""
+    """Return the map of path to content for the files of a host that a lab's minion manages.
+
+    The user who runs the lab is one of the host's users.
+    """
     users = ["root:x:0:0:root:/root:/bin/sh"]
     groups = ["root:x:0:"]
     if uid:
@@ -164,7 +167,7 @@ def host_files(name: str, index: int, uid: int, gid: int) -> dict[str, str]:
 
 
 def make_host(root: Path, name: str, index: int) -> None:
-    """Create the missing directories and files of a managed host. Existing files are kept. Raise OSError."""
+    """Create the missing directories and files of a host that a lab's minion manages. Existing files are kept. Raise OSError."""
     for directory in _DIRECTORIES:
         (root / directory).mkdir(parents=True, exist_ok=True)
     for path, content in host_files(name, index, os.geteuid(), os.getegid()).items():

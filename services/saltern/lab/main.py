@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab directory and the programs to run it with."""
+    """A lab's directory, and the programs with which the lab is run."""
 
     paths: Paths
     #: Directory of the programs python, salt and saltern.
@@ -65,7 +65,7 @@ class Lab:
 
     @property
     def supervisor(self) -> Supervisor:
-        """The lab's supervisord."""
+        """Return a client of the lab's supervisord."""
         return Supervisor(self.paths, self.programs)
 
 
@@ -141,7 +141,7 @@ def _start(supervisor: Supervisor, missing: list[Program], *, running: bool) -> 
 
 
 def _bring_up(lab: Lab, chosen: Settings, rows: Sequence[Program], ready: Readiness) -> None:
-    """Wait for the roles, accept the keys, wait for the minions. Raise LabError."""
+    """Wait for the lab's roles, accept the minions' keys, and wait for the minions. Raise LabError."""
     paths, seconds = lab.paths, ready.seconds
     ready.wait_for([row for row in rows if not row.minion])
     _say("the master is ready")
@@ -183,7 +183,7 @@ def _environment(lab: Lab) -> dict[str, str]:
 
 
 def _stop(paths: Paths, supervisor: Supervisor) -> None:
-    """End all programs of the lab and wait for their end. Raise LabError with the pids that remain."""
+    """End all programs of the lab and wait for their end. Raise LabError with the ids of processes that remain."""
     pid = supervisor.pid()
     if pid is not None:
         supervisor.shut_down()

@@ -28,7 +28,7 @@ _STUCK: Mapping[str, str] = {"minions_rejected": "rejected", "minions_denied": "
 
 @contextlib.contextmanager
 def master(paths: Paths) -> Iterator[ControlClient]:
-    """Control connection to the lab's master. Errors inside the ``with`` block become LabError."""
+    """Connect to port 4507 of the lab's master for the ``with`` block. Errors inside the block become LabError."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     client = None
     try:
@@ -45,12 +45,12 @@ def master(paths: Paths) -> Iterator[ControlClient]:
 
 
 def wheel_of(control: ControlClient) -> Wheel:
-    """Function that calls a wheel function over a control connection."""
+    """Return a function that calls wheel functions over a connection to the master's port 4507."""
     return lambda fun, **kwarg: control.call("wheel", timeout=_PATIENCE, fun=fun, kwarg=kwarg)
 
 
 def accept_keys(wheel: Wheel, paths: Paths, minions: Sequence[str], seconds: float) -> list[str]:
-    """Accept the keys of these minions as they arrive. Return the minions that were not accepted before.
+    """Accept the keys of the lab's minions as they arrive. Return the minions that were not accepted before.
 
     A key is accepted only if it equals the one in the minion's own directory, since any local user can reach the port.
     ``seconds``: longest wait. Raise LabError for a rejected or foreign key, and after the wait.

@@ -23,7 +23,7 @@ _HIGHEST_PORT = 65535
 
 @dataclass(frozen=True)
 class PortRow:
-    """A port of the lab: default number, the program that binds it, and its purpose."""
+    """A row of the lab's ports: the default number, the program that binds the port, and its purpose."""
 
     default: int
     program: str
@@ -61,7 +61,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class PortUse:
-    """One port that a program will bind."""
+    """One port that a program of the lab will bind."""
 
     number: int
     meaning: str
@@ -71,7 +71,7 @@ class PortUse:
 
 @dataclass(frozen=True)
 class Program:
-    """One process that supervisord runs. Paths in ``words`` are relative to the lab's directory."""
+    """One process of the lab that supervisord runs. Paths in ``words`` are relative to the lab's directory."""
 
     name: str
     words: tuple[str, ...]
@@ -82,7 +82,7 @@ class Program:
 
     @property
     def group(self) -> str:
-        """Programs of a group are stopped together. The order of groups is minions, master, Redis."""
+        """Return the name of the program's group. Programs of a group are stopped together: minions, then master, then Redis."""
         if self.minion:
             return "minions"
         return "master" if self.health_port else "store"
@@ -156,7 +156,7 @@ class Paths:
 
 
 def programs(settings: Settings) -> tuple[Program, ...]:
-    """The lab's programs in start order. ``saltern`` is found in PATH.
+    """Return the lab's programs in start order. The program ``saltern`` is found in PATH.
 
     Raise LabError if two programs would bind the same port, or if a port number is invalid.
     """
@@ -196,7 +196,7 @@ def _health_use(number: int, program: str) -> PortUse:
 
 
 def flag(name: str) -> str:
-    """Command line option for a setting: ``--publish-port`` for ``publish_port``."""
+    """Return the command-line option for a setting of the lab: ``--publish-port`` for ``publish_port``."""
     return "--" + name.replace("_", "-")
 
 
@@ -212,7 +212,7 @@ def _check_ports(rows: list[Program]) -> None:
 
 
 def describe(uses: list[PortUse]) -> str:
-    """One line for each port: number, purpose, and the option that changes it."""
+    """Return one line of text for each of the lab's ports: number, purpose, and the option that changes it."""
     return "\n".join(f"  {use.number:<6} {use.meaning:<36} {use.option}" for use in uses)
 
 
@@ -232,7 +232,7 @@ def check_free(programs: Iterable[Program]) -> None:
 
 
 def why_not(port: int) -> int:
-    """0 if the port can be bound now, else the error number."""
+    """Return 0 if the port can be bound now, else the error number (errno)."""
     with socket.socket() as probe:
         # Connections in TIME_WAIT from an earlier lab do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -244,8 +244,8 @@ def why_not(port: int) -> int:
 
 
 class LabError(Exception):
-    """The lab cannot continue. str() says what, where, why and what to do; it is printed as it is."""
+    """Raised when a ``saltern lab`` command cannot continue. The message names the subject, the reason and the next thing to do."""
 
 
 class KeyStuckError(LabError):
-    """A minion's key was rejected or denied. The operator must delete it at the lab's master, which keeps running."""
+    """Raised when a minion's key was rejected or denied. The operator must delete it at the lab's master, which keeps running."""

@@ -23,12 +23,12 @@ _TAIL_LINES = 8
 
 
 def log_sizes(paths: Paths, programs: Iterable[Program]) -> dict[str, int]:
-    """Map of program to the current size of its log in bytes; only later lines are shown in errors."""
+    """Return the map of program name to the current size of its log in bytes; errors show only later lines."""
     return {one.name: _size(paths.log_of(one.name)) for one in programs}
 
 
 def why_not_ready(program: Program, store: Store) -> str | None:
-    """Reason why a program is not ready; None if it is."""
+    """Return the reason why a program of the lab is not ready; None if it is ready."""
     if not program.health_port:
         try:
             store.ping()
@@ -43,7 +43,7 @@ def why_not_ready(program: Program, store: Store) -> str | None:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Waits for the programs of one lab."""
+    """Waits until the programs of one lab are ready."""
 
     supervisor: Supervisor
     store: Store
@@ -54,7 +54,7 @@ class Readiness:
     seconds: float
 
     def wait_for(self, programs: Iterable[Program]) -> None:
-        """Wait until all are ready. Raise LabError if one has ended for good, or after the longest wait."""
+        """Wait until all these programs are ready. Raise LabError if one has ended for good, or after the longest wait."""
         deadline = time.monotonic() + self.seconds
         waiting = list(programs)
         while True:
@@ -85,7 +85,7 @@ class Readiness:
 
 
 def last_lines(log: Path, start: int) -> list[str]:
-    """Last lines written after byte ``start``; of the whole file if it was truncated since."""
+    """Return the last lines that were written to a log after byte ``start``; of the whole file if it was truncated since."""
     try:
         content = log.read_bytes()
     except OSError:

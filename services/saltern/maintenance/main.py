@@ -1,6 +1,6 @@
-"""The role maintenance: periodic tasks of the master. TASKS has one row for each; of several replicas the one with the
-lock runs them.
+"""The role maintenance: runs the master's periodic tasks.
 
+TASKS has one row for each task. Of several replicas of the role, the one that holds the lock runs the tasks.
 Source: docs/execution.md#maintenance
 """
 
@@ -66,7 +66,7 @@ _UNCACHED_MS = 300_000
 
 @dataclass
 class MaintenanceContext:
-    """Objects and state that the tasks use."""
+    """The store, the options and the state that all maintenance tasks use."""
 
     role: Role
     store: Store
@@ -91,7 +91,7 @@ Work: TypeAlias = Callable[[MaintenanceContext], None]
 
 @dataclass(frozen=True)
 class Task:
-    """A row of TASKS."""
+    """A row of TASKS: a periodic task of the role maintenance."""
 
     #: Seconds between two runs.
     period: Callable[[MasterOptions], float]
@@ -99,8 +99,9 @@ class Task:
 
 
 def rotate_keys(context: MaintenanceContext) -> None:
-    """Start a new epoch of publication keys or session keys when the old one is over. Source:
-    docs/protocol.md#key-rotation
+    """Replace the publication key or the minions' session keys by new ones when their time is over.
+
+    Source: docs/protocol.md#key-rotation
     """
     options, now = context.role.options, time.time()
     epochs = context.store.epochs.current()
@@ -169,15 +170,17 @@ def give_up_minions(context: MaintenanceContext) -> None:
 
 
 def _silence_ms(options: MasterOptions) -> int:
-    """Return the milliseconds of silence after which a minion that works on a job is lost: several of its signs are
-    missing then.
+    """Return the milliseconds of silence after which the master gives up a minion that works on a job.
+
+    By then several of the minion's reports are missing.
     """
     return max(_SILENT_WINDOWS * options.presence_window, _SHORTEST_SILENCE) * 1000
 
 
 def end_lost_runners(context: MaintenanceContext) -> None:
-    """End the jobs of runners that died. A runner must be silent in two rounds, because no signs arrive while Redis is
-    away.
+    """End the jobs of runners whose process died.
+
+    A runner must be silent in two rounds, because no reports arrive while Redis is away.
     """
     now = context.store.runner_jobs.silent(int(SILENT_AFTER * 1000))
     before, context.silent = context.silent, now
@@ -190,7 +193,7 @@ def end_lost_runners(context: MaintenanceContext) -> None:
 
 
 def start_scheduled(context: MaintenanceContext, due: Sequence[Due]) -> None:
-    """Start the runners of the master's schedule that are due."""
+    """Start the runners of the master's schedule that are ``due``."""
     for each in due:
         if context.store.locks.newest(_LOCK) != context.token:
             context.role.log.warning("%s of the schedule is left to whoever has the lock now", each.name)
@@ -205,7 +208,7 @@ def start_scheduled(context: MaintenanceContext, due: Sequence[Due]) -> None:
 
 
 def report_presence(context: MaintenanceContext) -> None:
-    """Fire events with the present minions and with changes since the last round. Source: docs/protocol.md#event-tags"""
+    """Fire the events with the present minions and with the changes since the last round. Source: docs/protocol.md#event-tags"""
     options = context.role.options
     now = frozenset(context.store.presence.present(int((time.time() - options.presence_window) * 1000)))
     before, context.present = context.present, now
@@ -218,7 +221,7 @@ def report_presence(context: MaintenanceContext) -> None:
 
 
 def fetch_remotes(context: MaintenanceContext) -> None:
-    """Report finished fetches of Git remotes, and start those that are due."""
+    """Report the Git remotes that were fetched, and start to fetch those that are due."""
     log = context.role.log
     updates = context.fetches.poll(time.monotonic())
     for update in updates:
@@ -255,12 +258,12 @@ def update_backends(context: MaintenanceContext) -> None:
 
 
 def tidy_mirrors(context: MaintenanceContext) -> None:
-    """Delete data that Git mirrors no longer need."""
+    """Delete exported files and mirrors of Git remotes that are not used any more."""
     tidy(context.role.options)
 
 
 def count_keys(context: MaintenanceContext) -> None:
-    """Set the metric of minion keys by state."""
+    """Set the metric that counts minion keys by state."""
     for state, ids in context.store.minion_keys.all().items():
         context.role.metrics.minions.labels(state).set(len(ids))
 
@@ -282,13 +285,13 @@ TASKS: Mapping[str, Task] = {
 
 @dataclass
 class TaskSchedule:
-    """When each task is due, in seconds of one monotonic clock."""
+    """The time at which each maintenance task runs next, in seconds of one monotonic clock."""
 
     options: MasterOptions
     due: dict[str, float] = field(default_factory=dict)
 
     def take(self, now: float) -> list[str]:
-        """Return the names of the tasks that are due, and schedule each again after its period."""
+        """Return the names of the maintenance tasks to run now, and schedule each again after its period."""
         names = [name for name in TASKS if self.due.get(name, now) <= now]
         for name in names:
             self.due[name] = now + TASKS[name].period(self.options)
@@ -296,7 +299,7 @@ class TaskSchedule:
 
 
 def run_due_tasks(context: MaintenanceContext, schedule: TaskSchedule, owner: str) -> None:
-    """Run the tasks that are due, if this replica has the lock. Raises StoreError."""
+    """Run the maintenance tasks whose time has come, if this replica has the lock. Raises StoreError."""
     store = context.store
     token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
     due = list(context.scheduled.due(store.runner_jobs.running() if context.role.options.schedule else ()))

@@ -1,7 +1,7 @@
-"""Runners that the master starts at set times: the option ``schedule`` of its configuration.
+"""The runners that the master starts at set times: the option ``schedule`` of its configuration.
 
-Every replica evaluates the schedule, so that a replica that takes over knows what was due already; the one with the
-lock starts the runners.
+Every replica of the role maintenance evaluates the schedule, so that a replica that takes over knows which jobs were due
+already. The replica with the lock starts the runners.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Draw = Callable[[int, int], int]
 
 @dataclass(frozen=True)
 class Due:
-    """A runner to start now."""
+    """A runner of the master's schedule that must be started now."""
 
     name: str
     fun: str
@@ -37,7 +37,7 @@ class Due:
 
 @dataclass
 class _Entry:
-    """A job of the schedule and its progress."""
+    """A job of the master's schedule, with the times of its last and next run."""
 
     job: Job
     data: Mapping[str, Any]
@@ -47,12 +47,12 @@ class _Entry:
 
 
 def now() -> Clock:
-    """Return the current wall-clock and boot time."""
+    """Return the current wall-clock time and the seconds since boot."""
     return Clock(datetime.now(), time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 class ScheduledRunners:
-    """The jobs of the schedule. A malformed one is left out and logged as an error."""
+    """The jobs of the master's schedule. A malformed job is left out and logged as an error."""
 
     def __init__(self, whole: Mapping[str, Any], draw: Draw = random.randint, clock: Callable[[], Clock] = now) -> None:
         self._whole = whole
@@ -71,8 +71,9 @@ class ScheduledRunners:
                 _LOG.error("the job %s of the schedule is left out: %s", name, error)
 
     def due(self, running: Collection[str]) -> Iterator[Due]:
-        """Yield the runners to start now. ``running``: JIDs of running runners; a job with ``maxrunning`` of them is
-        skipped.
+        """Yield the runners of the master's schedule to start now.
+
+        ``running``: JIDs of all running runners; a job with ``maxrunning`` of them is skipped.
         """
         clock = self._clock()
         world = ScheduleSettings(
@@ -98,6 +99,6 @@ class ScheduledRunners:
                 yield Due(name, seen.function, arg, kwarg, os.urandom(16).hex())
 
     def began(self, due: Due, jid: str) -> None:
-        """Record that a runner was started with this JID."""
+        """Record that a runner of the schedule was started with this JID."""
         if due.name in self._entries:
             self._entries[due.name].begun.append(jid)

@@ -129,9 +129,9 @@ def _note_loss(failback: Failback, first: bool, *, back: bool = False) -> None:
 def _run_at(
     options: MinionOptions, masters: Sequence[str], leadership: Leadership, shutdown: Shutdown, failback_interval: float
 ) -> None:
-    """Run the minion at one master until it has to end or to change the master.
+    """Run the minion at one of the masters until it must end or change to another master.
 
-    Raise NoMaster, MasterLost, Rejected, Ended, ConfigError.
+    Raise NoMaster, MasterLost, Rejected, Ended or ConfigError.
     """
     current = str(options.master)
     failover = None

@@ -34,7 +34,7 @@ _DRAIN_SECONDS = 5.0
 
 
 class MasterlessMinion:
-    """The main process of a minion without a master."""
+    """The main process of a minion without a master: runs its schedule, beacons and startup_states."""
 
     def __init__(self, options: MinionOptions, shutdown: Shutdown) -> None:
         self._options = options

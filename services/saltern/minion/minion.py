@@ -1,8 +1,7 @@
 """The main process of a minion at one master: signs in, receives publications on port 4505, sends returns to port 4506.
 
-The state engine is not loaded here. Jobs are handed to the zygote, which forks a jobber for each.
-A job's return is written to the spool before it is sent. It stays in the spool until the master acknowledges it.
-Source: docs/execution.md#journey
+The state engine is not loaded here. The zygote process gets the jobs and forks a jobber for each. A job's return is written
+to the spool before it is sent. It stays in the spool until the master acknowledges it. Source: docs/execution.md#journey
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _MOST_EVENTS = 1000
 
 
 class Minion:
-    """The main process for as long as it is connected to one master."""
+    """The minion's main process for as long as it is connected to one master."""
 
     def __init__(
         self,
@@ -77,7 +76,10 @@ class Minion:
         shutdown: Shutdown,
         failover: Failover | None = None,
     ) -> None:
-        """``options.master`` names one master. ``failover`` decides when to leave this master for another; None: never."""
+        """Prepare the connection to ``options.master``, one address.
+
+        ``failover`` decides when to leave this master; None: never.
+        """
         self._options = options
         self._masters = masters
         self._leadership = leadership
@@ -118,7 +120,7 @@ class Minion:
         self._drain()
 
     def close(self) -> None:
-        """Close the sockets. Jobs that still run finish by themselves and leave their returns in the spool."""
+        """Close the sockets to the master. Jobs that still run finish by themselves and leave their returns in the spool."""
         self._zygote.close()
         if self._failover is not None:
             self._failover.close()
@@ -205,7 +207,7 @@ class Minion:
             self._zygote.send(message)
 
     def _check_jobs(self, now: float) -> None:
-        """Check the jobs in progress, report long ones to the master, and ask for missed publications if due."""
+        """Check the jobs in progress, report long ones to the master, and ask the master for missed publications if that is due."""
         signs = self._jobs.check(now)
         ours = self._credentials.own > 0
         if signs and ours:
@@ -226,7 +228,7 @@ class Minion:
         self._journal.keep_asked_until(self._catch_up.known_until)
 
     def _run_due(self) -> None:
-        """Start the jobs that the minion itself owes: schedule, startup_states, the process that runs beacons.
+        """Start the jobs that the minion starts by itself (schedule, startup_states) and the beacon process.
 
         These jobs need the pillar, so nothing happens before the zygote has it.
         """
@@ -415,7 +417,7 @@ def is_for(job: Mapping[str, object], subject: Subject, nodegroups: Mapping[str,
 
 
 def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, object]) -> list[dict[str, object]]:
-    """List of requests that fire the start events, with the grains named by ``start_event_grains``."""
+    """Return the requests that fire the minion's start events, with the grains named by ``start_event_grains``."""
     text = f"Minion {minion_id} started at {time.asctime()}"
     told = {name: grains[name] for name in options.start_event_grains if name in grains}
     names = [tags.MINION_START_LEGACY] if options.enable_legacy_startup_events else []
@@ -424,7 +426,7 @@ def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, ob
 
 
 def job_started(job: Mapping[str, object], minion_id: str) -> dict[str, object] | None:
-    """Request that fires the event "this minion starts the job"; None unless the job has ``start_event``."""
+    """Return the request that fires the event "this minion starts the job"; None unless the job has ``start_event``."""
     if not job.get("start_event"):
         return None
     told = {"id": minion_id, **{name: job.get(name) for name in ("jid", "fun", "tgt", "tgt_type", "user")}}

@@ -46,7 +46,7 @@ _READY = 1
 
 
 class _Board:
-    """Shared memory with one byte for each main process: 1 if the process is ready."""
+    """Shared memory with one byte for each main process of the minion: 1 if the process is ready."""
 
     def __init__(self, size: int) -> None:
         self._memory = mmap.mmap(-1, max(size, 1))
@@ -60,7 +60,7 @@ class _Board:
 
 @dataclass(frozen=True)
 class _ChildShutdown(Shutdown):
-    """Shutdown of a main process: also true when the parent process has ended."""
+    """The request to end a main process: also set when the parent process has ended."""
 
     parent: int
 
@@ -69,7 +69,7 @@ class _ChildShutdown(Shutdown):
 
 
 class _BoardHealth(Health):
-    """Health of a main process: written to shared memory. The parent answers the HTTP probes."""
+    """The health of a main process, written to shared memory. The parent process answers the HTTP probes."""
 
     def __init__(self, board: _Board, index: int) -> None:
         super().__init__("minion", new_metrics("minion").registry)
@@ -82,9 +82,9 @@ class _BoardHealth(Health):
 
 
 def run_at_once(options: MinionOptions, masters: Sequence[str], shutdown: Shutdown) -> None:
-    """Run a main process for each master until asked to end.
+    """Run a main process of the minion for each master until the minion is asked to end.
 
-    Raise Rejected if no master accepts the key of this minion, ConfigError if a main process cannot use its configuration.
+    Raise Rejected if no master accepts the key of this minion, and ConfigError if a main process cannot use its configuration.
     """
     # Make the key pair before there are several processes that would each make one.
     Identity.load(options.id, Path(options.pki_dir), options.keysize)
@@ -114,14 +114,14 @@ def run_at_once(options: MinionOptions, masters: Sequence[str], shutdown: Shutdo
 
 
 def _unready(board: _Board, masters: Sequence[str]) -> str | None:
-    """Reason why no main process is ready; None as soon as one is, since then jobs are received."""
+    """Return the reason why no main process is ready; None as soon as one is ready, since the minion then receives jobs."""
     if any(board.ready(index) for index in range(len(masters))):
         return None
     return f"not signed in at any of {', '.join(masters)}, or no pillar yet"
 
 
 def _ended(running: dict[int, int]) -> list[tuple[int, int]]:
-    """Remove ended processes from ``running``; return (index of the master, exit code) for each."""
+    """Remove ended main processes from ``running`` and return (index of the master, exit code) for each."""
     found = []
     for pid in list(running):
         done, status = os.waitpid(pid, os.WNOHANG)

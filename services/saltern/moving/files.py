@@ -12,7 +12,7 @@ from saltern.kit.command.command_line import CommandError, Exit
 
 
 class Option(NamedTuple):
-    """One option of a configuration file."""
+    """One option of a stock master's configuration file."""
 
     path: Path
     line: int
@@ -23,14 +23,14 @@ class Option(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The option's position as ``file:line``."""
+        """Return the option's position as ``file:line``."""
         return f"{self.path}:{self.line}"
 
 
 def read_options(directory: Path, name: str) -> list[Option]:
-    """Options of ``<directory>/<name>``, of its includes, and of ``<name>.d/*.conf``; later ones override earlier ones.
+    """Return the options of the file ``<directory>/<name>``, of its includes, and of ``<name>.d/*.conf``.
 
-    Raise CommandError with the position if a file is no YAML or no map.
+    Later ones override earlier ones. Raise CommandError with the position if a file is no YAML or no map.
     """
     main = directory / name
     try:
@@ -84,7 +84,10 @@ def _lines(node: yaml.Node) -> dict[str, int]:
 
 
 def joined(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """Options of several files merged: later values win, and maps are merged. Salt: salt/utils/dictupdate.py"""
+    """Return the option values of several files as one map: later values win, and maps are merged.
+
+    Salt: salt/utils/dictupdate.py
+    """
     result: dict[str, Any] = {}
     for one in values:
         for name, value in one.items():

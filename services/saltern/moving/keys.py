@@ -17,7 +17,7 @@ ROLES = ("publisher", "mworker")
 
 
 def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
-    """Map of file name to content for the master's keys in ``pki_dir``: its key pair, and its signing key pair.
+    """Return the map of file name to content for the master's own keys in ``pki_dir``: its key pair, and its signing key pair.
 
     Raise CommandError if the key is missing, unreadable, or does not match its public key.
     """
@@ -44,7 +44,10 @@ def taken(pki: Path, sign_name: str, signature: str) -> dict[str, bytes]:
 
 
 def _place(pki: Path, name: str) -> Path:
-    """Path of a key file. Salt 3008 makes ``master.pem`` an absolute link, which is broken in a copy of the directory."""
+    """Return the path of a key file in ``pki_dir``.
+
+    Salt 3008 makes ``master.pem`` an absolute link, which is broken in a copy of the directory.
+    """
     path = pki / name
     return pki / path.readlink().name if path.is_symlink() and not path.exists() else path
 
@@ -58,7 +61,7 @@ def check_empty(keys: Path, found: Mapping[str, bytes]) -> None:
 
 
 def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
-    """Write the master's keys for the roles, and make all other keys as ``saltern keygen`` does.
+    """Write the stock master's keys for the roles, and make all other keys as ``saltern keygen`` does.
 
     Return the files that were written. Raise OSError, ConfigError.
     """
@@ -76,7 +79,7 @@ def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
 
 
 def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
-    """The master's keys of the roles by their names in ``pki_dir``. Raise CommandError."""
+    """Return the map of file name in Salt's ``pki_dir`` to content for the master's keys of the roles. Raise CommandError."""
     place = keys / "mworker"
     if not (place / "master.pem").exists():
         raise CommandError(

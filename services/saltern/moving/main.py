@@ -34,12 +34,12 @@ _SIGNS = ("master_sign", "master_pubkey_signature")
 
 
 def import_main(argv: Sequence[str]) -> int:
-    """Run ``saltern import``. Return 0; 1 for an error, or with ``--check`` if an option is not supported."""
+    """Run ``saltern import``. Return exit code 0, or 1 for an error, or with ``--check`` if an option is not supported."""
     return run_command(lambda: _import(argv), INTERRUPTED)
 
 
 def export_main(argv: Sequence[str]) -> int:
-    """Run ``saltern export``. Return 0; 1 if a file cannot be read or written."""
+    """Run ``saltern export``. Return exit code 0, or 1 if a file cannot be read or written."""
     return run_command(lambda: _export(argv), INTERRUPTED)
 
 
@@ -77,7 +77,7 @@ def _import(argv: Sequence[str]) -> int:
 
 
 def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
-    """The treatment of each option. Invalid node groups get rows of their own."""
+    """Return each option of the stock master with its treatment. Invalid node groups get rows of their own."""
     every = joined([{option.name: option.value} for option in options if option.name == "nodegroups"]).get("nodegroups")
     faults = group_faults(every) if isinstance(every, dict) else {}
     fates: list[tuple[Option, Fate]] = []
@@ -148,7 +148,7 @@ def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser
 
 
 def _pki(options: Sequence[Option], config: Path) -> Path:
-    """Salt's ``pki_dir``: absolute, and below ``root_dir``. Salt: salt/config/__init__.py, prepend_root_dir"""
+    """Return the stock master's ``pki_dir``, absolute and below ``root_dir``. Salt: salt/config/__init__.py, prepend_root_dir"""
     named, root = _last(options, "pki_dir"), str(_last(options, "root_dir") or "/")
     if named is None:
         return config / "pki" / "master"

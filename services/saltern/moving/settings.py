@@ -150,7 +150,10 @@ _MODULES: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 class Fate(NamedTuple):
-    """Treatment of an option: ``carries``, ``not needed`` or ``not supported``, with the reason and Saltern's options."""
+    """How ``saltern import`` treats an option:
+
+    ``carries``, ``not needed`` or ``not supported``, with the reason and Saltern's options.
+    """
 
     kind: str
     why: str = ""
@@ -159,7 +162,7 @@ class Fate(NamedTuple):
 
 
 def fate_of(name: str, value: object) -> Fate:
-    """The treatment of an option of a stock master."""
+    """Return how ``saltern import`` treats an option of a stock master with this value."""
     if name == "keep_jobs":
         if isinstance(value, bool) or not isinstance(value, int | float):
             return Fate("not supported", f"must be a number of hours, not {value!r}")
@@ -187,7 +190,7 @@ def fate_of(name: str, value: object) -> Fate:
 
 
 def group_faults(groups: Mapping[str, object]) -> dict[str, str]:
-    """Map of invalid node groups to the error. Range expressions are not evaluated."""
+    """Return the map of each invalid node group to its error. Range expressions are not evaluated."""
     faults: dict[str, str] = {}
     for name in groups:
         try:
@@ -198,7 +201,7 @@ def group_faults(groups: Mapping[str, object]) -> dict[str, str]:
 
 
 def _of_modules(name: str, value: object) -> Fate:
-    """Treatment of an option that lists modules: it carries over, and names the modules that the user must provide."""
+    """Return the treatment of an option that lists modules: it carries over, and names the modules that the user must provide."""
     fate = _checked(name, value)
     here, directory = _MODULES[name]
     own = [each for each in _named(value) if each not in here]
@@ -208,7 +211,7 @@ def _of_modules(name: str, value: object) -> Fate:
 
 
 def _named(value: object) -> list[str]:
-    """Names of modules from text with commas, a map, or a list of names and maps."""
+    """Return the names of modules in an option's value: a text with commas, a map, or a list of names and maps."""
     if isinstance(value, str):
         return [name.strip() for name in value.split(",") if name.strip()]
     if isinstance(value, Mapping):

@@ -64,7 +64,7 @@ _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A publication of the last seconds."""
+    """A publication of the last seconds, which is sent again to minions that subscribe."""
 
     #: Time of sending (monotonic seconds), and until when it may be sent (milliseconds since 1970).
     at: float
@@ -81,12 +81,12 @@ class _Sent:
 
     @property
     def asked_ms(self) -> int:
-        """Time when the job was recorded, milliseconds since 1970 by Redis' clock."""
+        """Return the time at which the job was recorded, in milliseconds since 1970 by Redis' clock."""
         return int(self.stream_id.partition("-")[0])
 
 
 class Publisher:
-    """The PUB socket, the stream of publications, and the current publication key."""
+    """The publisher's socket on port 4505, its position in the stream of publications, and the current publication key."""
 
     def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store) -> None:
         options = role.options
@@ -112,7 +112,7 @@ class Publisher:
         role.health.check("publications", lambda: self._store_fault)
 
     def poll(self) -> None:
-        """Send new entries of the stream, then handle subscriptions. Waits up to 500 ms for an entry, or for Redis."""
+        """Send new publications, then handle subscriptions. Waits up to 500 ms for a publication, or for Redis."""
         try:
             if self._cursor is None:
                 self._cursor = self._first_cursor()
@@ -136,12 +136,13 @@ class Publisher:
         self._handle_subscriptions()
 
     def close(self) -> None:
-        """Close the socket; queued messages get one second to leave."""
+        """Close the socket on port 4505; queued messages get one second to leave."""
         self._pub.close(linger=1000)
 
     def _first_cursor(self) -> str:
-        """Return the stream id to start behind: this publisher's saved one, else that of any publisher, within the
-        replay window.
+        """Return the stream id after which this publisher starts.
+
+        It is this publisher's saved position, else that of any publisher, but not older than the replay window.
         """
         oldest = f"{int((time.time() - self._role.options.replay_window) * 1000)}-0"
         saved = self._store.publications.cursor(self._name) or self._store.publications.cursor(_ANY)
@@ -245,7 +246,7 @@ class Publisher:
                 self._replay_due = False
 
     def _replayed_messages(self) -> list[list[bytes]]:
-        """Return the messages to send again. Raises StoreError."""
+        """Return the messages of the last seconds to send again, each a list of frames. Raises StoreError."""
         now_ms = time.time() * 1000
         late = [one for one in self._sent if now_ms <= one.until]
         if not late:
@@ -260,7 +261,7 @@ class Publisher:
         ]
 
     def _without_minions(self, one: _Sent, restarted: Set[str]) -> Sequence[list[bytes]]:
-        """Return the messages of a publication for all its minions except ``restarted``."""
+        """Return the messages of a publication for all its minions except the ids in ``restarted``."""
         expected = one.load.get("expected", ())
         if restarted.isdisjoint(expected):
             return one.messages
@@ -296,7 +297,7 @@ _OPTIONS: Mapping[int, int] = {
 
 
 def _fault_of(load: Mapping[str, object]) -> str:
-    """Return why an entry of the stream is not a job; empty if it is one. Other programs may have written it."""
+    """Return why an entry of the stream is not a job; empty text if it is one. Other programs may have written the entry."""
     if missing := [name for name in ("jid", "fun", "arg", "tgt") if name not in load]:
         return f"an entry of the stream without {', '.join(missing)}"
     expected = load.get("expected", [])
@@ -306,7 +307,7 @@ def _fault_of(load: Mapping[str, object]) -> str:
 
 
 def sent_until(stream_id: str, load: Mapping[str, object]) -> float:
-    """Return until when a job may be sent, milliseconds since 1970; infinity without a limit.
+    """Return the time until which a job may be sent, in milliseconds since 1970; infinity without a limit.
 
     A job that must not run late (``salt --no-replay``) may be sent for 10 s after it was recorded.
     """
@@ -317,8 +318,9 @@ def sent_until(stream_id: str, load: Mapping[str, object]) -> float:
 
 
 def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list[list[bytes]]:
-    """Return the messages of one publication: one message, or with filtering one for each minion known by name, else a
-    broadcast.
+    """Return the messages of one publication, each a list of frames.
+
+    There is one message for all minions. With filtering there is one for each minion known by name, else a broadcast.
     """
     if not filtering:
         return [[payload]]

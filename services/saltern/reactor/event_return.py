@@ -1,9 +1,8 @@
-"""Copies events to users' returners (option ``event_return``): each gets lists of ``{"tag", "data"}`` in the order of
-the stream.
+"""Copies the master's events to returners (option ``event_return``).
 
-A thread of the reactor with its own connections and modules does this, so that a slow returner delays no reaction. It
-reads the stream of events as a group: events that came while no reactor ran are delivered afterwards, and several
-reactors share the events.
+A returner gets lists of ``{"tag", "data"}`` in the order of the events. A thread of the reactor with its own connections and
+modules does this, so that a slow returner delays no reaction. The thread reads the stream of events in Redis as a consumer
+group: events that came while no reactor ran are delivered afterwards, and several reactors share the events.
 """
 
 from __future__ import annotations
@@ -47,14 +46,14 @@ _MOST = 10_000
 
 
 def wanted(tag: str, whitelist: Sequence[str], blacklist: Sequence[str]) -> bool:
-    """Return whether an event goes to returners: its tag matches the whitelist, if there is one, and not the blacklist."""
+    """Return whether an event with this tag goes to returners: it matches the whitelist, if there is one, and not the blacklist."""
     return (not whitelist or any(fnmatchcase(tag, one) for one in whitelist)) and not any(
         fnmatchcase(tag, one) for one in blacklist
     )
 
 
 class EventReturns:
-    """Collects events and passes them to the returners in batches."""
+    """Collects events and passes them to the returners of ``event_return`` in batches."""
 
     def __init__(self, options: MasterOptions, runtime: Runtime, clock: Callable[[], float] = time.monotonic) -> None:
         given = options.event_return
@@ -74,7 +73,7 @@ class EventReturns:
         return ids
 
     def feed(self, tag: str, data: Mapping[str, object], stream_id: str = "") -> None:
-        """Add an event; deliver all if there are more than ``event_return_queue``."""
+        """Add an event to the next batch; deliver the batch if it has more than ``event_return_queue`` events."""
         options = self._options
         if not wanted(tag, options.event_return_whitelist, options.event_return_blacklist):
             self._settled_ids.append(stream_id)
@@ -89,13 +88,13 @@ class EventReturns:
             self.flush_overdue()
 
     def flush_overdue(self) -> None:
-        """Deliver all events if the oldest has waited for ``event_return_queue_max_seconds``."""
+        """Deliver the batch of events if the oldest has waited for ``event_return_queue_max_seconds``."""
         longest = self._options.event_return_queue_max_seconds
         if self._events and longest and self._clock() - self._since >= longest:
             self.flush()
 
     def flush(self) -> None:
-        """Deliver all events. If a returner fails, the error is logged and the other returners still get the events."""
+        """Deliver the batch of events. If a returner fails, the error is logged and the other returners still get the events."""
         events, self._events = self._events, []
         if not events:
             return
@@ -114,7 +113,7 @@ class EventReturns:
 
 
 class Follower:
-    """Reads events of the group ``event_return``; several reactors share the group."""
+    """Reads the master's events from Redis for ``event_return``; several reactors share the events."""
 
     def __init__(self, store: Store, returns: EventReturns, options: MasterOptions) -> None:
         self._store = store
@@ -125,7 +124,7 @@ class Follower:
         self._announced_at = -_ANNOUNCE_EVERY
 
     def poll(self) -> None:
-        """Wait up to half a second for events, and deliver those that are due. Raises StoreError."""
+        """Wait up to half a second for events, and deliver the batches that are due. Raises StoreError."""
         groups, now = self._store.event_groups, time.monotonic()
         if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(GROUP, self._wanted)
@@ -147,14 +146,14 @@ class Follower:
         groups.done(GROUP, self._returns.take_settled())
 
     def close(self) -> None:
-        """Deliver all collected events and leave the group. Raises StoreError."""
+        """Deliver all collected events and stop reading. Raises StoreError."""
         self._returns.flush()
         self._store.event_groups.done(GROUP, self._returns.take_settled())
         self._store.event_groups.leave(GROUP, self._name)
 
 
 def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
-    """Deliver events until ``ended`` is set. Runs in its own thread."""
+    """Deliver events to the returners of ``event_return`` until ``ended`` is set. Runs in a thread of its own."""
     store = Store.open(options.redis_url, client_name="event-return")
     follower = Follower(store, EventReturns(options, runtime()), options)
     away = False

@@ -1,9 +1,9 @@
-"""Inbox: the events that this reactor has read from the stream and not finished yet.
+"""The events that this reactor has read from Redis and whose reactions are not finished yet.
 
-The reactors of a master form a group on the stream ``salt:events``: each event goes to one of them. The reactor
-acknowledges an event after all its reactions are done; if a reactor dies, the others take its events over. Only failed
-reactions are tried again. After ``reactor_tries`` attempts the event goes to the list of dead events, with the reason.
-If the master cannot be reached, the event waits and no attempt is counted.
+The reactors of a master form a consumer group on the stream ``salt:events``: each event goes to one of them. The reactor
+acknowledges an event after all its reactions are done. If a reactor dies, the others take its events over. Only failed
+reactions are tried again. After ``reactor_tries`` attempts the event goes to the list of dead events, with the reason. If the
+master cannot be reached, the event waits and no attempt is counted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ANNOUNCE_EVERY = 3600.0
 
 @dataclass(eq=False)
 class EventTask:
-    """An event with the progress of its reactions."""
+    """An event that a reactor has read, with the progress of its reactions."""
 
     event: KeptEvent
     tag: str
@@ -67,14 +67,15 @@ class EventTask:
     waits_for: str = ""
 
     def request_id(self, name: str) -> str:
-        """Return the request id of one reaction. Each attempt uses the same id, so that a reaction whose answer was
-        lost is not repeated.
+        """Return the request id of one reaction to the event.
+
+        Each attempt uses the same id, so that the master does not repeat a reaction whose answer was lost.
         """
         return hashlib.sha256(f"{self.event.id} {self.event.number} {name}".encode()).hexdigest()[:32]
 
 
 class Inbox:
-    """Reads events, starts their reactions, and acknowledges finished events."""
+    """Reads events for the reactor, starts their reactions, and acknowledges finished events."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Inbox:
         table: ReactorTable,
         fire: Callable[[str, Mapping[str, object]], object],
     ) -> None:
-        """``fire`` sends the answers to orders."""
+        """Join the reactors' group. ``fire`` sends the answers to orders that change the table of reactions."""
         self._role = role
         self._store = store
         self._table = table
@@ -103,12 +104,11 @@ class Inbox:
         self._last_wait_reason = ""
 
     def finished(self, task: EventTask) -> None:
-        """Report that work on an event has ended, successfully or not. May be called from any thread."""
+        """Report that the reactions to an event have ended, successfully or not. May be called from any thread."""
         self._finished.put(task)
 
     def poll(self, react: Callable[[EventTask], None]) -> None:
-        """Acknowledge finished events, read new ones, and start those that are due. Waits up to half a second for an
-        event or for Redis.
+        """Acknowledge finished events, read new ones, and start the reactions that are due. Waits up to half a second.
 
         ``react`` starts the reactions to an event and later reports their end to ``finished``; it must not raise.
         """
@@ -126,7 +126,7 @@ class Inbox:
             time.sleep(_BLOCK / 1000)
 
     def close(self) -> None:
-        """Acknowledge finished events and leave the group; other reactors take over the remaining events."""
+        """Acknowledge finished events and leave the reactors' group; other reactors take over the remaining events."""
         try:
             self._settle_finished()
             self._store.event_groups.leave(GROUP, self._name)
@@ -135,7 +135,7 @@ class Inbox:
 
     @property
     def open_tasks(self) -> int:
-        """Number of events that are in progress or wait for another attempt."""
+        """Return the number of events whose reactions are in progress or wait for another attempt."""
         return len(self._tasks)
 
     def _join(self) -> None:
@@ -158,8 +158,9 @@ class Inbox:
     # --------------------------------------------------------------------------------------------------------------- the table
 
     def _sync_table(self, *, first: bool = False) -> None:
-        """Load the table of reactions that the reactors share. At the first start with a new configuration, publish
-        this reactor's table.
+        """Load the table of reactions that the reactors share.
+
+        At the first start with a new configuration, publish this reactor's table.
         """
         version, text = self._store.event_groups.state(GROUP)
         if (not text or not self._table.take(text)) and first:
@@ -174,7 +175,7 @@ class Inbox:
         self._announced_at = time.monotonic()
 
     def _apply_order(self, task: EventTask) -> bool:
-        """Carry out an event that changes the table of reactions; return False for any other event."""
+        """Apply an event that changes the table of reactions; return False for any other event."""
         before = self._table.text()
         answer = self._table.apply_order(task.tag, task.data)
         if answer is None:
@@ -234,7 +235,7 @@ class Inbox:
             self._sync_table()
 
     def _accept(self, event: KeptEvent, tries: int) -> None:
-        """Add an event that this reactor has to handle."""
+        """Add an event that Redis assigned to this reactor. ``tries``: number of earlier attempts."""
         if event.id in self._tasks:
             return
         found = unpack(event.frame) if event.to in ("", GROUP) else None

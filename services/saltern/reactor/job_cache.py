@@ -1,9 +1,9 @@
-"""Copies jobs and returns to a returner on the master (option ``master_job_cache``).
+"""Copies jobs and returns from the master to a returner (option ``master_job_cache``).
 
-With ``ext_job_cache`` the minions send their returns to a returner themselves; then only the jobs are copied, so that
-the returns can be attributed. A thread of the reactor reads the stream of events as a group: a slow database delays no
-job, events that came meanwhile are delivered afterwards and in order, and several reactors share the events. `salt` and
-`salt-run jobs.*` still read Redis.
+With ``ext_job_cache`` the minions send their returns to a returner themselves. Then only the jobs are copied, so that the
+returner can attribute the returns. A thread of the reactor reads the stream of events in Redis as a consumer group: a slow
+database delays no job, events that came meanwhile are delivered afterwards and in order, and several reactors share the
+events. `salt` and `salt-run jobs.*` still read Redis.
 
 The returner has Salt's functions ``save_load(jid, load, minions)`` and ``returner(ret)``.
 Salt: salt/master.py, publish; salt/utils/job.py, store_job
@@ -54,7 +54,7 @@ TRIES = 22
 
 
 class JobCache:
-    """Reads events of one group and calls the returner."""
+    """Reads the events of jobs and returns, and calls the returner of ``master_job_cache`` or ``ext_job_cache`` for each."""
 
     def __init__(
         self,
@@ -65,8 +65,9 @@ class JobCache:
         *,
         loads_alone: bool = False,
     ) -> None:
-        """``name``: name of the returner. ``loads_alone``: copy jobs but no returns; a returner without ``save_load``
-        is allowed.
+        """Prepare the copying. ``name``: name of the returner.
+
+        ``loads_alone``: copy jobs but no returns; a returner without ``save_load`` is then allowed.
         """
         self._store = store
         self._group = LOADS_GROUP if loads_alone else GROUP
@@ -85,7 +86,10 @@ class JobCache:
         self._due = 0.0
 
     def poll(self) -> bool:
-        """Read events and deliver those that are due; return False if the caller has to wait. Raises StoreError."""
+        """Read events and pass those that are due to the returner.
+
+        Return False if the caller must wait before the next call. Raises StoreError.
+        """
         groups, now = self._store.event_groups, self._clock()
         if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(self._group, self._tags)
@@ -113,11 +117,11 @@ class JobCache:
         return not self._events
 
     def close(self) -> None:
-        """Leave the group; other reactors take over undelivered events. Raises StoreError."""
+        """Stop reading; other reactors take over the events that the returner did not get. Raises StoreError."""
         self._store.event_groups.leave(self._group, self._name)
 
     def _deliver(self, event: KeptEvent) -> str:
-        """Return an empty text if the returner took the event, else the reason why not."""
+        """Pass an event to the returner. Return an empty text if the returner succeeded, else the reason."""
         self._tries += 1
         found = unpack(event.frame) if event.to in ("", self._group) else None
         if found is None:
@@ -203,7 +207,7 @@ def follow_loads(options: MasterOptions, runtime: Callable[[], Runtime], ended: 
 def followers(
     options: MasterOptions,
 ) -> list[tuple[str, Callable[[MasterOptions, Callable[[], Runtime], threading.Event], None]]]:
-    """Return (name, function) of the threads that these options need."""
+    """Return the (name, function) of each thread that copies jobs with these options."""
     wanted = (("job-cache", follow, has_own_cache(options)), ("ext-job-cache", follow_loads, has_ext_cache(options)))
     return [(name, work) for name, work, needed in wanted if needed]
 

@@ -1,9 +1,8 @@
-"""The role reactor: reads events, renders the reactor SLS for their tags, and sends the reactions to the master's
-control port.
+"""The role reactor: reads events, renders the reactor SLS for their tags, and sends the reactions to the master's port 4507.
 
-The main loop reads events from the stream in Redis (``inbox``) and renders. A few threads send requests to the master,
-each over its own connection, so that a slow answer blocks no event. The reactions to one event run in one thread, in
-their order. ``caller`` reactions run in the main loop, because modules belong to one thread.
+The main loop reads events from the stream in Redis (``inbox``) and renders. A few threads send requests to the master, each
+over its own connection, so that a slow answer blocks no event. The reactions to one event run in one thread, in their order.
+``caller`` reactions run in the main loop, because modules belong to one thread.
 
 Source: docs/execution.md#reactor
 """
@@ -52,7 +51,7 @@ _MASTER_AWAY = frozenset({"StoreUnavailable", "NoWorker", "TooManyRunners", "Bus
 
 @dataclass
 class Reactor:
-    """Renders the reactions to an event, and submits them."""
+    """Renders the reactions to an event and hands them to the threads that send them."""
 
     role: Role
     sls: reactor_sls.ReactorSls
@@ -85,13 +84,13 @@ class Reactor:
                         task.to_ask.append((name, reaction))
 
     def caller(self, reaction: Reaction) -> None:
-        """Run an execution function in the reactor's own container."""
+        """Run the execution function of a ``caller`` reaction in the reactor's own process."""
         returned = self.sls.call(reaction.fun, reaction.arg, reaction.kwarg)
         if not returned.success:
             raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
 
     def _paths(self, pattern: str, task: EventTask) -> list[Path]:
-        """Return the files of a path, a glob or a salt:// URL."""
+        """Return the reactor SLS files that a path, a glob or a salt:// URL names."""
         if pattern.startswith("salt://"):
             found = self.sls.fetch(pattern.removeprefix("salt://"))
             paths = [found] if found is not None else []
@@ -111,7 +110,7 @@ class Reactor:
 
 
 def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, task: EventTask) -> None:
-    """Run one reaction; record its result in the task, the log and the metrics."""
+    """Run one reaction to an event; record its result in the event's task, the log and the metrics."""
     try:
         work()
     except ControlTimeout as error:
@@ -134,7 +133,7 @@ def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str,
 
 
 def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
-    """Publish a job. ``request_id`` makes a repetition harmless."""
+    """Publish the job of a reaction. If the request is repeated with the same ``request_id``, the master publishes once."""
     job = control.call(
         "publish",
         timeout=_CONTROL_TIMEOUT,
@@ -157,7 +156,7 @@ def runner(control: ControlClient, reaction: Reaction, request_id: str) -> None:
 
 
 def wheel(control: ControlClient, reaction: Reaction, request_id: str) -> None:
-    """Call a wheel function. A repetition changes nothing more, so ``request_id`` is not needed."""
+    """Call the wheel function of a reaction. A repetition changes nothing more, so ``request_id`` is not needed."""
     fields = {"arg": list(reaction.arg), "kwarg": dict(reaction.kwarg), "user": USER}
     control.call("wheel", timeout=_CONTROL_TIMEOUT, fun=reaction.fun, **fields)
 
@@ -171,7 +170,7 @@ _CLIENTS: Mapping[str, Callable[[ControlClient, Reaction, str], None]] = {
 
 
 def asker(role: Role, control: ControlClient, finished: Callable[[EventTask], None]) -> Worker[EventTask]:
-    """Return the work function of a pool thread, and the function that closes its connection."""
+    """Return the function with which a thread sends an event's reactions, and the function that closes its connection."""
 
     def work(task: EventTask) -> None:
         for name, reaction in task.to_ask:

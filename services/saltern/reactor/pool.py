@@ -1,6 +1,4 @@
-"""Thread pool that carries out reactions, behind a bounded queue, so that a slow master does not block the reading of
-events.
-"""
+"""A thread pool with a bounded queue that sends reactions, so that a slow master does not block the reading of events."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ class Pool(Generic[Work]):
     """Runs lists of work items on several threads. One thread runs the items of a list in their order."""
 
     def __init__(self, threads: int, places: int, worker: Callable[[], Worker[Work]]) -> None:
-        """``places``: number of lists that may wait."""
+        """Start ``threads`` threads. ``places``: number of lists of work items that may wait."""
         self._queue: queue.Queue[Sequence[Work]] = queue.Queue(max(1, places))
         self._ended = threading.Event()
         self._worker = worker
@@ -43,13 +41,11 @@ class Pool(Generic[Work]):
         return True
 
     def waiting(self) -> int:
-        """Return the number of lists that no thread has started."""
+        """Return the number of lists of work items that no thread has started."""
         return self._queue.qsize()
 
     def close(self, seconds: float) -> int:
-        """Wait up to ``seconds`` for queued work, end the threads, and return the number of lists that were not
-        started.
-        """
+        """Wait up to ``seconds`` for queued work and end the threads. Return the number of lists that were not started."""
         deadline = time.monotonic() + seconds
         while self._queue.qsize() and time.monotonic() < deadline:
             time.sleep(0.01)

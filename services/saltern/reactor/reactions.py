@@ -35,7 +35,7 @@ _SPECIAL = re.compile(r"[*?\[]")
 
 
 class ReactionError(Exception):
-    """A reaction cannot be carried out as it is written; str() names it and gives the reason."""
+    """Raised when a reaction cannot be carried out as it is written. The message names the reaction and the reason."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Reaction:
 
 
 def files_for(tag: str, table: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
-    """Return the reactor SLS files of all globs that match the tag, in the order of the option ``reactor``, each once."""
+    """Return the reactor SLS files of all globs that match the event tag, in the order of the option ``reactor``, each once."""
     found = [path for row in table for glob, paths in row.items() if fnmatchcase(tag, glob) for path in paths]
     return list(dict.fromkeys(found))
 
@@ -110,7 +110,7 @@ def _local(low: Low, arg: list[object], kwarg: dict[str, object]) -> Reaction:
 
 
 def _arguments(low: Low) -> tuple[list[object], dict[str, object]]:
-    """Return (positional, keyword) arguments of a chunk; ``args`` is a map, or a list of values and maps."""
+    """Return the (positional, keyword) arguments of a reaction's low chunk; ``args`` is a map, or a list of values and maps."""
     arg: list[Any] = []
     kwarg: dict[str, Any] = {}
     for key in ("args", "arg"):

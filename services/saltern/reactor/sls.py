@@ -25,22 +25,23 @@ def runtime_of(options: MasterOptions) -> Runtime:
 
 
 class ReactorSls:
-    """The state engine of one reactor. Only one thread may use it."""
+    """The state engine that renders reactor SLS in one reactor. Only one thread may use it."""
 
     def __init__(self, options: MasterOptions) -> None:
         self._runtime = runtime_of(options)
 
     def fetch(self, name: str) -> Path | None:
-        """Return the local path of a file of the state tree; None if it does not exist."""
+        """Return the local path of a file of the state tree; None if the file does not exist."""
         return self._runtime.files.fetch(name, _ENVIRONMENT)
 
     def call(self, fun: str, args: Sequence[object], kwargs: Mapping[str, object]) -> Returned:
-        """Run an execution function in this process."""
+        """Run an execution function in the reactor's process and return its result."""
         return self._runtime.call(fun, args, kwargs)
 
     def chunks(self, path: Path, tag: str, data: Mapping[str, object]) -> Sequence[dict[str, Any]]:
-        """Return the low chunks of a reactor SLS file for an event, in order. Raises SlsError, OSError,
-        UnicodeDecodeError.
+        """Return the low chunks of a reactor SLS file, rendered for an event, in order.
+
+        Raises SlsError, OSError, UnicodeDecodeError.
         """
         runtime = self._runtime
         renderers = Table(runtime.loader, "renderers")

@@ -1,7 +1,7 @@
-"""Table of reactions: the option ``reactor``, and the changes that operators make while the reactor runs.
+"""The table of reactions: the option ``reactor``, and the changes that operators make while the reactor runs.
 
-Operators change it by events ``salt/reactors/manage/<order>``, which minions may not fire. Changes last until all
-reactors have ended. Salt: salt/utils/reactor.py
+Operators change it by events ``salt/reactors/manage/<order>``, which minions may not fire. Changes last until all reactors
+have ended. Salt: salt/utils/reactor.py
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from saltwire import tags
 
 
 def digest(rows: Rows) -> str:
-    """Return a hash that identifies a configuration. An empty one gives an empty text, so that an idle reactor does not
-    load OpenSSL.
+    """Return a hash that identifies the option ``reactor``.
+
+    An empty option gives an empty text, so that an idle reactor does not load OpenSSL.
     """
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest() if rows else ""
 
 
 class ReactorTable:
-    """Rows {tag glob: reactor files}, and whether the reactor reacts at all."""
+    """The rows {tag glob: reactor SLS files} of all reactors, and whether the reactors react at all."""
 
     def __init__(self, rows: Rows, master: str) -> None:
         self._configured = rows
@@ -33,22 +34,23 @@ class ReactorTable:
         self.is_leader = True
 
     def files(self) -> list[Mapping[str, Sequence[str]]]:
-        """Return the rows with the files of each glob as a list."""
+        """Return the rows of the table, each a map of tag glob to a list of reactor SLS files."""
         return [
             {tag: [files] if isinstance(files, str) else list(files) for tag, files in row.items()} for row in self.rows
         ]
 
     def wanted(self) -> list[str]:
-        """Return the tag globs of events that the store must keep for the reactor."""
+        """Return the tag globs of the events that must be kept in Redis for the reactor."""
         return sorted({*(glob for row in self.rows for glob in row), tags.REACTOR_ORDERS + "*"})
 
     def text(self) -> str:
-        """Return the state that reactors share, as JSON."""
+        """Return the table of reactions as JSON, in the form that the reactors share through Redis."""
         return json.dumps({"configured": digest(self._configured), "rows": self.rows, "is_leader": self.is_leader})
 
     def take(self, text: str) -> bool:
-        """Load a shared state; return False and change nothing if it belongs to another configuration or cannot be
-        parsed.
+        """Load the table of reactions that the reactors share, from JSON.
+
+        Return False and change nothing if it belongs to another configuration or cannot be parsed.
         """
         try:
             found = json.loads(text)
@@ -60,7 +62,10 @@ class ReactorTable:
         return True
 
     def apply_order(self, tag: str, data: Mapping[str, object]) -> tuple[str, dict[str, object]] | None:
-        """Carry out an order; return (tag, data) of the event that answers it. None for an event that is not an order."""
+        """Apply an event that changes the table of reactions; return (tag, data) of the event that answers it.
+
+        Return None for any other event.
+        """
         order = tag.removeprefix(tags.REACTOR_ORDERS)
         if order == tag or order not in _ORDERS:
             return None

@@ -1,6 +1,4 @@
-"""The command ``saltern store check|repair|migrate``: checks every key of the master in Redis and repairs it while the
-roles work.
-"""
+"""The command ``saltern store check|repair|migrate``: checks and repairs every key of the master in Redis while the roles work."""
 
 from __future__ import annotations
 
@@ -26,7 +24,10 @@ _GOES = 3
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command. Exit code 0; 1 if a fault remains, 69 if Redis does not answer, 78 for a wrong configuration."""
+    """Run ``saltern store``.
+
+    Return exit code 0; 1 if a fault remains, 69 if Redis does not answer, 78 for a wrong configuration.
+    """
     return run_command(lambda: _run(argv), INTERRUPTED)
 
 

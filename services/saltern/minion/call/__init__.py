@@ -1,1 +1,1 @@
-"""The command ``salt-call``."""
+"""The command ``salt-call``: runs one function on this host."""

@@ -53,12 +53,12 @@ _EX_UNKNOWN_FUNCTION = 255
 
 
 def main() -> int:
-    """Run ``salt-call``. Return the exit code, which is Salt's."""
+    """Run ``salt-call`` with the process's arguments and return the exit code, which is Salt's."""
     return run_command(lambda: run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run ``salt-call`` with these arguments and return the exit code. Raise CommandError, ConfigError."""
+    """Run ``salt-call`` with the arguments ``argv`` and return the exit code. Raise CommandError or ConfigError."""
     made = parser()
     flags = made.parse(argv)
     options = _options(flags)
@@ -103,7 +103,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def parser() -> CommandParser:
-    """Parser for the command line of ``salt-call``."""
+    """Return the parser for the command line of ``salt-call``."""
     made = CommandParser("salt-call", _USAGE, "Runs an execution function on this host and shows what it returns.")
     made.add_argument(
         "--local",
@@ -186,7 +186,7 @@ _NOT_HERE = (
 
 
 def _words(flags: Any) -> list[str]:
-    """Function and arguments; ``-g`` and ``-d`` stand for grains.items and sys.doc."""
+    """Return the function's name and its arguments from the command line; ``-g`` stands for grains.items, ``-d`` for sys.doc."""
     if flags.doc:
         return ["sys.doc", *(f"{start}*" for start in flags.words)]
     return ["grains.items"] if flags.grains else flags.words
@@ -230,13 +230,16 @@ def _local(options: MinionOptions, procs: Any) -> Runtime:
 
 
 def _manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, object]:
-    """Send a control request to the minion on this host and return its answer. Raise CommandError."""
+    """Send a request about the schedule or the beacons (``area``) to the minion on this host and return its answer.
+
+    Raise CommandError if the minion refuses or does not run.
+    """
     answer: dict[str, Any] = importlib.import_module(_MINION).manage(cachedir, area, request)
     return answer
 
 
 def _refreshed(cachedir: Path, what: str) -> bool:
-    """Ask the minion on this host to refresh pillar, modules or grains. Return True."""
+    """Ask the minion on this host to refresh ``what``: pillar, modules or grains. Return True."""
     told: bool = importlib.import_module(_MINION).request_refresh([cachedir], what)
     return told
 
@@ -244,7 +247,7 @@ def _refreshed(cachedir: Path, what: str) -> bool:
 def _load(
     options: MinionOptions, fun: str, arguments: Sequence[object], returned: Returned, metadata: str | None
 ) -> dict[str, object]:
-    """Load of the return, without its JID."""
+    """Return the map that ``salt-call`` sends to the master's job cache and to returners, without its JID."""
     load = {
         "id": options.id,
         "fun": fun,

@@ -1,4 +1,4 @@
-"""Registers a ``salt-call`` among the running jobs of its host: only one state run is allowed at a time."""
+"""Registers a ``salt-call`` among the running jobs of its host, because a host allows only one state run at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:
-    """Directory of running jobs; None if this user cannot write there (logged; a warning for state functions)."""
+    """Return the directory in which running jobs of this host are registered; None if this user cannot write there.
+
+    None is logged, as a warning for functions of the module ``state``.
+    """
     place = Path(options.cachedir) / "proc"
     try:
         procs = ProcDirectory(place)

@@ -1,4 +1,4 @@
-"""``salt-call`` with a master: the master's files, pillar and job cache."""
+"""The parts of ``salt-call`` that need a master: files, pillar and job cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 def with_master(options: MinionOptions) -> MinionOptions:
-    """Options with one master: the first of several that accepts the sign-in. Raise CommandError, ConfigError."""
+    """Return the minion's options with one master: of several configured masters the first that accepts the sign-in.
+
+    Raise CommandError if no master accepts it, and ConfigError.
+    """
     order = in_order(options)
     if len(order) == 1:
         return dataclasses.replace(options, master=order[0])
@@ -45,9 +48,10 @@ def with_master(options: MinionOptions) -> MinionOptions:
 
 
 def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
-    """Runtime that takes files and pillar from the master.
+    """Return a runtime that takes files and pillar from the master.
 
-    ``configured``: options that name all masters. ``procs``: running jobs of this host; None if not accessible.
+    ``configured``: options that name all masters. ``procs``: register of running jobs on this host; None if this user cannot
+    use it.
     """
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     masters = Masters(str(options.master), at_once(configured))
@@ -67,7 +71,7 @@ def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDir
 
 
 def report(options: MinionOptions, job: Mapping[str, object]) -> None:
-    """Send the return to the master's job cache. A missing answer is logged as a warning."""
+    """Send the return of a ``salt-call`` to the master's job cache. If the master does not answer, log a warning."""
     load = {**job, "cmd": "_return", "jid": "req", "user": os.environ.get("USER", "root")}
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     try:

@@ -1,1 +1,1 @@
-"""What a minion does without a request: schedule, beacons, mine; and which of its processes does it."""
+"""Work that a minion does without a publication: schedule, beacons, mine; and the lock that decides which process does it."""

@@ -1,6 +1,6 @@
-"""The process that runs beacons: forked from the zygote when a beacon is configured, ended when none is.
+"""The process that runs a minion's beacons. It is forked from the zygote when a beacon is configured, and ends when none is.
 
-Once a second it sends the observed events to the main process, over the control socket, and receives the list of beacons.
+Once a second it sends the events of the beacons to the main process, over the control socket, and receives the list of beacons.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STATE_RUN = re.compile(r"state\b")
 
 
 def watch(runtime: Runtime, cachedir: Path, parent: int) -> None:
-    """Run beacons until there is none, or until the minion is gone. ``parent``: pid of the zygote."""
+    """Run the minion's beacons until none is configured or the minion has ended. ``parent``: process id of the zygote."""
     runs = BeaconRuns(runtime.loader, runtime.context)
     procs = ProcDirectory(cachedir / "proc")
     run_loop(runs, lambda request: ask(cachedir, request, _PATIENCE), lambda: _states_run(procs), parent)
@@ -43,7 +43,10 @@ def run_loop(
     states_run: Callable[[], bool],
     parent: int,
 ) -> None:
-    """The loop of ``watch``. ``ask_minion``: sends a control request. ``states_run``: whether a state run is in progress."""
+    """Run all beacons once a second and send their events to the main process.
+
+    ``ask_minion``: sends a control request and returns the answer. ``states_run``: returns whether a state run is in progress.
+    """
     events: list[dict[str, Any]] = []
     done: list[str] = []
     while os.getppid() == parent:

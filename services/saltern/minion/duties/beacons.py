@@ -1,9 +1,8 @@
-"""The beacons of the running minion: from its configuration, its pillar, and changes by ``beacons.*`` functions.
+"""The beacons of the running minion: those of its configuration, of its pillar, and changes by ``beacons.*`` functions.
 
-They run in a process of their own (``beacon_watch``), which fetches the list here and delivers the events. As in Salt, a beacon
-of the configuration replaces one of the same name in pillar; beacons of the pillar cannot be changed here. Changes are lost at
-the end of the minion unless they are saved.
-Source: docs/execution.md#beacons
+They run in a process of their own (``beacon_watch``), which fetches the list of beacons from this class and delivers their
+events. As in Salt, a beacon of the configuration replaces one of the same name in pillar, and functions cannot change a
+beacon of the pillar. Changes are lost at the end of the minion unless they are saved. Source: docs/execution.md#beacons
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ SendEvents = Callable[[list[dict[str, Any]]], None]
 
 
 class Beacons:
-    """All beacons by name."""
+    """All beacons of the minion by name."""
 
     def __init__(self, configured: Mapping[str, object], file: Path, send_events: SendEvents) -> None:
         """``configured``: the option ``beacons``. ``file``: written by ``save``. ``send_events``: sends events to the master."""
@@ -33,7 +32,7 @@ class Beacons:
         self._send_events = send_events
 
     def update(self, pillar: Mapping[str, object]) -> None:
-        """Use the beacons of a new pillar."""
+        """Replace the beacons of the old pillar by those of a new pillar."""
         beacons = pillar.get("beacons") or {}
         if not isinstance(beacons, Mapping):
             _LOG.error("pillar: beacons must be a map and are ignored: %r", beacons)
@@ -42,16 +41,16 @@ class Beacons:
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Map of all beacons by name, with ``enabled``, which switches all of them."""
+        """Return the map of beacon name to options, with the key ``enabled``: whether beacons run at all."""
         return {**self._pillar, **self._configured}
 
     @property
     def any(self) -> bool:
-        """Whether there is a beacon."""
+        """Return whether at least one beacon is configured."""
         return any(name != "enabled" for name in self.whole)
 
     def manage(self, request: Mapping[str, object]) -> dict[str, Any]:
-        """Answer a control request ``{"verb": ..., ...}``. Raise ValueError for an unknown verb."""
+        """Return the answer to a control request about beacons, ``{"verb": ..., ...}``. Raise ValueError for an unknown verb."""
         verbs: Mapping[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "list": self._list,
             "add": lambda request: self._put(
@@ -78,7 +77,10 @@ class Beacons:
         return {"beacons": {**pillar, **configured}}
 
     def _looked(self, request: Mapping[str, Any]) -> dict[str, object]:
-        """Take events and finished beacons from the process that runs beacons, and return the list of beacons."""
+        """Take the events of beacons, and the names of beacons that have ended, from the beacon process;
+
+        return the list of beacons.
+        """
         events = request.get("events")
         if isinstance(events, list) and events:
             self._send_events(events)

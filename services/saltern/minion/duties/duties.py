@@ -1,4 +1,4 @@
-"""What the minion does beside published jobs: its schedule, its beacons, startup_states, ping_interval.
+"""The jobs that the minion starts by itself: its schedule, its beacons, startup_states, ping_interval.
 
 The modules for schedule and beacons are imported at their first use, so an idle minion stays small.
 """
@@ -28,7 +28,7 @@ _PAUSE = 5.0
 
 
 class Duties:
-    """Schedule and beacons of the main process that leads."""
+    """Schedule and beacons of a minion. They belong to the main process that holds the leader's lock."""
 
     def __init__(self, options: MinionOptions, send_events: Callable[[list[dict[str, object]]], None]) -> None:
         """``send_events``: sends events to the master."""
@@ -48,7 +48,7 @@ class Duties:
         self._running_jobs: dict[str, str] = {}
 
     def update(self, pillar: Mapping[str, object], grains: Mapping[str, object]) -> None:
-        """Use new pillar and grains, at the start and after each refresh."""
+        """Apply new pillar and grains to schedule and beacons. Call at the start and after each refresh."""
         self._pillar, self._grains = pillar, grains
         if self._schedule is not None:
             self._schedule.update(pillar, grains, self._own_jobs())
@@ -63,11 +63,14 @@ class Duties:
             self._make_beacons()
 
     def resume(self) -> None:
-        """Record that another process led before: startup_states have run, and the schedule may have changed."""
+        """Record that another process of the minion led before:
+
+        startup_states are not run again, and the saved schedule is read.
+        """
         self._started = self._resumed = True
 
     def beacon_process_due(self) -> bool:
-        """Return whether to start the process that runs beacons now. After True it counts as running."""
+        """Return whether the caller must start the beacon process now. After True the process counts as running."""
         if (
             self._beacons is None
             or self._beacon_process_runs
@@ -79,12 +82,12 @@ class Duties:
         return True
 
     def beacon_process_ended(self) -> None:
-        """Record that the process that runs beacons has ended. It restarts after 5 seconds at the earliest."""
+        """Record that the beacon process has ended. It may be started again after 5 seconds."""
         self._beacon_process_runs = False
         self._not_before = time.monotonic() + _PAUSE
 
     def due(self) -> Iterator[JobLoad]:
-        """Yield the jobs that are due now."""
+        """Yield the loads of the jobs that the minion must start by itself now."""
         if self._options.startup_states and not self._started:
             yield self._startup()
         self._started = True
@@ -104,16 +107,19 @@ class Duties:
         self._next_ping = time.monotonic() + 60 * self._options.ping_interval
 
     def job_ended(self, jid: str) -> None:
-        """Record that the jobber of a scheduled job has ended."""
+        """Record that the jobber of a scheduled job with this JID has ended."""
         self._running_jobs.pop(jid, None)
 
     def zygote_lost(self) -> None:
-        """Record that the zygote died: it reports no ends of jobs. Jobs that still run have files in ``proc``."""
+        """Record that the zygote has died and reports no more ends of jobs.
+
+        Scheduled jobs that still run are found by their files in ``proc``.
+        """
         self._running_jobs.clear()
         self._beacon_process_runs = False
 
     def answer(self, request: Mapping[str, object]) -> Mapping[str, Any]:
-        """Answer a control request. Raise ValueError for an unknown area or verb."""
+        """Return the answer to a control request about schedule or beacons. Raise ValueError for an unknown area or verb."""
         area = request.get("area")
         if area == "schedule":
             return (self._schedule or self._make_schedule()).manage(request)
@@ -137,7 +143,7 @@ class Duties:
         return made
 
     def _own_jobs(self) -> dict[str, object]:
-        """Scheduled jobs of the minion itself (mine, grains refresh), by Salt's names."""
+        """Return the scheduled jobs that the minion adds itself (mine, grains refresh) as a map of Salt's name to definition."""
         options = self._options
         jobs: dict[str, Any] = {}
         if options.mine_enabled and (options.mine_functions or self._pillar.get("mine_functions")):
@@ -158,7 +164,7 @@ class Duties:
         return jobs
 
     def _startup(self) -> JobLoad:
-        """The job of ``startup_states``."""
+        """Return the load of the job of ``startup_states``."""
         options = self._options
         fun: str
         arg: list[Any]
@@ -181,6 +187,6 @@ class Duties:
         return made
 
     def _running(self, name: str) -> int:
-        """Number of running jobs with this name in the schedule, including those of an earlier start."""
+        """Return the number of running jobs with this name in the schedule, also those started before the last restart."""
         found = {str(job["jid"]) for job in self._procs.running() if job.get("schedule") == name}
         return len(found.union(jid for jid, job in self._running_jobs.items() if job == name))

@@ -1,8 +1,8 @@
-"""Leadership: which process of a minion owns the schedule, the beacons and the control socket.
+"""Leadership: the lock that decides which main process of a minion owns schedule, beacons and control socket.
 
-With several masters at once there are several main processes; the one that holds a lock leads. If it ends, or if its master is
-away, another one takes the lead: scheduled jobs would wait for a master that does not answer.
-Salt: salt/minion.py, MinionManager (one schedule for all masters; a leader for beacons)
+A minion with several masters at once has one main process for each master. The process that holds the lock leads. If that
+process ends, or if its master is away, another process takes the lead, because scheduled jobs would wait for a master that
+does not answer. Salt: salt/minion.py, MinionManager (one schedule for all masters; a leader for beacons)
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Send = Callable[[Sequence[Mapping[str, Any]]], None]
 
 
 class Leadership:
-    """Holds the lead, or tries to take it. One for each main process, whichever master it is connected to."""
+    """The lead of a minion as one main process sees it: the process holds it or tries to take it."""
 
     def __init__(self, options: MinionOptions, *, shared: bool, start: str = "") -> None:
-        """``shared``: whether other main processes compete for the lead. If not, this process leads at once.
+        """Prepare the leader's lock.
 
-        ``start``: text that identifies this start of the minion. A process that takes the lead later in the
-        same start resumes the schedule.
+        ``shared``: whether other main processes compete for the lead. If not, this process leads at once. ``start``: text
+        that identifies this start of the minion; a process that takes the lead later in the same start resumes the schedule.
         """
         self._options = options
         self._start = start
@@ -60,13 +60,13 @@ class Leadership:
             self._take_lead()
 
     def set_sender(self, send: Send) -> None:
-        """Send events through ``send`` from now on. The zygote of an earlier master counts as lost."""
+        """Send events of beacons and schedule through ``send`` from now on; the zygote of the earlier master counts as lost."""
         self._send = send
         if self.duties is not None:
             self.duties.zygote_lost()
 
     def claim(self) -> bool:
-        """Take the lead if no process has it. Return True if this call took it."""
+        """Take the minion's lead if no process has it. Return True if this call took it."""
         if self.duties is not None or self._next_try is None or time.monotonic() < self._next_try:
             return False
         self._next_try = time.monotonic() + _EVERY
@@ -76,7 +76,7 @@ class Leadership:
         return True
 
     def release(self, *, connected: bool, now: float) -> bool:
-        """Give up the lead if the master has been away for a while. Return True if this call gave it up.
+        """Give up the minion's lead if the master has been away for a while. Return True if this call gave it up.
 
         ``connected``: whether there is a connection to the master. ``now``: monotonic seconds.
         """
@@ -100,17 +100,17 @@ class Leadership:
         return True
 
     def register(self, poller: zmq.Poller) -> None:
-        """Register the control socket's file descriptors, which ``serve`` reads."""
+        """Register the file descriptors of the control socket in the poller; ``serve`` reads them."""
         if self._control is not None:
             self._control.register(poller)
 
     def serve(self, ready: Mapping[object, int]) -> None:
-        """Answer control requests of jobs and salt-call. ``ready``: result of the poller."""
+        """Answer the control requests of jobs and salt-call about schedule and beacons. ``ready``: the poller's result."""
         if self._control is not None and self.duties is not None:
             self._control.serve(ready, self.duties.answer)
 
     def close(self) -> None:
-        """Close the control socket and release the lock."""
+        """Close the control socket and release the leader's lock."""
         if self._control is not None:
             self._control.close()
         if self._lock >= 0:
@@ -127,7 +127,7 @@ class Leadership:
         return True
 
     def _led_before(self) -> bool:
-        """Return whether a process of this start led before; store that one leads now."""
+        """Return whether a process of this start of the minion led before, and store that one leads now."""
         if self._lock < 0:
             return False
         mark = self._start.encode()

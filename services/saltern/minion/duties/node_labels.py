@@ -19,7 +19,10 @@ from saltern.kit.keys.kubernetes import Cluster, ClusterError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the file with grains. Return the exit code: 0; 1 if the API does not answer or the file cannot be written."""
+    """Write the grains file with the node's labels.
+
+    Return exit code 0, or 1 if the API does not answer or the file cannot be written.
+    """
     parser = argparse.ArgumentParser(
         prog="saltern node-labels", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -49,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def grains_of(node: Mapping[str, Any]) -> dict[str, object]:
-    """Grains for a Kubernetes Node object."""
+    """Return the grains for a Kubernetes Node object: {"kubernetes": {node, labels, version}}."""
     metadata = node.get("metadata") or {}
     info = (node.get("status") or {}).get("nodeInfo") or {}
     return {

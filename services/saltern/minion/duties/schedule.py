@@ -1,8 +1,8 @@
-"""The schedule of the running minion: jobs of its configuration, its pillar and its own, and their progress.
+"""The schedule of the running minion: its jobs and when each ran last and runs next.
 
-As in Salt, a job of the configuration replaces one of the same name in pillar; jobs of the pillar cannot be changed here.
-Changes are saved to ``schedule_file``. Names that begin with ``__`` are the minion's own jobs.
-Source: docs/execution.md#schedule
+Jobs come from the configuration, from the pillar, and from the minion itself (names that begin with ``__``). As in Salt, a
+job of the configuration replaces one of the same name in pillar, and functions cannot change a job of the pillar. Changes are
+saved to ``schedule_file``. Source: docs/execution.md#schedule
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Running = Callable[[str], int]
 
 @dataclass
 class ScheduleEntry:
-    """One job of the schedule and its progress."""
+    """One job of the minion's schedule, with the times of its last and next run."""
 
     data: Mapping[str, Any]
     job: Job | None
@@ -42,12 +42,12 @@ class ScheduleEntry:
 
 
 def now() -> Clock:
-    """The current wall clock time and the seconds since boot."""
+    """Return the current wall clock time and the seconds since boot."""
     return Clock(datetime.now(), time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 class Schedule:
-    """All jobs of the schedule. ``due`` is called in each loop; ``manage`` serves the execution module ``schedule``."""
+    """All jobs of the minion's schedule. The main loop calls ``due``; ``manage`` serves the execution module ``schedule``."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Schedule:
     def update(
         self, pillar: Mapping[str, object], grains: Mapping[str, object], own: Mapping[str, object] | None = None
     ) -> None:
-        """Use new pillar, grains and own jobs. Unchanged jobs keep their progress."""
+        """Apply new pillar, grains and jobs of the minion's own to the schedule. An unchanged job keeps its next run."""
         jobs = pillar.get("schedule") or {}
         if not isinstance(jobs, Mapping):
             _LOG.error("pillar: schedule must be a map of jobs and is ignored: %r", jobs)
@@ -104,7 +104,7 @@ class Schedule:
         self._rebuild()
 
     def resume(self) -> None:
-        """Load the jobs that another process of the minion saved, and do not run ``run_on_start`` jobs again."""
+        """Load the schedule that another process of the minion saved, and do not run ``run_on_start`` jobs again."""
         try:
             self._configured = load(self._file) or self._configured
         except ScheduleFileError as error:
@@ -116,7 +116,7 @@ class Schedule:
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Map of all jobs by name, with the global settings (``enabled``, ``skip_function`` ...)."""
+        """Return the map of scheduled job name to definition, and the settings of the whole schedule (``enabled`` ...)."""
         return {**self._own, **self._pillar, **self._configured}
 
     def _rebuild(self) -> None:
@@ -145,7 +145,7 @@ class Schedule:
     # -------------------------------------------------------------------------------------------------------- due jobs
 
     def due(self, running: Running) -> Iterator[JobLoad]:
-        """Yield the loads of jobs to run now. ``running``: number of running jobs with a name."""
+        """Yield the loads of the scheduled jobs to run now. ``running``: returns the number of running jobs with a name."""
         clock = self._clock()
         world = ScheduleSettings(
             enabled=bool(self.whole.get("enabled", True)), skip_function=str(self.whole.get("skip_function") or "")
@@ -206,7 +206,10 @@ class Schedule:
     # ------------------------------------------------------------------------------------------------------------- changes
 
     def manage(self, request: Mapping[str, object]) -> dict[str, Any]:
-        """Answer a control request ``{"verb": ..., ...}``. Raise ValueError for an unknown verb or an invalid job."""
+        """Return the answer to a control request about the schedule, ``{"verb": ..., ...}``.
+
+        Raise ValueError for an unknown verb or an invalid job.
+        """
         verbs: Mapping[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "list": self._list,
             "add": self._put,
@@ -297,7 +300,10 @@ class Schedule:
         return self._changed(persist=False)
 
     def _changed(self, *, persist: bool) -> dict[str, object]:
-        """Apply a change and save it. ``unsaved`` of the answer is the error of the save, or empty."""
+        """Recompute the schedule after a change, save it with ``persist``, and return the answer to the request.
+
+        ``unsaved`` in the answer is the error of the save, or empty.
+        """
         self._rebuild()
         unsaved = ""
         if persist:
@@ -324,7 +330,7 @@ class Schedule:
 
 
 def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, object]:
-    """The fields that Salt's scheduler adds to a job's data (``_next_fire_time`` ...)."""
+    """Return the fields that Salt's scheduler adds to a scheduled job's definition (``_next_fire_time`` ...)."""
     progress = entry.progress
 
     def shown(moment: datetime | None) -> str | None:
@@ -355,7 +361,10 @@ def _unless_running(job: Job, progress: Progress, clock: Clock, running: Running
 
 
 def _same_job(before: object, after: object) -> bool:
-    """Return whether two definitions differ only in options that are read anew each time, so that progress is kept."""
+    """Return whether two definitions of a scheduled job differ only in options that are read at each run.
+
+    The job then keeps its next run.
+    """
     passing = ("enabled", "skip_explicit", "run_explicit")
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return False
@@ -363,7 +372,7 @@ def _same_job(before: object, after: object) -> bool:
 
 
 def _time_marks() -> dict[str, str]:
-    """What Salt adds to a scheduled job's metadata: offset from UTC, local time, and UTC in a format of its own."""
+    """Return the metadata that Salt adds to a scheduled job: offset from UTC, local time, and UTC in a format of its own."""
     return {
         "_TOS": time.strftime("%z"),
         "_TS": time.ctime(),

@@ -1,4 +1,4 @@
-"""Backends of the zygote: the source of files and pillar, and the receiver of events. A master, or this host."""
+"""The zygote's backends: where its jobs get files and pillar and where their events go. One for a master, one for this host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
 class Backend(Protocol):
-    """The interface of both backends."""
+    """The interface of the zygote's two backends, MasterBackend and LocalBackend."""
 
     def runtime(
         self,
@@ -29,31 +29,35 @@ class Backend(Protocol):
         grains: Callable[[], object],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """New runtime for the next jobs. ``grains``: returns the grains of the current runtime.
+        """Return a new runtime for the next jobs of the minion.
 
-        ``known``: grains of the new runtime; None: they are gathered at their first use.
+        ``grains``: returns the grains of the current runtime. ``known``: grains of the new runtime; None: gathered at their
+        first use.
         """
         ...
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
-        """Current pillar. ``clean_cache``: ignore cached pillar. Raise ChannelError."""
+        """Return the minion's current pillar. ``clean_cache``: ignore cached pillar.
+
+        Raise ChannelError if the master does not answer.
+        """
         ...
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
-        """Prepare the runtime for this job. Called in the jobber's process before the job runs."""
+        """Prepare the runtime for the job ``load``. Called in the jobber's process before the job runs."""
         ...
 
     def send(self, load: Mapping[str, object]) -> None:
-        """Send a return to the master that could not be spooled. Raise ChannelError."""
+        """Send a return that could not be spooled directly to the master. Raise ChannelError."""
         ...
 
     def set_credentials(self, credentials: Credentials) -> None:
-        """Use these credentials for new connections."""
+        """Use these credentials of the last sign-in for new connections to the master."""
         ...
 
 
 class MasterBackend:
-    """Files, pillar and events of a master."""
+    """The zygote's backend for a minion with a master: files, pillar and events are the master's."""
 
     def __init__(self, options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials) -> None:
         self._options = options
@@ -70,7 +74,7 @@ class MasterBackend:
         grains: Callable[[], Any],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """Runtime with this pillar, whose files and events are the master's."""
+        """Return a runtime with this pillar, whose files come from the master and whose events go to the master."""
         options = self._options
         files = RemoteFiles(options, self._identity, lambda: self._credentials, self._given_up)
         minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains, self._given_up)
@@ -86,36 +90,39 @@ class MasterBackend:
         )
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
-        """Pillar that the master compiles. Raise ChannelError."""
+        """Return the minion's pillar as the master compiles it now. Raise ChannelError if the master does not answer."""
         options = self._options
         pillarenv = options.pillarenv or (options.saltenv if options.pillarenv_from_saltenv else None)
         with Channel(options, self._identity, self._credentials) as channel:
             return channel.pillar(runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache)
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
-        """Record whether the minion started the job itself. The pillar is in the runtime already."""
+        """Record whether the minion started the job itself; the pillar is in the runtime already."""
         self._own = bool(load.get("own"))
 
     def _given_up(self) -> bool:
-        """Return whether to stop waiting for the master: a job of the minion's own, and a master that is away.
+        """Return whether a job stops waiting for the master: the minion started the job itself, and the master is away.
 
-        A published job waits for its master. A scheduled job does not: another main process runs the schedule meanwhile.
+        A published job waits for its master. A scheduled job does not, because another main process then runs the schedule.
         """
         return self._own and is_away(self._masters.state(self._options.cachedir))
 
     def send(self, load: Mapping[str, object]) -> None:
-        """Send a return over a new connection. Raise ChannelError."""
+        """Send a return to the master over a new connection. Raise ChannelError."""
         with Channel(self._options, self._identity, self._credentials) as channel:
             channel.ask(load)
 
     def set_credentials(self, credentials: Credentials) -> None:
-        """Use these credentials, and read the key pair again, which may have changed before the sign-in."""
+        """Use these credentials for new connections to the master, and read the minion's key pair again.
+
+        The key pair may have changed before the sign-in.
+        """
         self._identity.reread()
         self._credentials = credentials
 
 
 class LocalBackend:
-    """Files and pillar of this host (``master_type: disable``), as with ``salt-call --local``."""
+    """The zygote's backend for a minion without a master (``master_type: disable``): files and pillar of this host."""
 
     def __init__(self, options: MinionOptions) -> None:
         self._options = options
@@ -127,7 +134,7 @@ class LocalBackend:
         grains: Callable[[], object],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """Runtime whose pillar is compiled at its first use."""
+        """Return a runtime whose pillar is compiled from local files at its first use."""
         options, cachedir = self._options, Path(self._options.cachedir)
         return local_runtime(
             as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
@@ -139,16 +146,16 @@ class LocalBackend:
         )
 
     def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
-        """Pillar, compiled now from local files."""
+        """Return the pillar, compiled now from local files."""
         runtime.forget(pillar=True)
         return dict(runtime.pillar)
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
-        """Forget the compiled pillar: each job sees the current files."""
+        """Forget the compiled pillar, so that each job sees the current local files."""
         runtime.forget(pillar=True)
 
     def send(self, load: Mapping[str, object]) -> None:
-        """Do nothing: there is no master."""
+        """Do nothing with the return: the minion has no master."""
 
     def set_credentials(self, credentials: Credentials) -> None:
-        """Do nothing: there is no master."""
+        """Do nothing with the credentials: the minion has no master."""

@@ -1,7 +1,7 @@
-"""Calls a function in a fork of the zygote, so that modules and pages it touches do not stay in the zygote's memory.
+"""Calls a function in a fork of the zygote, so that modules and memory pages that it uses do not stay in the zygote's memory.
 
-Gathering grains and fetching pillar are most of the work that the zygote itself does. Done in the zygote they would leave 4 MB
-that no job needs: modules that inspect hardware, a connection, copies of pages that are shared with the main process.
+Gathering grains and fetching pillar are most of the work that the zygote itself does. Done in the zygote they would leave 4
+MB that no job needs: modules that inspect hardware, a connection, copies of pages that are shared with the main process.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ _BLOCK = 1024 * 1024
 
 
 class ForkEnded(Exception):
-    """The fork ended without a result. str() is the reason."""
+    """Raised when a forked child ends without a result. The message is the reason."""
 
 
 class ForkedCalls:
-    """Calls in forks of one process. The process has a single thread."""
+    """Calls functions in forks of one process, and returns their values. The process must have a single thread."""
 
     def __init__(self, expected: type[Exception], socket: FramedSocket) -> None:
-        """``expected``: exception that a call may raise; its text is transferred, and it is raised here again.
+        """Prepare calls in forks.
 
-        ``socket``: connection to the main process. If its other end closes, the fork is ended.
+        ``expected``: an exception that a call may raise; its text is transferred, and it is raised again in this process.
+        ``socket``: connection to the main process; if its other end closes, the fork is ended.
         """
         self._expected = expected
         self._socket = socket
         self._marshallable = True
 
     def call(self, work: Callable[[], object]) -> Any:
-        """Return the value of ``work()``. Raise ``expected``, ForkEnded.
+        """Return the value of ``work()``, called in a fork. Raise the ``expected`` exception, or ForkEnded.
 
-        Values of plain types come from a fork. After the first value that cannot be transferred,
-        ``work`` is called in this process.
+        Only values of plain types can be transferred. After the first value that cannot be transferred, ``work`` is called in
+        this process.
         """
         if self._marshallable:
             reply = self._forked(work)
@@ -75,7 +76,7 @@ class ForkedCalls:
         return reply
 
     def _read_reply(self, reader: int) -> bytes | None:
-        """Everything that the fork writes; None if the main process's end of the socket closes first."""
+        """Return all bytes that the fork writes; None if the main process closes its end of the socket first."""
         poll = select.poll()
         poll.register(reader, select.POLLIN)
         # Events mask 0: only the closing of the other end is reported, while messages may wait to be read.

@@ -24,7 +24,10 @@ _PIECE = select.PIPE_BUF
 
 
 class Preload:
-    """A pipe from jobbers to the zygote, and the modules that were reported. Make it before the first fork."""
+    """The pipe over which jobbers report imported modules to the zygote, and the reported modules.
+
+    Create it before the first fork.
+    """
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -36,7 +39,7 @@ class Preload:
         self._rest = b""
 
     def fileno(self) -> int:
-        """File descriptor that is readable after a jobber's report."""
+        """Return the file descriptor that becomes readable after a jobber's report."""
         return self._reader
 
     def mark_loaded(self) -> None:
@@ -44,7 +47,7 @@ class Preload:
         self._known = len(sys.modules)
 
     def _loaded_since_fork(self) -> list[str]:
-        """Names of the engine's modules that were loaded since the fork.
+        """Return the names of the engine's modules that were imported since the fork.
 
         Only the end of ``sys.modules`` is read: reading all names would copy the memory pages that hold them.
         """
@@ -52,13 +55,13 @@ class Preload:
         return sorted(name for name in since if name.startswith(_ENGINE))
 
     def report(self) -> None:
-        """Write the names of modules loaded since the fork to the pipe. Called in a jobber."""
+        """Write the names of the modules that this jobber imported to the zygote's pipe."""
         with contextlib.suppress(BlockingIOError):
             for piece in _pieces(self._loaded_since_fork()):
                 os.write(self._writer, piece)
 
     def receive(self) -> None:
-        """Read the reports of jobbers."""
+        """Read the jobbers' reports of imported modules from the pipe."""
         with contextlib.suppress(BlockingIOError):
             while block := os.read(self._reader, 65536):
                 *names, self._rest = (self._rest + block).split(b"\n")
@@ -66,11 +69,11 @@ class Preload:
 
     @property
     def waiting(self) -> bool:
-        """Whether reported modules are still to be imported."""
+        """Return whether the zygote still has reported modules to import."""
         return bool(self._waiting)
 
     def load_one(self) -> None:
-        """Import one reported module, so that a job can be forked between two. After the last, share all objects."""
+        """Import one reported module; the zygote can fork a job before the next. After the last module, call ``share``."""
         name = self._waiting.popleft()
         if name not in sys.modules:
             # A library that the module needs may have been removed since.
@@ -81,7 +84,7 @@ class Preload:
 
 
 def share() -> None:
-    """Freeze all objects for the garbage collector: a collection in a jobber would copy every memory page of them."""
+    """Exclude all current objects from garbage collection: a collection in a jobber would copy every memory page of them."""
     gc.collect()
     gc.freeze()
 

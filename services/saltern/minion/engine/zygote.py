@@ -61,12 +61,12 @@ _PATIENCE = 2.0
 
 @dataclass
 class Refreshes:
-    """Requested refreshes. A jobber leaves a file ``refresh-<what>``; the zygote acts before the next job."""
+    """The refreshes that jobs requested. A jobber leaves a file ``refresh-<what>``; the zygote acts on it before the next job."""
 
     directory: Path
 
     def take(self) -> set[str]:
-        """Remove the files and return what to refresh: "pillar", "modules", "grains"."""
+        """Remove the request files and return the set of what to refresh: "pillar", "modules", "grains"."""
         taken = set()
         for path in self.directory.glob("refresh-*"):
             path.unlink(missing_ok=True)
@@ -75,7 +75,7 @@ class Refreshes:
 
 
 class Zygote:
-    """The zygote's main loop."""
+    """The zygote's main loop: takes requests of the main process and forks a jobber for each job."""
 
     def __init__(self, options: MinionOptions, masters: Masters, backend: Backend, main_socket: FramedSocket) -> None:
         self._options = options
@@ -103,7 +103,7 @@ class Zygote:
         self._ending = 0.0
 
     def run(self) -> None:
-        """Serve until asked to end, or until the main process is gone."""
+        """Serve the main process until it asks the zygote to end, or until the main process has ended."""
         self._refreshes.take()
         self._refresh_grains()
         if self._grains is not None:
@@ -131,7 +131,10 @@ class Zygote:
             select.select([], [], [], 0.02)
 
     def _received(self) -> bytes | None:
-        """Message of the main process; None if only a part has arrived, empty if the main process is gone."""
+        """Return the next message of the main process.
+
+        Return None if only a part of it has arrived, and empty bytes if the main process has ended.
+        """
         try:
             return self._socket.receive()
         except ConnectionResetError:
@@ -139,7 +142,7 @@ class Zygote:
             return self._socket.receive()
 
     def _send(self, message: bytes) -> None:
-        """Send a message to the main process. If it is gone, the main loop notices."""
+        """Send a message to the main process. If that process has ended, the main loop notices it later."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.send(message)
 
@@ -204,7 +207,7 @@ class Zygote:
             os._exit(code)
 
     def _stop_beacon_process(self) -> bool:
-        """End the process that runs beacons. Return whether there was one."""
+        """End the process that runs beacons. Return whether there was such a process."""
         if not self._beacon_process:
             return False
         with contextlib.suppress(ProcessLookupError):
@@ -251,7 +254,10 @@ class Zygote:
             self._set_beacon_process(wanted=True)
 
     def _refresh_grains(self, tries: int = 0) -> None:
-        """Gather the grains here: otherwise each job would gather its own, which takes longer than most jobs."""
+        """Gather the minion's grains in the zygote; each job would otherwise gather its own, which takes longer than most jobs.
+
+        Give up after ``tries`` failures (0: never).
+        """
         self._renew_runtime(None)
         grains = self._retry("grains", lambda: dict(self._runtime.grains), tries)
         if grains is not None:
@@ -259,7 +265,7 @@ class Zygote:
         self._renew_runtime(self._grains)
 
     def _refresh_pillar(self, tries: int = 0, *, clean_cache: bool = False) -> None:
-        """Fetch the pillar and announce it to the main process."""
+        """Fetch the minion's pillar and send it to the main process. Give up after ``tries`` failures (0: never)."""
         pillar = self._retry("pillar", lambda: self._backend.pillar(self._runtime, clean_cache=clean_cache), tries)
         if pillar is not None:
             self._pillar = pillar
@@ -268,7 +274,7 @@ class Zygote:
             self._renew_runtime(self._grains)
 
     def _retry(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
-        """Value of ``work()``, tried every 5 seconds until it succeeds; None after ``tries`` failures (0: no limit)."""
+        """Return the value of ``work()``, tried every 5 seconds until it succeeds; None after ``tries`` failures (0: no limit)."""
         for attempt in itertools.count(1):
             try:
                 return self._calls.call(work)
@@ -285,7 +291,10 @@ class Zygote:
         return message == b"" or bool(self._ending)
 
     def _renew_runtime(self, grains: Mapping[str, object] | None) -> None:
-        """Replace the runtime after credentials, grains, pillar or modules changed. ``grains`` None: gathered later."""
+        """Replace the runtime of later jobs after credentials, grains, pillar or modules changed.
+
+        ``grains`` None: they are gathered when they are first needed.
+        """
         old, self._runtime = self._runtime, self._new_runtime(grains)
         # Frozen objects are never collected, so the old runtime is closed explicitly.
         old.close()
@@ -306,14 +315,17 @@ def _may_wait(fun: str | list[str]) -> bool:
 
 
 def _close_all_but(keep: int) -> None:
-    """Close the main process's connections: held open here, the master would never see them end."""
+    """Close all file descriptors except ``keep``, in the new zygote.
+
+    They are the main process's connections: if the zygote held them open, the master would never see them end.
+    """
     highest = os.sysconf("SC_OPEN_MAX")
     os.closerange(3, keep)
     os.closerange(keep + 1, min(highest, 65536))
 
 
 def end_zygote(pid: int) -> None:
-    """End a zygote whose socket is closed. Jobbers continue and leave their returns in the spool."""
+    """End the zygote process ``pid`` after its socket was closed. Jobbers continue and leave their returns in the spool."""
     deadline = time.monotonic() + _PATIENCE
     with contextlib.suppress(ChildProcessError):
         while not os.waitpid(pid, os.WNOHANG)[0]:
@@ -328,12 +340,12 @@ def end_zygote(pid: int) -> None:
 def start(
     options: MinionOptions, masters: Masters, identity: Identity, credentials: Credentials
 ) -> tuple[int, FramedSocket]:
-    """Fork the zygote of a minion at a master. Return its pid and the main process's end of the socket."""
+    """Fork the zygote of a minion that has a master. Return its process id and the main process's end of the socket."""
     return fork(options, masters, MasterBackend(options, masters, identity, credentials))
 
 
 def fork(options: MinionOptions, masters: Masters, backend: Backend) -> tuple[int, FramedSocket]:
-    """Fork a zygote with this backend. Return its pid and the main process's end of the socket."""
+    """Fork a zygote with this backend. Return its process id and the main process's end of the socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     share()
     pid = os.fork()

@@ -1,7 +1,7 @@
-"""The control socket in ``cachedir``: jobs and salt-call change the schedule and the beacons of the running minion.
+"""The control socket in ``cachedir``: jobs and salt-call use it to change the schedule and the beacons of the running minion.
 
-A request is one msgpack map ``{"area": "schedule", ...}`` and the answer another; ``{"error": text}`` refuses it. Any process
-that may open the socket (mode 0600) may send requests. The socket is not reachable over the network.
+A request is one msgpack map ``{"area": "schedule", ...}``, and the answer is another map; ``{"error": text}`` refuses the
+request. Any process that may open the socket (mode 0600) may send requests. The socket is not reachable over the network.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class MinionNotRunning(Exception):
-    """No minion answers. str() names the cache directory and the cause."""
+    """Raised when no minion answers on the control socket. The message names the cache directory and the cause."""
 
 
 class ControlSocket:
-    """The minion's end. It never waits for a client."""
+    """The minion's end of the control socket. It never waits for a client."""
 
     def __init__(self, directory: Path) -> None:
-        """Raise OSError if the socket cannot be created in ``directory``."""
+        """Create the control socket in ``directory``. Raise OSError if that fails."""
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / _NAME
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -58,13 +58,13 @@ class ControlSocket:
         self._inode = _inode(self._path)
 
     def register(self, poller: zmq.Poller) -> None:
-        """Register the file descriptors that ``serve`` reads."""
+        """Register the control socket's file descriptors in the poller; ``serve`` reads them."""
         poller.register(self._listener.fileno(), zmq.POLLIN)
         for number, client in self._open.items():
             poller.register(number, zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
 
     def serve(self, ready: Mapping[object, int], handler: Handler) -> None:
-        """Accept a client and answer complete requests. ``ready``: result of the poller."""
+        """Accept a client of the control socket and answer complete requests. ``ready``: the poller's result."""
         for number, client in list(self._open.items()):
             if number in ready and not self._serve_client(client, ready[number], handler):
                 del self._open[number]
@@ -78,7 +78,7 @@ class ControlSocket:
                     self._open[connection.fileno()] = FramedSocket(connection)
 
     def _serve_client(self, client: FramedSocket, happened: int, handler: Handler) -> bool:
-        """Exchange data with a client. Return False when the connection is over."""
+        """Read from and write to one client of the control socket. Return False when the connection has ended."""
         try:
             if happened & zmq.POLLOUT:
                 client.flush()
@@ -94,7 +94,7 @@ class ControlSocket:
         return True
 
     def close(self) -> None:
-        """Close the socket and remove its file."""
+        """Close the control socket and remove its file."""
         for client in self._open.values():
             client.close()
         # While this minion waits for its last jobs, its successor may have created a new socket with the same name. The
@@ -106,7 +106,10 @@ class ControlSocket:
 
 
 def ask(directory: Path, request: Mapping[str, object], patience: float = _PATIENCE) -> dict[str, object]:
-    """Answer of the minion with this cache directory. ``patience``: seconds to wait. Raise MinionNotRunning."""
+    """Send a control request to the minion with this cache directory and return its answer.
+
+    ``patience``: seconds to wait. Raise MinionNotRunning if no minion answers.
+    """
     end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end.settimeout(patience)
     client = FramedSocket(end)
@@ -146,7 +149,7 @@ def _reply_to(message: bytes, handler: Handler) -> Mapping[str, object]:
 
 
 def _inode(path: Path) -> tuple[int, int] | None:
-    """(device, inode) of a file, which identifies it; None if it does not exist."""
+    """Return the (device, inode) of a file, which identify it; None if the file does not exist."""
     with contextlib.suppress(OSError):
         status = path.lstat()
         return status.st_dev, status.st_ino
@@ -155,7 +158,7 @@ def _inode(path: Path) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def _address(directory: Path) -> Iterator[str]:
-    """Path of the socket below /proc, which is short enough for any directory (the limit is 107 bytes)."""
+    """Yield a path of the control socket below /proc, which is short enough for any directory (the limit is 107 bytes)."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{handle}/{_NAME}"

@@ -17,7 +17,7 @@ _WHOLE, _PART, _LAST = b"w", b"p", b"l"
 
 
 class FramedSocket:
-    """One end of the socket. It has ``fileno``, so select and poll accept it."""
+    """One end of a socket pair for messages of any size. It has ``fileno``, so select and poll accept it."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -25,7 +25,7 @@ class FramedSocket:
         self._outgoing: deque[bytes] = deque()
 
     def fileno(self) -> int:
-        """File descriptor of the socket."""
+        """Return the socket's file descriptor."""
         return self._end.fileno()
 
     def close(self) -> None:
@@ -38,12 +38,12 @@ class FramedSocket:
             self._end.send(part)
 
     def put(self, message: bytes) -> None:
-        """Send what the socket takes at once, and keep the rest for ``flush``. Raise OSError."""
+        """Send as much of the message as the socket takes at once, and keep the rest for ``flush``. Raise OSError."""
         self._outgoing.extend(_cut(message))
         self.flush()
 
     def flush(self) -> None:
-        """Send as much of the kept data as the socket takes. Raise OSError."""
+        """Send as much of the kept messages as the socket takes. Raise OSError if the other end is gone."""
         while self._outgoing:
             try:
                 self._end.send(self._outgoing[0], socket.MSG_DONTWAIT)
@@ -53,11 +53,14 @@ class FramedSocket:
 
     @property
     def pending(self) -> bool:
-        """Whether data waits for ``flush``."""
+        """Return whether parts of messages wait for ``flush``."""
         return bool(self._outgoing)
 
     def receive(self) -> bytes | None:
-        """Wait for a packet. Return the message; None if it is not complete; empty if the other end is gone."""
+        """Wait for a packet of the socket.
+
+        Return the message; None if further packets of it must come; empty bytes if the other end is gone.
+        """
         packet = self._end.recv(PART_BYTES + 1)
         kind, content = packet[:1], packet[1:]
         if kind == _PART:

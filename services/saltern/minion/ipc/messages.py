@@ -72,7 +72,7 @@ ReturnLoad = TypedDict(
 
 
 class ZygoteRequest(TypedDict, total=False):
-    """A request of the main process to the zygote. It holds exactly one key."""
+    """A request of the minion's main process to the zygote. The map holds exactly one key."""
 
     #: Fork a jobber for a job that has an entry in the journal.
     journalled: Mapping[str, Any]
@@ -87,14 +87,14 @@ class ZygoteRequest(TypedDict, total=False):
 
 
 class Targeting(TypedDict):
-    """The content of a READY message."""
+    """The content of the zygote's READY message: the grains and pillar with which the main process matches targets."""
 
     grains: dict[str, Any]
     pillar: dict[str, Any]
 
 
 class ControlRequest(TypedDict, total=False):
-    """A request over the control socket. Other keys are the arguments of the verb."""
+    """A request over the minion's control socket. Keys that are not listed are arguments of the verb."""
 
     #: "schedule" or "beacons".
     area: Required[str]

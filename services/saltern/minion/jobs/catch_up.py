@@ -1,9 +1,9 @@
 """Decides when the minion asks its master for publications that it may have missed. Does no I/O.
 
-It asks after each interruption of its subscription. All minions of a fleet may reconnect at the same moment, so each waits a
-random time, and asks once for any number of interruptions. It also asks now and then without a reason: a full queue drops
-publications without a sign, and a minion that is silent for longer than the master's ``presence_window`` counts as away.
-A stock master is never asked.
+The minion asks after each interruption of its subscription. All minions may reconnect at the same moment, so each waits a
+random time, and asks once for any number of interruptions. The minion also asks now and then without a reason: a full queue
+drops publications without a sign, and a minion that is silent for longer than the master's ``presence_window`` counts as
+away. A stock master is never asked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SLACK_MS = 60_000
 
 @dataclass
 class CatchUp:
-    """Schedule of the questions. Times are monotonic seconds."""
+    """Decides when the next question for missed publications is due. Times are monotonic seconds."""
 
     #: Seconds over which the questions of all minions are spread (option replay_delay).
     spread: float
@@ -45,14 +45,14 @@ class CatchUp:
     _again: float | None = None
 
     def may_have_missed(self, now: float) -> None:
-        """Record that publications may have been missed until ``now``, and plan a question."""
+        """Record that the minion may have missed publications until ``now``, and plan a question to the master."""
         if self._again is None:
             self._put_off(now)
         if self._due is None:
             self._due = now + _SETTLED + self.draw(0, self.spread)
 
     def is_due(self, now: float) -> bool:
-        """Return whether to send the question now. After True the question counts as sent."""
+        """Return whether to ask the master for missed publications now. After True the question counts as sent."""
         if self._in_flight or not (_is_over(self._due, now) or _is_over(self._again, now)):
             return False
         self._due, self._in_flight = None, True
@@ -63,14 +63,14 @@ class CatchUp:
         self._again = now + self.every * self.draw(0.75, 1.0) if self.every else None
 
     def request(self) -> dict[str, Any]:
-        """Load of the question: publications since ``after`` (milliseconds since 1970)."""
+        """Return the load that asks the master for publications since ``after`` (milliseconds since 1970)."""
         return {"cmd": COMMAND, "after": self._from or self.known_until}
 
     def take_answer(self, answer: object, now: float) -> list[dict[str, object]]:
-        """Return the valid job loads of an answer ``{"jobs": [...], "next": ms, "now": ms}``.
+        """Return the valid job loads in the master's answer ``{"jobs": [...], "next": ms, "now": ms}``.
 
-        If ``next`` is set there are more, and the next question is due at once. After the last part ``known_until``
-        moves forward; store it after the jobs are in the journal.
+        A ``next`` means that there are more, and the next question is due at once. After the last part ``known_until`` moves
+        forward; store it only after the jobs are in the journal.
         """
         self._in_flight = False
         asked_from, self._from = self._from or self.known_until, 0

@@ -1,4 +1,4 @@
-"""Tracks each received job from its publication to its return. Belongs to the main process.
+"""Tracks each job of the minion from its publication to its return, in the main process.
 
 All decisions are based on the journal, so a restarted main process continues where a killed one stopped.
 """
@@ -32,7 +32,7 @@ _FOR_REFUSALS = 1024 * 1024
 
 
 class JobTracker:
-    """Accepts jobs, and decides what the zygote and the master are told about them."""
+    """Accepts published jobs for the zygote, and gives a failed return to each job that cannot end normally."""
 
     def __init__(self, options: MinionOptions, journal: Journal, spool: Spool) -> None:
         self._options = options
@@ -51,7 +51,10 @@ class JobTracker:
         return jid in self._journal
 
     def take(self, job: Mapping[str, object]) -> ZygoteRequest | None:
-        """Request that lets the zygote run this publication; None if the job is refused (its return says so)."""
+        """Return the request that makes the zygote run this published job.
+
+        Return None if the job is refused because the spool is full; a failed return is spooled for it.
+        """
         jid = str(job["jid"])
         if not self.has_room(jid):
             self._journal.remember(jid)
@@ -62,9 +65,9 @@ class JobTracker:
         return {"journalled": dict(job)} if self._journal.receive(job) else {"job": dict(job)}
 
     def has_room(self, jid: str) -> bool:
-        """Return whether the spool has room for the return of another job.
+        """Return whether the spool has room for the return of one more job.
 
-        With ``spool_policy: drop_oldest`` room is made by dropping old returns, and the result is True.
+        With ``spool_policy: drop_oldest`` old returns are dropped to make room, and the result is True.
         """
         most = self._options.spool_max_bytes
         if self._spool.size() <= most:
@@ -78,7 +81,10 @@ class JobTracker:
         return False
 
     def resume(self) -> Iterator[ZygoteRequest]:
-        """Yield requests for a new zygote: jobs that were received and never started. Expired jobs get a failed return."""
+        """Yield the requests for a new zygote to run the jobs that were received and never started.
+
+        A job that came too long ago gets a failed return instead.
+        """
         for entry in self._journal.entries():
             if entry.step is not JournalStep.RECEIVED:
                 continue
@@ -92,14 +98,14 @@ class JobTracker:
                 self._journal.end(entry)
 
     def job_died(self, jid: str, code: int) -> None:
-        """Record that a jobber ended with this exit code (not 0; negative: the signal's number)."""
+        """Record that the jobber of a job ended with this exit code (not 0; a negative code is the number of a signal)."""
         self._exit_texts[jid] = exit_text(code)
         self._next_look = 0.0
 
     def check(self, now: float) -> list[dict[str, Any]]:
-        """Return the progress reports for the master, and give a failed return to each job whose jobber is gone.
+        """Return the reports "the job runs" for the master as maps, and spool a failed return for each job whose jobber is gone.
 
-        ``now``: monotonic seconds. The directory is read at most every 0.5 seconds.
+        ``now``: monotonic seconds. The journal's directory is read at most every 0.5 seconds.
         """
         if now < self._next_look:
             return []
@@ -154,7 +160,10 @@ _KEPT = ("user", "metadata", "ret_config", "ret_kwargs")
 
 
 def failed_return(load: Mapping[str, Any], jid: str, why: str) -> ReturnLoad:
-    """Failed return of a job. ``load`` may be empty if the publication is lost. ``why``: the value of ``return``."""
+    """Return the failed return of a job with the JID ``jid``, as a ``_return`` load whose value of ``return`` is ``why``.
+
+    ``load`` is the job's publication; it may be empty if it is lost.
+    """
     failed: ReturnLoad = {
         "cmd": "_return",
         "jid": jid,
@@ -169,7 +178,10 @@ def failed_return(load: Mapping[str, Any], jid: str, why: str) -> ReturnLoad:
 
 
 def killed_text(began_ms: int, how: str = "") -> str:
-    """Text of the failed return of a job whose jobber is gone. ``how``: how the process ended, if known."""
+    """Return the text for the failed return of a job whose jobber is gone.
+
+    ``began_ms``: start of the job, milliseconds since 1970. ``how``: how the process ended, if known.
+    """
     what = f"the process of this job {how}" if how else "the minion was killed while it ran this job"
     return (
         f"JobKilled: {what}; it began at {_moment(began_ms)}. What it had done until then is done, and it was not run again: "
@@ -178,7 +190,7 @@ def killed_text(began_ms: int, how: str = "") -> str:
 
 
 def expired_text(received_ms: int) -> str:
-    """Text of the failed return of a job that was received and could not start in time."""
+    """Return the text for the failed return of a job that was received at ``received_ms`` and could not start in time."""
     return (
         f"JobExpired: the minion was killed or stopped before it began this job, which it received at {_moment(received_ms)}, "
         "and came back too late to run it (option replay_window of the master, salt --no-replay). It has not run."
@@ -186,7 +198,10 @@ def expired_text(received_ms: int) -> str:
 
 
 def refused_text(waiting: int, most: int) -> str:
-    """Text of the failed return of a job that was refused because the spool is full. Sizes are bytes."""
+    """Return the text for the failed return of a job that was refused because the spool is full.
+
+    ``waiting`` bytes are in the spool, ``most`` bytes are allowed.
+    """
     return (
         f"JobRefused: {waiting} bytes of results wait on the minion for the master, more than spool_max_bytes ({most}), and its "
         "spool_policy is to refuse new jobs until they are sent. It has not run."
@@ -194,7 +209,7 @@ def refused_text(waiting: int, most: int) -> str:
 
 
 def exit_text(code: int) -> str:
-    """Words for an exit code of ``os.waitstatus_to_exitcode``."""
+    """Return words for a process's exit code, such as "was killed by signal 9"; a negative code is the number of a signal."""
     if code >= 0:
         return f"ended with exit code {code} and left no result (the minion's log says why)"
     try:

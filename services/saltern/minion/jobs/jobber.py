@@ -53,11 +53,11 @@ def work(
     send_unspooled: Callable[[Mapping[str, object]], None] | None = None,
     tracing: Tracing | None = None,
 ) -> None:
-    """Run the job and spool its return. Call it in the jobber's process.
+    """Run one job of the minion and spool its return. Call in the jobber's process.
 
-    ``send_to_other_masters``: receives the return of a job that the minion started itself. ``steps``: journal of the job; None for
-    a job without an entry. The job does not run if another process has begun it. ``send_unspooled``: sends a return to the master
-    that cannot be spooled because the disk is full. ``tracing``: None switches traces off.
+    ``steps``: the job's journal; the job does not run if another process has begun it. None: the job has no journal entry.
+    ``notify``: socket to the main process. ``send_to_other_masters``: receives the return of a job that the minion started itself.
+    ``send_unspooled``: sends the return directly to the master if the disk is full. ``tracing``: None switches traces off.
     """
     # Its own process group: a signal to the job also reaches the commands that it started.
     os.setpgid(0, 0)
@@ -92,7 +92,7 @@ def work(
 
 
 def _traced(runtime: Runtime, load: Mapping[str, object], tracing: Tracing | None) -> dict[str, object]:
-    """Run the job inside a span of its publication's trace, if it has one."""
+    """Run the job and return its ``_return`` load; measure it as part of its publication's trace, if it has one."""
     if tracing is None or load.get("own"):
         return run(runtime, load)
     traced = {"salt.jid": str(load["jid"]), "salt.fun": str(load["fun"]), "salt.minion": str(runtime.opts["id"])}
@@ -124,9 +124,10 @@ def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
 
 
 def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the job and return its ``_return`` load. For several functions return, retcode and success are maps by function.
+    """Run the job ``load`` and return its ``_return`` load.
 
-    Source: docs/protocol.md#returns
+    For a job of several functions ``return``, ``retcode`` and ``success`` are maps by function name. Source:
+    docs/protocol.md#returns
     """
     fun = load["fun"]
     if load.get("own"):
@@ -147,7 +148,7 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
 def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     """Run a job that the minion started itself and return its ``_return`` load.
 
-    The jid is "req" (the master makes one), "nocache" (the master stores nothing), or the job's own if it has returners.
+    Its ``jid`` is "req" (the master makes one), "nocache" (the master stores nothing), or the job's own if it has returners.
     Salt: salt/utils/schedule.py
     """
     positional = [one for one in load["arg"] if not _is_keywords(one)]
@@ -201,9 +202,9 @@ def _guarded(
 
 
 def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """(positional, keyword) arguments of a publication. A map with ``__kwarg__`` holds keyword arguments.
+    """Return the (positional, keyword) arguments of a function from the list ``arg`` of a publication.
 
-    Source: docs/protocol.md#publications
+    A map with ``__kwarg__`` holds keyword arguments. Source: docs/protocol.md#publications
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -222,7 +223,7 @@ def _is_keywords(argument: object) -> bool:
 
 
 def _keyword(text: str) -> tuple[str, str] | None:
-    """(name, value) of a text ``name=value``; None for other text. ``publish.publish`` sends such text unparsed."""
+    """Return (name, value) of an argument ``name=value``; None for other text. ``publish.publish`` sends such text unparsed."""
     match = _KEYWORD.match(text)
     return (match[1], match[2]) if match else None
 

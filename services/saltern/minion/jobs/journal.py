@@ -38,7 +38,7 @@ _AT_LEAST = 1000
 
 
 class JournalStep(Enum):
-    """The step that a job has reached."""
+    """The step that a job in the minion's journal has reached: received, began or ended."""
 
     RECEIVED = "received"
     BEGAN = "began"
@@ -50,7 +50,7 @@ _NAME = re.compile(r"(?P<jid>.+)\.(?:(?P<step>received|ended)|began\.(?P<pid>\d+
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A job in progress, read from the name of its file."""
+    """A job in the minion's journal, read from the name of its file."""
 
     jid: str
     step: JournalStep
@@ -64,7 +64,7 @@ class JournalEntry:
         return still_runs(self.pid, self.born)
 
     def since_ms(self) -> int:
-        """Time of this step in milliseconds since 1970 by this host's clock; 0 if the file is gone."""
+        """Return the time of the job's step in milliseconds since 1970 by this host's clock; 0 if the file is gone."""
         try:
             return self.path.stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
@@ -72,7 +72,7 @@ class JournalEntry:
 
 
 def entry_of(path: Path) -> JournalEntry | None:
-    """Journal entry for a file; None for a file that is no entry."""
+    """Return the journal entry that the file's name describes; None for a file that is no entry."""
     found = _NAME.fullmatch(path.name)
     if found is None:
         return None
@@ -82,11 +82,10 @@ def entry_of(path: Path) -> JournalEntry | None:
 
 
 def may_still_run(load: Mapping[str, object], received_ms: int, now_ms: int, window: float) -> bool:
-    """Return whether a job that had to wait may still run.
+    """Return whether a received job that had to wait may still run.
 
-    A load with ``replay_until`` (milliseconds since 1970) may run until then. A load without it may run for
-    ``window`` seconds after the
-    minion received it.
+    A load with ``replay_until`` (milliseconds since 1970) may run until then. A load without it may run for ``window``
+    seconds after the minion received it.
     """
     until = load.get("replay_until")
     if isinstance(until, int | float) and not isinstance(until, bool):
@@ -95,10 +94,13 @@ def may_still_run(load: Mapping[str, object], received_ms: int, now_ms: int, win
 
 
 class Journal:
-    """The main process's view of the journal in a state directory."""
+    """The journal of the minion's jobs in a state directory, as the main process uses it."""
 
     def __init__(self, state: Path, remembered: int) -> None:
-        """``remembered``: number of JIDs to remember (option minion_jid_queue_hwm), at least 1000."""
+        """Open the journal below ``state``.
+
+        ``remembered``: number of JIDs to remember (option minion_jid_queue_hwm), at least 1000.
+        """
         self._directory = state / "journal"
         self._asked = state / "asked"
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -114,11 +116,11 @@ class Journal:
         return jid in self._in_progress or jid in self._seen
 
     def __bool__(self) -> bool:
-        """Return whether a job is in progress."""
+        """Return whether the journal holds a job in progress."""
         return bool(self._in_progress)
 
     def asked_until(self) -> int:
-        """Time until which all publications are known, in milliseconds by the master's clock; 0 if unknown."""
+        """Return the time until which the minion knows all publications, in milliseconds by the master's clock; 0 if unknown."""
         try:
             return int(self._asked.read_text("ascii"))
         except FileNotFoundError:
@@ -130,14 +132,20 @@ class Journal:
             return 0
 
     def keep_asked_until(self, ms: int) -> None:
-        """Store this time for the next start. A failure is only logged: the minion then asks again."""
+        """Store the time until which all publications are known, for the minion's next start.
+
+        A failure is only logged; the minion then asks the master again.
+        """
         try:
             atomic_file.write(self._asked, f"{ms}\n")
         except OSError as error:
             _LOG.debug("%s: %s", self._asked, error.strerror)
 
     def receive(self, load: Mapping[str, object]) -> bool:
-        """Add a received job. Return False if it cannot be written: the JID is remembered, the job runs without an entry."""
+        """Add a received job to the journal.
+
+        Return False if its file cannot be written; the JID is remembered, and the job runs without a journal entry.
+        """
         jid = str(load["jid"])
         if is_jid(jid):
             packed = msgpack.packb(load, default=str, unicode_errors="surrogateescape")
@@ -154,11 +162,11 @@ class Journal:
         return False
 
     def remember(self, jid: str) -> None:
-        """Remember the JID of a job that was refused and never in progress."""
+        """Remember the JID of a job that was refused, so that a repeated publication of it is ignored."""
         self._seen.add(jid)
 
     def entries(self) -> list[JournalEntry]:
-        """List of the jobs in progress, sorted by JID. Jobs that ended become lines of the file of JIDs."""
+        """Return the jobs in progress, sorted by JID. Entries of jobs that ended are moved to the file of remembered JIDs."""
         found = []
         for path in sorted(self._directory.iterdir()):
             entry = entry_of(path)
@@ -172,7 +180,7 @@ class Journal:
         return found
 
     def end(self, entry: JournalEntry) -> None:
-        """Record that the job's return is in the spool. If the JID cannot be written, the entry's file is kept."""
+        """Record in the journal that the job's return is in the spool. If the JID cannot be written, the entry's file is kept."""
         self._in_progress.discard(entry.jid)
         if self._seen.add(entry.jid):
             entry.path.unlink(missing_ok=True)
@@ -181,7 +189,7 @@ class Journal:
                 entry.path.rename(self._directory / f"{entry.jid}.{JournalStep.ENDED.value}")
 
     def load(self, entry: JournalEntry) -> dict[str, Any] | None:
-        """Published load of the job; None if the file is gone, or invalid (logged)."""
+        """Return the publication's load of a job in the journal; None if its file is gone, or invalid (logged)."""
         try:
             load = msgpack.unpackb(entry.path.read_bytes(), strict_map_key=False, unicode_errors="surrogateescape")
         except FileNotFoundError:
@@ -193,13 +201,16 @@ class Journal:
 
 
 class JobSteps:
-    """The jobber's view of the journal."""
+    """The minion's journal as a jobber uses it, for its one job."""
 
     def __init__(self, state: Path) -> None:
         self._directory = state / "journal"
 
     def begin(self, jid: str) -> Path | None:
-        """Record that this process runs the job. Return the job's file; None if another process began or ended it."""
+        """Record in the journal that this process runs the job.
+
+        Return the path of the job's journal file; None if another process has begun or ended the job.
+        """
         path = self._directory / f"{jid}.{JournalStep.BEGAN.value}.{os.getpid()}.{birth(os.getpid())}"
         try:
             (self._directory / f"{jid}.{JournalStep.RECEIVED.value}").rename(path)
@@ -214,7 +225,7 @@ class JobSteps:
         return path
 
     def end(self, begun: Path, jid: str) -> None:
-        """Record that the job's return is in the spool."""
+        """Record in the journal that the job's return is in the spool. ``begun``: the path that ``begin`` returned."""
         with contextlib.suppress(FileNotFoundError):
             begun.rename(self._directory / f"{jid}.{JournalStep.ENDED.value}")
 
@@ -224,10 +235,13 @@ _SLACK = 10
 
 
 class SeenJobs:
-    """The last JIDs, in memory and in a file."""
+    """The JIDs of the minion's last jobs, in memory and in a file."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        """``limit``: number of JIDs to remember. A file that cannot be read is logged and treated as empty."""
+        """Read the JIDs from the file ``path``. ``limit``: number of JIDs to remember.
+
+        A file that cannot be read is logged and treated as empty.
+        """
         self._path = path
         self._limit = max(1, limit)
         lines: list[str] = []

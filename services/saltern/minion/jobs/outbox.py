@@ -1,7 +1,8 @@
-"""The queue of requests from the main process to the master: spooled returns and events, one at a time.
+"""The queue of requests from the minion's main process to the master: spooled returns and events, one at a time.
 
-Each request is repeated until the master acknowledges it. This class does no I/O on sockets: ``next_request`` returns the load
-to send now, and ``answered``, ``failed``, ``refused`` or ``unanswered`` record the result. The main loop owns socket and clock.
+Each request is repeated until the master acknowledges it. This class does no I/O on sockets: ``next_request`` returns the
+load to send now, and ``answered``, ``failed``, ``refused`` or ``unanswered`` record the result. The main loop owns socket and
+clock.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _PROBE: Mapping[str, object] = {"cmd": "_file_envs"}
 
 @dataclass
 class Outbox:
-    """The queue. Times are monotonic seconds."""
+    """The queue of returns and events for the master. Times are monotonic seconds."""
 
     spool: Spool
     shortest: float
@@ -58,11 +59,14 @@ class Outbox:
     _silences: dict[Path, int] = field(default_factory=dict)
 
     def spooled(self) -> None:
-        """Record that the spool may hold new returns."""
+        """Record that the spool may hold new returns for the master."""
         self._waiting = True
 
     def next_request(self, now: float) -> dict[str, object] | None:
-        """Load to send now; None if nothing waits, if a pause is not over, or if another request is in flight."""
+        """Return the load to send to the master now.
+
+        Return None if nothing waits, if a pause is not over, or if another request is in flight.
+        """
         if self.in_flight is not None or now < self._due:
             return None
         if self._doubted is not None:
@@ -107,7 +111,7 @@ class Outbox:
         return None
 
     def answered(self) -> None:
-        """Record that the master acknowledged the request in flight."""
+        """Record that the master acknowledged the request in flight; a spooled return is removed from the spool."""
         if isinstance(self.in_flight, Path):
             self.spool.acknowledged(self.in_flight)
             self._refused.discard(self.in_flight)
@@ -132,7 +136,10 @@ class Outbox:
             self._waiting = True
 
     def unanswered(self, now: float) -> None:
-        """Record that no answer came in time. After a large return the next request checks whether the master answers."""
+        """Record that the master's answer did not come in time.
+
+        After a large return, check first whether the master answers at all.
+        """
         asked = self.in_flight is _PROBE
         large = isinstance(self.in_flight, Path) and self._size() > _LARGE
         self._doubted = self.in_flight if large and isinstance(self.in_flight, Path) else None
@@ -142,7 +149,7 @@ class Outbox:
         self.failed(now)
 
     def failed(self, now: float) -> None:
-        """Record a failure: send again after a growing pause, and after the other waiting requests."""
+        """Record that the request in flight failed: send it again after a growing pause, and after the other waiting requests."""
         self._returns_first = self.in_flight is not _PROBE and not isinstance(self.in_flight, Path)
         if isinstance(self.in_flight, Path):
             # When every waiting return has failed, a new round begins.
@@ -154,10 +161,10 @@ class Outbox:
         self._due = now + pause
 
     def refused(self, now: float, retry_after: float) -> None:
-        """Record that the master is busy: nothing is sent for ``retry_after`` seconds or more."""
+        """Record that the master is busy: send nothing for ``retry_after`` seconds or more."""
         self.in_flight = None
         self._due = now + retry_after * random.uniform(1.0, 2.0)
 
     def overdue(self, now: float) -> bool:
-        """Return whether the time to wait for an answer is over."""
+        """Return whether the time to wait for the master's answer is over."""
         return self.in_flight is not None and now > self._deadline

@@ -1,9 +1,9 @@
-"""The spool: a directory of returns that the master has not acknowledged, one file each, in order of age.
+"""The spool: a directory of returns that the master has not acknowledged, one file for each, in order of age.
 
-A file's name is ``<nanoseconds>-<jid>.ret``. It holds the ``_return`` load as msgpack, or another request for the master (then
-the command replaces the jid). A file that cannot be read back is renamed to ``.bad`` and logged; it does not block the others.
-A file is written under a temporary name with the writer's pid; files of dead writers are removed at the next start.
-Source: docs/protocol.md#returns
+A file's name is ``<nanoseconds>-<jid>.ret``. It holds the ``_return`` load as msgpack, or another request for the master (then the
+command's name replaces the JID). A file that cannot be read back is renamed to ``.bad`` and logged; the other files are still
+sent. A file is written under a temporary name with the writer's process id; files of dead writers are removed at the next
+start. Source: docs/protocol.md#returns
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ _DEEPEST = 100
 
 
 class Spool:
-    """A directory of unacknowledged returns. Any number of processes may write; one reads."""
+    """A directory of returns that the master has not acknowledged. Any number of processes may write; one reads."""
 
     def __init__(self, directory: Path, most: int = 0) -> None:
-        """``most``: bytes of the largest return; a larger one is replaced by a failed return. 0: no limit."""
+        """Use ``directory`` for the spool. ``most``: bytes of the largest return; a larger one is replaced by a failed return.
+
+        0: no limit.
+        """
         self._directory = directory
         self._most = most
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,13 +48,13 @@ class Spool:
                 path.unlink(missing_ok=True)
 
     def put(self, load: Mapping[str, object]) -> Path:
-        """Write a return to disk, completely or not at all, and return its path. Raise OSError (disk full)."""
+        """Write a return to the spool, completely or not at all, and return its path. Raise OSError (disk full)."""
         path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
         atomic_file.write(path, self.packed(load), sync=True)
         return path
 
     def packed(self, load: Mapping[str, object]) -> bytes:
-        """The return as msgpack. A return that is too large is replaced by a failed return that says so."""
+        """Return the msgpack bytes of a return. A return that is too large is replaced by a failed return with that reason."""
         packed = _packed(load)
         if 0 < self._most < len(packed):
             why = f"more than max_return_bytes of the minion ({self._most})"
@@ -62,7 +65,7 @@ class Spool:
         return packed
 
     def give_up(self, path: Path, why: str) -> None:
-        """Replace a return that the master does not accept by a failed return with the reason. Raise OSError."""
+        """Replace a spooled return that the master does not accept by a failed return with the reason. Raise OSError."""
         load = self.read(path)
         if load is not None:
             size = path.stat().st_size
@@ -70,11 +73,11 @@ class Spool:
             atomic_file.write(path, _packed(too_large_return(load, size, why)), sync=True)
 
     def waiting(self) -> list[Path]:
-        """Paths of the unacknowledged returns, oldest first."""
+        """Return the paths of the spooled returns, oldest first."""
         return sorted(self._directory.glob(f"*{_SUFFIX}"))
 
     def read(self, path: Path) -> dict[str, Any] | None:
-        """The load in a file; None if the file is gone or invalid (then it is renamed to ``.bad``)."""
+        """Return the load in a spool file; None if the file is gone or invalid (then it is renamed to ``.bad``)."""
         try:
             load = msgpack.unpackb(path.read_bytes(), strict_map_key=False)
         except FileNotFoundError:
@@ -93,18 +96,18 @@ class Spool:
         _LOG.error("the spooled return %s cannot be read (%s) and was set aside as %s", path.name, why, aside.name)
 
     def acknowledged(self, path: Path) -> None:
-        """Remove a return that the master acknowledged."""
+        """Remove a return that the master acknowledged from the spool."""
         path.unlink(missing_ok=True)
 
     def holds(self, jid: str) -> bool:
-        """Return whether a return of this job is in the spool."""
+        """Return whether a return of the job ``jid`` is in the spool."""
         return any(self._directory.glob(f"*-{jid}{_SUFFIX}"))
 
     def shed(self, most: int) -> None:
         """Drop old returns until the spool has at most ``most`` bytes.
 
-        Old results are replaced by a short failed return first. If that does not suffice, files are removed, oldest first.
-        A return that is in flight while its file changes is acknowledged like any other.
+        First, old results are replaced by a short failed return. If that does not suffice, files are removed, oldest first. A
+        return that is in flight while its file changes is acknowledged like any other.
         """
         total = self.size()
         for drop in (False, True):
@@ -123,12 +126,12 @@ class Spool:
                 total += _size(path) - size
 
     def size(self) -> int:
-        """Bytes of all returns in the spool."""
+        """Return the bytes of all returns in the spool."""
         return sum(_sizes(self._directory))
 
 
 def dropped_return(load: Mapping[str, object], size: int) -> dict[str, object]:
-    """Failed return that replaces a result which was dropped from a full spool."""
+    """Return the failed return that replaces a result of ``size`` bytes which was dropped from a full spool."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (
         f"ReturnDropped: what {load.get('fun')} returned ({size} bytes) waited for the master, and was dropped as the oldest when "
@@ -138,7 +141,7 @@ def dropped_return(load: Mapping[str, object], size: int) -> dict[str, object]:
 
 
 def too_large_return(load: Mapping[str, object], size: int, why: str) -> dict[str, object]:
-    """Failed return that replaces a return which is too large to be sent. ``size``: its bytes."""
+    """Return the failed return that replaces a return of ``size`` bytes which is too large to be sent."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
     told = (
         f"ReturnTooLarge: what {load.get('fun')} returned is {size} bytes, {why}, and was not sent. Write it into a file, return "
@@ -166,7 +169,7 @@ def _sizes(directory: Path) -> Iterator[int]:
 
 
 def _packed(load: Mapping[str, object]) -> bytes:
-    """The load as msgpack that can be unpacked again, for any value that a function may return."""
+    """Return the load of a return as msgpack that can be unpacked again, for any value that a function may return."""
     packed: bytes
     try:
         packed = msgpack.packb(load, default=_plain)
@@ -197,12 +200,12 @@ def _key(key: object) -> object:
 
 
 def _text(text: str) -> str:
-    """The text with bytes that are not UTF-8 (file names, for example) as backslash escapes."""
+    """Return the text with bytes that are not UTF-8 (in file names, for example) as backslash escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _plain(value: object) -> Any:
-    """Replacement for a value that msgpack cannot pack: a list for a set, a dict for a mapping, else its text."""
+    """Return a replacement for a value that msgpack cannot pack: a list for a set, a dict for a mapping, else its text."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     return dict(value) if isinstance(value, Mapping) else str(value)

@@ -1,8 +1,8 @@
-"""The flag file ``master-away``: a minion with several masters tells its jobs that one master has been away for long.
+"""The flag file ``master-away``: tells the jobs of a minion with several masters that one master has been away for long.
 
-If a master is away, another main process of the minion takes over the schedule and the beacons. A scheduled job that was
-started for the master that is away would wait minutes for it, and would block the next run of the same job. Such a job
-therefore reads this flag and stops waiting.
+If a master is away, another main process of the minion takes over schedule and beacons. A scheduled job that was started for
+the master that is away would wait minutes for it, and would block the next run of the same job. Such a job therefore reads
+this flag and stops waiting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATIENCE = 25.0
 
 
 class AwayFlag:
-    """Writer of the flag, owned by the main process. Times are monotonic seconds."""
+    """Sets and removes the flag file ``master-away``; the main process owns it. Times are monotonic seconds."""
 
     def __init__(self, state: Path, *, shared: bool) -> None:
         """``state``: directory of this master's files. ``shared``: whether other main processes have other masters."""
@@ -30,7 +30,7 @@ class AwayFlag:
         self._write(False)
 
     def check(self, *, connected: bool, now: float) -> None:
-        """Set or remove the flag. ``connected``: whether there is a connection to the master now."""
+        """Set or remove the flag file ``master-away``. ``connected``: whether there is a connection to the master now."""
         if connected:
             self._since = None
         elif self._since is None:
@@ -51,5 +51,5 @@ class AwayFlag:
 
 
 def is_away(state: Path) -> bool:
-    """Return whether the flag is set. Called by jobs that wait for the master."""
+    """Return whether the flag file ``master-away`` exists. Jobs that wait for the master call this."""
     return (state / _NAME).exists()

@@ -1,4 +1,4 @@
-"""Requests of a minion to its master on port 4506: sign in, ask, sign in again after the master's keys changed.
+"""Sends requests of a minion to its master's port 4506 and signs in; signs in again after the master's keys changed.
 
 Source: docs/protocol.md#sign-in
 """
@@ -36,11 +36,17 @@ _RESEND_AFTER = (4.0, 8.0, 16.0)
 
 
 class ChannelError(Exception):
-    """The master does not answer, or its answer violates the protocol. str() names the request and the cause."""
+    """Raised when the master does not answer, or when its answer violates the protocol.
+
+    The message names the request and the cause.
+    """
 
 
 def endpoint(options: MinionOptions) -> str:
-    """ZeroMQ endpoint for requests to ``options.master``, as "tcp://host:port". Raise ConfigError for an invalid address."""
+    """Return the ZeroMQ endpoint for requests to ``options.master``, as "tcp://host:port".
+
+    Raise ConfigError for an invalid address.
+    """
     host, port = address(str(options.master), options.master_port)
     return f"tcp://{host}:{port}"
 
@@ -53,7 +59,7 @@ def sign_in_once(
     waits: Iterator[float] | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """Send one sign-in, up to ``auth_tries`` times, and return the master's answer. Pin the key of a master that accepts.
+    """Send one sign-in, up to ``auth_tries`` times, and return the master's answer. Store the key of a master that accepts.
 
     A missing answer is Outcome.BAD. ``waits``: seconds before each repetition; an iterator lets the caller act in between.
     ``pause``: called with the seconds to wait if the master is busy. Raise ConfigError for options that allow no sign-in.
@@ -98,7 +104,7 @@ def sign_in_once(
 
 
 def _patiently(ask: Callable[[], object], pause: Callable[[float], None] = time.sleep) -> None:
-    """Call ``ask`` again while the master answers that it is busy. Raise NoAnswer or what ``ask`` raises."""
+    """Call ``ask`` again while the master answers that it is busy. Raise NoAnswer, or the exception of ``ask``."""
     while True:
         try:
             ask()
@@ -109,7 +115,7 @@ def _patiently(ask: Callable[[], object], pause: Callable[[float], None] = time.
 
 
 def session_of(options: MinionOptions, identity: Identity, credentials: Credentials) -> ClientSession:
-    """Session that encrypts requests. A master that offers no session key gets messages of version 2.
+    """Return the session that encrypts requests to the master. A master that offers no session key gets messages of version 2.
 
     Source: docs/protocol.md#message-versions
     """
@@ -125,7 +131,7 @@ def session_of(options: MinionOptions, identity: Identity, credentials: Credenti
 
 
 class Channel:
-    """A connection of one process to the master. Use it in a ``with`` block, whose end closes it."""
+    """A connection of one process to the master's port 4506. Use it in a ``with`` block, whose end closes it."""
 
     def __init__(
         self,
@@ -134,7 +140,10 @@ class Channel:
         credentials: Credentials | None,
         given_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Without credentials the first request signs in. ``given_up``: returns True to stop waiting for an answer."""
+        """Prepare a connection to the master.
+
+        Without ``credentials`` the first request signs in. ``given_up``: returns True to stop waiting for an answer.
+        """
         self._options = options
         self._given_up = given_up
         # The key pair may have been replaced since the zygote, from which this process was forked, was started.
@@ -154,12 +163,15 @@ class Channel:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the master."""
         self._socket.close()
         self._context.term()
 
     def ask(self, load: Mapping[str, object], *, raw: bool = False, once: bool = False) -> object:
-        """Send a request and return the value of the answer. ``once``: do not repeat the request. Raise ChannelError."""
+        """Send a request to the master and return the value of its answer.
+
+        ``raw``: texts stay bytes. ``once``: do not repeat the request. Raise ChannelError.
+        """
 
         def attempt(session: ClientSession) -> Any:
             payload, nonce = session.seal(load, time.time())
@@ -177,7 +189,7 @@ class Channel:
         *,
         clean_cache: bool = False,
     ) -> dict[str, Any]:
-        """Pillar of this minion, compiled by the master. ``clean_cache``: the master ignores its cached pillar.
+        """Return the pillar of this minion, compiled by the master. ``clean_cache``: the master ignores its cached pillar.
 
         Raise ChannelError.
         """
@@ -220,7 +232,10 @@ class Channel:
             raise AuthenticationError(str(error)) from error
 
     def _with_session(self, cmd: str, attempt: Callable[[ClientSession], object]) -> Any:
-        """Call ``attempt`` with the session. If the master rejects the session, sign in and call it once more."""
+        """Return the value of ``attempt``, called with the session.
+
+        If the master rejects the session, sign in and try once more.
+        """
         try:
             for last in (False, True):
                 session = self._session or self.sign_in()
@@ -237,7 +252,7 @@ class Channel:
         raise AssertionError("unreachable")
 
     def sign_in(self) -> ClientSession:
-        """Sign in and return the new session. Raise ChannelError."""
+        """Sign in at the master and return the new session. Raise ChannelError."""
         answer = sign_in_once(self._socket, self._options, self._identity, {})
         if answer.credentials is None:
             raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")
@@ -246,7 +261,7 @@ class Channel:
         return self._session
 
     def _opened(self, payload: bytes, open_reply: Callable[[bytes], object], *, once: bool = False) -> object:
-        """Send a request, wait for its reply and return the opened value. Replies to earlier requests are skipped."""
+        """Send an encrypted request, wait for its reply and return the decrypted value. Replies to earlier requests are skipped."""
         box: list[object] = []
 
         def wanted(reply: bytes) -> bool:
@@ -261,7 +276,7 @@ class Channel:
         return box[0]
 
     def _waits(self) -> Iterator[float]:
-        """Seconds before each repetition; in sum request_channel_timeout * request_channel_tries."""
+        """Yield the seconds before each repetition of a request; in sum request_channel_timeout * request_channel_tries."""
         ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
         for wait in itertools.chain(_RESEND_AFTER, itertools.repeat(float(self._options.request_channel_timeout))):
             left = ends - time.monotonic()
@@ -270,7 +285,10 @@ class Channel:
             yield min(wait * random.uniform(0.9, 1.1), left)
 
     def _once(self) -> Iterator[float]:
-        """Waits with the same sum as ``_waits`` but no repetition, unless a busy master rejected the request."""
+        """Yield the waits for a request that must not be repeated: the same sum of seconds as ``_waits``.
+
+        The request is sent again only if a busy master rejected it.
+        """
         ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
         while (left := ends - time.monotonic()) > 0:
             yield left

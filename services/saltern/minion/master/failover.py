@@ -37,30 +37,30 @@ _MOST_DOUBLINGS = 5
 
 
 class MasterLost(Exception):
-    """The minion has to change to another master. str() is the reason."""
+    """Raised when the minion must change to another master. The message is the reason."""
 
     def __init__(self, why: str, *, back: bool = False) -> None:
-        """``back``: True if the reason is that the first master of the list is back."""
+        """Store the reason. ``back``: True if the reason is that the first master of the list is back."""
         super().__init__(why)
         self.back = back
 
 
 class Failback:
-    """Interval at which the first master is probed. It doubles each time this master is lost soon after a failback.
+    """The interval at which a minion probes the first master of its list, to go back to it.
 
-    A master may answer requests and publish nothing. Without the growing interval the minion would change masters all the time.
-    Times are monotonic seconds.
+    The interval doubles each time this master is lost soon after a failback. A master may answer requests and publish
+    nothing; without the growing interval the minion would change masters all the time. Times are monotonic seconds.
     """
 
     def __init__(self, interval: float) -> None:
-        """``interval``: configured seconds between two probes; 0: the first master is never probed."""
+        """Start with the configured seconds between two probes; 0: the first master is never probed."""
         self._configured = interval
         self._vain = 0
         self._went = -math.inf
 
     @property
     def interval(self) -> float:
-        """Seconds between two probes of the first master."""
+        """Return the seconds between two probes of the first master."""
         return self._configured * 2.0 ** min(self._vain, _MOST_DOUBLINGS)
 
     def went(self, now: float) -> None:
@@ -73,7 +73,7 @@ class Failback:
 
 
 class _Probe:
-    """A ping to one master over a connection of its own."""
+    """A ping to one master over a connection of its own, to see whether the master answers."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, now: float) -> None:
         #: Seconds for which the answer is overdue.
@@ -83,7 +83,7 @@ class _Probe:
         self._send()
 
     def answered(self, now: float) -> bool:
-        """Return whether any answer came; "busy" counts as one. The ping is repeated while none comes."""
+        """Return whether the master answered the ping; "busy" counts as an answer. The ping is repeated while no answer comes."""
         self.owed += min(now - self._looked, _MOST_PER_LOOK)
         self._looked = now
         if self._socket.receive(0) is not None:
@@ -102,7 +102,7 @@ class _Probe:
 
 @dataclass
 class Failover:
-    """Watches one master. Times are monotonic seconds."""
+    """Checks whether a minion must leave its current master for another one. Times are monotonic seconds."""
 
     master: str
     #: Endpoint for requests to this master.
@@ -120,14 +120,17 @@ class Failover:
     _to_first: _Probe | None = None
 
     def begin(self, context: zmq.Context[zmq.Socket[bytes]], connection: Connection, now: float) -> None:
-        """Start watching, after the sign-in. ``connection`` monitors the subscription, which connects next."""
+        """Start to check the master, after the sign-in. ``connection`` monitors the subscription, which connects next."""
         self._context = context
         self._connection = connection
         self._next_look = now + self.alive_interval
         self._next_ping = now + self.failback_interval
 
     def check(self, now: float) -> None:
-        """Check both masters. Raise MasterLost if the minion has to leave. ``now``: monotonic seconds."""
+        """Check the current master and the first master of the list. Raise MasterLost if the minion must leave the current one.
+
+        ``now``: monotonic seconds.
+        """
         if self._connection is None or self._context is None:
             return
         if self.alive_interval:
@@ -162,7 +165,7 @@ class Failover:
             self._to_first = _Probe(context, self.first, now)
 
     def close(self) -> None:
-        """Close the connections of the probes."""
+        """Close the connections over which masters are pinged."""
         for question in (self._own, self._to_first):
             if question is not None:
                 question.close()

@@ -22,7 +22,7 @@ _MASTER = "minion_master.pub"
 
 @dataclass
 class Identity:
-    """Id and key pair of this minion. ``saltutil.regen_keys`` may replace the pair while the minion runs."""
+    """Id and RSA key pair of this minion. ``saltutil.regen_keys`` may replace the pair while the minion runs."""
 
     id: str
     private: PrivateKey
@@ -34,7 +34,10 @@ class Identity:
 
     @classmethod
     def load(cls, minion_id: str, directory: Path, keysize: int) -> Identity:
-        """Read the key pair, or make one. Raise ConfigError with the file's path."""
+        """Return the identity with the key pair from ``directory``; make the pair if it is missing.
+
+        ``keysize``: bits of a new pair. Raise ConfigError with the file's path.
+        """
         path = directory / _PRIVATE
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -51,14 +54,14 @@ class Identity:
         return cls(minion_id, private, directory, keysize, pem)
 
     def reread(self) -> None:
-        """Read the key pair again. If it cannot be read, keep the pair in memory."""
+        """Read the minion's key pair from disk again. If it cannot be read, keep the pair in memory."""
         with contextlib.suppress(OSError, OwnFault, ValueError):
             pem = (self.directory / _PRIVATE).read_bytes()
             if pem != self._pem:
                 self.private, self._pem = PrivateKey.from_pem(pem), pem
 
     def renew(self) -> None:
-        """Read the key pair again; make a new one if the file is gone. Called before a sign-in. Raise ConfigError."""
+        """Read the minion's key pair again; make a new one if the file is gone. Called before a sign-in. Raise ConfigError."""
         if (self.directory / _PRIVATE).exists():
             self.reread()
         elif self.directory.is_dir() and os.access(self.directory, os.W_OK):
@@ -66,7 +69,7 @@ class Identity:
             self.private, self._pem = made.private, made._pem
 
     def master(self) -> PublicKey | None:
-        """The pinned public key of the master; None before the first sign-in. Raise ConfigError for an invalid file."""
+        """Return the stored public key of the master; None before the first sign-in. Raise ConfigError for an invalid file."""
         path = self.directory / _MASTER
         try:
             return PublicKey.from_pem(path.read_bytes())
@@ -76,11 +79,11 @@ class Identity:
             raise ConfigError(f"{path}: {error}; remove it to trust the master's key anew") from error
 
     def trust(self, master_pub: str) -> None:
-        """Pin the master's public key (PEM text)."""
+        """Store the master's public key (PEM text): the minion accepts only this key from now on."""
         _keep(self.directory / _MASTER, (master_pub + "\n").encode())
 
 
 def _keep(path: Path, content: bytes) -> None:
-    """Write a public file if its content differs. An unchanged file is not written: the directory may be read-only."""
+    """Write a key file if its content differs. An unchanged file is not written, because the directory may be read-only."""
     if not path.exists() or path.read_bytes() != content:
         atomic_file.write(path, content, 0o644)

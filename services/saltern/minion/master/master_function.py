@@ -32,10 +32,10 @@ _TICK = 0.25
 
 
 def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> MinionOptions:
-    """Options with ``master`` replaced by the function's result; unchanged for another ``master_type``.
+    """Return the options with ``master`` replaced by the function's result; unchanged options for another ``master_type``.
 
-    Raise ConfigError if the function is missing, fails, or returns neither text nor a list of texts. Raise Ended if ``shutdown``
-    requests the end meanwhile.
+    Raise ConfigError if the function is missing, fails, or returns neither a text nor a list of texts. Raise Ended if
+    ``shutdown`` requests the end meanwhile.
     """
     if options.master_type != FUNC:
         return options
@@ -57,7 +57,10 @@ def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> Minio
 
 
 def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dict[str, Any]:
-    """Result of the function, called in a forked process: modules that it loads use no memory of the minion."""
+    """Return the reply of the function that names the master, as a map with its result or error.
+
+    It is called in a forked process, so that modules that it loads use no memory of the minion.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
@@ -91,7 +94,7 @@ def _opened(told: bytes, name: str) -> dict[str, object]:
 
 
 def _answer(options: MinionOptions, name: str, writing: int) -> None:
-    """Call the function in the forked process and write its result to the pipe. Never return."""
+    """Call the function that names the master, in the forked process; write the result to the pipe ``writing`` and exit."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         opts = as_opts(options, file_client="local", extension_modules=str(extension_directory(options)))

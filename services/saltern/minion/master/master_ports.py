@@ -1,4 +1,4 @@
-"""The master as statecore's ports: its file server behind a local cache, its pillar, its event bus."""
+"""The master as statecore's ports use it: its file server with a local cache, its pillar, its event bus."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GetCredentials = Callable[[], Credentials | None]
 
 
 class _Master:
-    """A channel that is opened at the first request and belongs to the process that opened it."""
+    """A connection to the master that is opened at the first request and belongs to the process that opened it."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class _Master:
         self._owner = 0
 
     def channel(self) -> Channel:
-        """Channel of this process. A forked child opens its own and does not touch its parent's."""
+        """Return this process's connection to the master. A forked child opens its own and does not touch its parent's."""
         if self._channel is None or self._owner != os.getpid():
             self._channel = Channel(self._options, self._identity, self._credentials(), self._given_up)
             self._owner = os.getpid()
@@ -67,7 +67,7 @@ class _Master:
 
     @contextmanager
     def failing_clearly(self) -> Iterator[None]:
-        """Convert ChannelError to CommandError in the ``with`` block."""
+        """Turn ChannelError in the ``with`` block into CommandError, which fails the calling state or function."""
         try:
             yield
         except ChannelError as error:
@@ -79,7 +79,7 @@ _FETCH_TRIES = 3
 
 
 class RemoteFiles(_Master):
-    """Port ``Files`` over 4506. A file is downloaded if its digest differs from the cached file's."""
+    """The port ``Files`` for a minion with a master. A file is downloaded if its digest differs from the cached file's."""
 
     def __init__(
         self,
@@ -95,42 +95,45 @@ class RemoteFiles(_Master):
         self._known_by = 0
 
     def envs(self) -> list[str]:
-        """List of the master's saltenvs."""
+        """Return the names of the master's saltenvs."""
         return [str(name) for name in self._list("_file_envs", "", "")]
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """List of file paths that start with ``prefix``, in the master's order."""
+        """Return the file paths in the master's state tree that start with ``prefix``, in the master's order."""
         return [path for path in self._list("_file_list", saltenv, "") if path.startswith(prefix)]
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """List of directories that start with ``prefix``."""
+        """Return the directories in the master's state tree that start with ``prefix``."""
         return [path for path in self._list("_dir_list", saltenv, "") if path.startswith(prefix)]
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """List of empty directories that start with ``prefix``."""
+        """Return the empty directories in the master's state tree that start with ``prefix``."""
         return [path for path in self._list("_file_list_emptydirs", saltenv, "") if path.startswith(prefix)]
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Map of symbolic link to target."""
+        """Return the map of symbolic link to target for the master's state tree, for links that start with ``prefix``."""
         answer = self._once(("_symlink_list", saltenv), {"cmd": "_symlink_list", "saltenv": saltenv, "prefix": prefix})
         return {str(path): str(target) for path, target in answer.items()} if isinstance(answer, dict) else {}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Digest of a file on the master; None if there is no such file."""
+        """Return the digest of a file in the master's state tree; None if there is no such file."""
         answer = self._once(("_file_hash", saltenv, path), {"cmd": "_file_hash", "path": path, "saltenv": saltenv})
         if not isinstance(answer, dict) or "hsum" not in answer:
             return None
         return FileHash(str(answer["hash_type"]), str(answer["hsum"]))
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of a file on the master; None if unknown."""
+        """Return the permission bits of a file in the master's state tree; None if unknown."""
         load = {"cmd": "_file_hash_and_stat", "path": path, "saltenv": saltenv}
         answer = self._once(("_file_hash_and_stat", saltenv, path), load)
         stat = answer[1] if isinstance(answer, list) and len(answer) == 2 else None
         return int(stat[0]) & 0o7777 if isinstance(stat, list) and stat else None
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """Path of the cached file, downloaded if needed; None if the master has no such file. Raise CommandError."""
+        """Return the path of the cached copy of a master's file, downloaded if needed; None if the master has no such file.
+
+        Raise CommandError if the master does not answer.
+        """
         if not is_inside(path):
             return None
         place = self._cache / saltenv.replace("/", "_") / path
@@ -150,7 +153,7 @@ class RemoteFiles(_Master):
         )
 
     def shown(self, fetched: Path) -> str:
-        """``salt://`` URL of a cached file, for messages: users do not edit the cache."""
+        """Return the ``salt://`` URL of a cached file, for messages, because users edit the state tree and not the cache."""
         if not fetched.is_relative_to(self._cache):
             return str(fetched)
         saltenv, *path = fetched.relative_to(self._cache).parts
@@ -185,7 +188,7 @@ class RemoteFiles(_Master):
 
 
 class RemoteMinion(_Master):
-    """Ports ``MinionControl`` and ``Events``. A refresh is requested from the zygote by a file."""
+    """The ports ``MinionControl`` and ``Events`` for a minion with a master. A refresh is requested from the zygote by a file."""
 
     def __init__(
         self,
@@ -201,7 +204,7 @@ class RemoteMinion(_Master):
         self._grains = grains
 
     def refresh_pillar(self) -> bool:
-        """Request that the zygote asks the master for the pillar before the next job. Return True."""
+        """Request that the zygote fetches the pillar from the master before the next job. Return True."""
         return self._request_refresh("pillar")
 
     def refresh_modules(self) -> bool:
@@ -219,12 +222,12 @@ class RemoteMinion(_Master):
         override: Mapping[str, object] | None,
         on_demand: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
-        """Pillar that the master compiles for this request. Raise CommandError."""
+        """Return the pillar that the master compiles for this request. Raise CommandError if the master does not answer."""
         with self.failing_clearly():
             return self.channel().pillar(self._grains(), saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
-        """Map of saltenv to SLS names that the master's tops modules assign to this minion."""
+        """Return the map of saltenv to SLS names that the master's tops modules assign to this minion."""
         load = {
             "cmd": "_master_tops",
             "id": self._identity.id,
@@ -239,9 +242,9 @@ class RemoteMinion(_Master):
     def ask_master(
         self, cmd: str, fields: Mapping[str, object], *, once: bool = False, master: str | None = None
     ) -> object:
-        """Return the answer of the current master, or of ``master`` if given.
+        """Send the command ``cmd`` to the current master, or to ``master`` if given, and return the answer.
 
-        Commands that concern every master (mine, revoke_auth) are also put into the spools of the others.
+        A command that concerns every master (mine, revoke_auth) is also put into the spools of the other masters.
         """
         load = {"cmd": cmd, "id": self._identity.id, **fields}
         if master is not None and master != self._masters.current:
@@ -252,7 +255,10 @@ class RemoteMinion(_Master):
         return answer
 
     def _ask_other(self, name: str, load: Mapping[str, object], *, once: bool) -> object:
-        """Ask the master with this address, with or without port. Raise CommandError if it is not in the list."""
+        """Send a request to the master with this address, with or without port, and return the answer.
+
+        Raise CommandError if the address is not in the minion's list of masters.
+        """
         found = [one for one in self._masters.at_once if name in (one, address(one, 0)[0])]
         if not found:
             known = ", ".join(self._masters.at_once) or self._masters.current
@@ -261,7 +267,7 @@ class RemoteMinion(_Master):
             return channel.ask(load, once=once)
 
     def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
-        """Send a control request to the running minion and return its answer. Raise CommandError."""
+        """Send a request about schedule or beacons (``area``) to the running minion and return its answer. Raise CommandError."""
         return manage(Path(self._options.cachedir), area, request)
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
@@ -285,9 +291,9 @@ class RemoteMinion(_Master):
 
 
 def request_refresh(states: Sequence[Path], what: str) -> bool:
-    """Ask the zygotes that own these directories to refresh ``what``: "pillar", "modules" or "grains".
+    """Ask the zygotes that own the directories ``states`` to refresh ``what``: "pillar", "modules" or "grains".
 
-    Return True. Raise CommandError if the file cannot be written.
+    Return True. Raise CommandError if the request file cannot be written.
     """
     try:
         for directory in states:
@@ -299,7 +305,7 @@ def request_refresh(states: Sequence[Path], what: str) -> bool:
 
 
 def manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, Any]:
-    """Answer of the minion with this cache directory to a control request. Raise CommandError."""
+    """Send a control request to the minion with this cache directory and return its answer. Raise CommandError."""
     try:
         answer = ask(cachedir, {**request, "area": area})
     except MinionNotRunning as error:

@@ -1,8 +1,8 @@
-"""The list of masters of a minion: their order, their addresses, and the directory for the files of each.
+"""The masters of a minion: their order, their addresses, and the directory for the files of each.
 
 ``master`` is one address or a list. With a list the minion is connected to all masters at once, unless ``master_type`` is
-``failover`` or ``distributed``: then it has one master at a time. This module does no I/O.
-Salt: salt/minion.py, eval_master and MinionManager
+``failover`` or ``distributed``: then it has one master at a time. This module does no I/O. Salt: salt/minion.py, eval_master
+and MinionManager
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ Shuffle = Callable[[list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Masters:
-    """The address of the master that this main process serves, and those of this minion's other main processes."""
+    """The master of this main process, and the masters of the minion's other main processes, by address."""
 
     current: str
     #: All masters of a minion that is connected to several at once, else empty.
     at_once: tuple[str, ...] = ()
 
     def state(self, cachedir: str) -> Path:
-        """Directory of the current master's spool and journal."""
+        """Return the directory of this master's spool and journal."""
         return _state(cachedir, self.current) if self.at_once else Path(cachedir)
 
     def other_states(self, cachedir: str) -> list[Path]:
-        """The same directories of the other masters."""
+        """Return the directories of the other masters' spools and journals."""
         return [_state(cachedir, name) for name in self.at_once if name != self.current]
 
 
@@ -52,7 +52,10 @@ def _state(cachedir: str, master: str) -> Path:
 
 
 def listed(options: MinionOptions) -> list[str]:
-    """Configured masters without duplicates. Raise ConfigError if the list is empty or ``master_type`` is unknown."""
+    """Return the addresses of the configured masters without duplicates.
+
+    Raise ConfigError if the list is empty or ``master_type`` is unknown.
+    """
     if options.master_type not in _ONE_AT_A_TIME:
         known = ", ".join((*_ONE_AT_A_TIME, FUNC, DISABLE))
         raise ConfigError(f"master_type: {options.master_type!r} is not supported; use one of {known}")
@@ -66,13 +69,13 @@ def listed(options: MinionOptions) -> list[str]:
 
 
 def at_once(options: MinionOptions) -> tuple[str, ...]:
-    """Masters that the minion is connected to at once; empty if it has one, or one at a time."""
+    """Return the masters that the minion is connected to at once; empty if it has one master, or one at a time."""
     found = listed(options)
     return tuple(found) if len(found) > 1 and not _ONE_AT_A_TIME[options.master_type] else ()
 
 
 def in_order(options: MinionOptions, shuffle: Shuffle = random.shuffle) -> list[str]:
-    """Order in which the masters are tried, for a minion with one master at a time.
+    """Return the addresses of the masters in the order in which a minion with one master at a time tries them.
 
     The order is that of the list, or random with ``random_master``. With ``master_failback`` the first master stays first.
     ``distributed`` starts with a master chosen by the minion id.
@@ -90,12 +93,15 @@ def in_order(options: MinionOptions, shuffle: Shuffle = random.shuffle) -> list[
 
 
 def after_loss(order: Sequence[str], lost: str) -> list[str]:
-    """The order with the lost master moved to the end."""
+    """Return the order of masters with the lost master moved to the end."""
     return [*(name for name in order if name != lost), *([lost] if lost in order else [])]
 
 
 def address(master: str, port: int) -> tuple[str, int]:
-    """(host, port) of a master, the host in the form of a ZeroMQ endpoint; ``port`` is the default. Raise ConfigError."""
+    """Return (host, port) of a master's address; ``port`` is the default. An IPv6 host has brackets, as in ZeroMQ endpoints.
+
+    Raise ConfigError for an invalid address.
+    """
     found = _WITH_PORT.fullmatch(master)
     if found is not None:
         if not 0 < int(found["port"]) < 65536:

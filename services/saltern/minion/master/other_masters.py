@@ -16,14 +16,17 @@ _LOG = logging.getLogger("saltern.minion")
 
 
 class OtherMasters:
-    """The masters of the other main processes of this minion; there may be none."""
+    """The spools of the minion's other masters, for requests that concern every master. There may be no other master."""
 
     def __init__(self, masters: Masters, options: MinionOptions) -> None:
         self._spools = [Spool(state / "spool") for state in masters.other_states(options.cachedir)]
         self._most = options.spool_max_bytes
 
     def send(self, load: Mapping[str, object]) -> None:
-        """Put a request into the spool of each other master. A spool above ``spool_max_bytes`` loses it (logged)."""
+        """Put a request into the spool of each other master.
+
+        If a spool exceeds ``spool_max_bytes``, the request is dropped (logged).
+        """
         for spool in self._spools:
             if spool.size() > self._most:
                 _LOG.error(

@@ -1,4 +1,4 @@
-"""Signs in at a master, repeatedly, until the master accepts the key or a repetition is pointless.
+"""Signs in at a master, repeatedly, until the master accepts the minion's key or a repetition is pointless.
 
 Source: docs/protocol.md#sign-in-reactions
 """
@@ -27,20 +27,20 @@ _TICK = 0.25
 
 
 class Ended(Exception):
-    """The minion was asked to end while it waited."""
+    """Raised when the minion was asked to end while it waited."""
 
 
 class Rejected(Exception):
-    """The master rejected this minion's key, or is not the pinned master. str() is the reason."""
+    """Raised when the master rejects this minion's key, or has another key than the stored one. The message is the reason."""
 
 
 class NoMaster(Exception):
-    """This master did not accept the sign-in, and another master may. str() is the reason."""
+    """Raised when a master does not accept the sign-in and another master may. The message is the reason."""
 
 
 @dataclass(frozen=True)
 class Shutdown:
-    """The request to end, combined with the process's sign of life. Every wait of the main process checks it."""
+    """The request to end the minion, combined with its sign of life. Every wait of the main process checks it."""
 
     stop: Stop
     health: Health
@@ -51,7 +51,7 @@ class Shutdown:
         return self.stop.requested
 
     def wait(self, seconds: float) -> None:
-        """Sleep. Raise Ended if the minion is asked to end meanwhile."""
+        """Sleep for ``seconds``. Raise Ended if the minion is asked to end meanwhile."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             if self.ended():
@@ -60,12 +60,12 @@ class Shutdown:
 
 
 class SignInLoop:
-    """Signs in at one master."""
+    """Repeats the minion's sign-in at one master."""
 
     def __init__(
         self, requests: RequestSocket, options: MinionOptions, identity: Identity, shutdown: Shutdown, *, patient: bool
     ) -> None:
-        """``patient``: True if there is no other master, so that an unaccepted key is waited for."""
+        """Prepare the sign-in. ``patient``: True if there is no other master; the minion then waits until its key is accepted."""
         self._requests = requests
         self._options = options
         self._identity = identity
@@ -105,14 +105,14 @@ class SignInLoop:
             raise Rejected(f"{answer.reason}; remove minion_master.pub from pki_dir if the new master is the right one")
 
     def _waits(self) -> Iterator[float]:
-        """Seconds before each repetition of a sign-in. Raise Ended if the minion is asked to end in between."""
+        """Yield the seconds before each repetition of a sign-in. Raise Ended if the minion is asked to end in between."""
         for _ in range(self._options.auth_tries if self._patient else 1):
             if self._shutdown.ended():
                 raise Ended
             yield float(self._options.auth_timeout)
 
     def _resolve(self) -> None:
-        """Wait until the master's host name resolves. Raise NoMaster, Rejected."""
+        """Wait until the master's host name resolves. Raise NoMaster or Rejected if the minion must not wait."""
         host = address(str(self._options.master), self._options.master_port)[0].strip("[]")
         tries = 0
         while why := _unknown(host):
@@ -127,7 +127,7 @@ class SignInLoop:
 
 
 def _unknown(host: str) -> str:
-    """Reason why a host name does not resolve; empty if it does."""
+    """Return the reason why a host name does not resolve; empty text if it does."""
     try:
         socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
