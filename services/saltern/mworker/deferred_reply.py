@@ -15,7 +15,7 @@ def _nothing(how: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DeferredReply:
-    """Result of a command whose value is computed later in a child process."""
+    """The result of a command whose value a child process computes later."""
 
     #: Computes the value. None: another child process answers this request already.
     work: Callable[[], Any] | None
@@ -27,8 +27,9 @@ class DeferredReply:
 
 @dataclass(frozen=True, slots=True)
 class SealedDeferredReply:
-    """A DeferredReply as encrypted bytes: ``work`` returns the encrypted reply, ``refused`` is the encrypted reply for
-    a failed child.
+    """A DeferredReply as encrypted bytes.
+
+    ``work`` returns the encrypted reply; ``refused`` is the encrypted reply for the case that the child process fails.
     """
 
     work: Callable[[], bytes] | None

@@ -1,4 +1,4 @@
-"""Reads from the master's options how durable a job or a return must be before the master acknowledges it."""
+"""Reads from the master's options how safely Redis must have stored a job or a return before the master acknowledges it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST_MS = 1500
 
 
 def durability(options: MasterOptions) -> Durability:
-    """Return the durability that the options ask for. Raises ConfigError for values out of range."""
+    """Return how safely Redis must store data, by the master's options. Raises ConfigError for values out of range."""
     if options.redis_wait_replicas < 0:
         raise ConfigError(f"redis_wait_replicas: {options.redis_wait_replicas} is no number of replicas")
     if not 0 < options.redis_wait_ms <= _LONGEST_MS:

@@ -50,12 +50,12 @@ _HUNG_WAIT = 1_000
 
 
 def worker_name() -> bytes:
-    """Return a name that is unique among all workers and their restarts."""
+    """Return a name for this worker that is unique among all workers and their restarts."""
     return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}".encode()
 
 
 class Recycled(Exception):
-    """The worker has finished its work and starts anew in the same process id, to free memory."""
+    """Raised when the worker has finished its work and must start anew in the same process id, to free memory."""
 
 
 def _loop(role: Role) -> None:
@@ -155,7 +155,7 @@ def _defer(
 
 
 def _send_deferred(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
-    """Compute the reply and send it. Runs in a child process, which opens its own connection."""
+    """Compute a deferred reply and send it to the reqserver. Runs in a child process, which opens its own connection."""
     answer = work()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     link = context.socket(zmq.DEALER)

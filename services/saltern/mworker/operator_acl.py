@@ -50,7 +50,7 @@ def rows_of(
 
 
 def barred_functions(option: str, row: Sequence[Any], calls: Sequence[PeerCall], covers: Covers) -> list[str]:
-    """Return the functions of a job that the row does not allow, each once."""
+    """Return the functions of a job that the operator's row in an access list does not allow, each once."""
     asked = [call for call in calls if call.fun not in _ALWAYS]
     if option == "control_acl":
         patterns = [rule for rule in row if not rule.startswith("@")]
@@ -61,7 +61,10 @@ def barred_functions(option: str, row: Sequence[Any], calls: Sequence[PeerCall],
 
 
 def may_use(option: str, row: Sequence[object], policy: str, call: PeerCall) -> bool:
-    """Return whether a row allows @runner or @wheel for this function, or @jobs for queries about jobs."""
+    """Return whether an operator's row in an access list allows the runner or wheel function of ``call``, or queries about jobs.
+
+    ``policy`` is @runner, @wheel or @jobs.
+    """
     if option == "control_acl":
         return policy in row
     # As in Salt, where every user who may publish can read all jobs.
@@ -82,8 +85,9 @@ def _allows(rule: object, policy: str, call: PeerCall) -> bool:
 
 
 def _is_meant(name: str, pattern: str) -> bool:
-    """Return whether a pattern of Salt's lists matches: an equal name, a glob, or a regular expression for the whole
-    name.
+    """Return whether a pattern of Salt's lists matches a name:
+
+    an equal name, a glob, or a regular expression for the whole name.
     """
     if name == pattern or fnmatchcase(name, pattern):
         return True

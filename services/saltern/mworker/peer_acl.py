@@ -23,7 +23,7 @@ _PUBLISHES = "publish."
 
 
 class PeerCall(NamedTuple):
-    """A function name with its arguments."""
+    """The name of a function and its arguments, which an access list checks."""
 
     fun: str
     args: Sequence[Any] = ()
@@ -49,7 +49,7 @@ def nowhere(target: str) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a regular expression matches the beginning of the text. An invalid expression matches nothing."""
+    """Return whether a regular expression of an access list matches the beginning of the text. An invalid one matches nothing."""
     try:
         return re.match(pattern, text) is not None
     except re.error:
@@ -63,7 +63,7 @@ def _granted(rules: Mapping[str, object], minion_id: str) -> Iterator[object]:
 
 
 def grants(rule: object, call: PeerCall, covers: Covers) -> bool:
-    """Return whether a rule allows a call on the minions that ``covers`` checks."""
+    """Return whether a rule of an access list allows a call on the minions that ``covers`` checks."""
     if isinstance(rule, str):
         return matches(rule, call.fun)
     if not isinstance(rule, Mapping) or len(rule) != 1:
@@ -76,7 +76,7 @@ def grants(rule: object, call: PeerCall, covers: Covers) -> bool:
 
 
 def fits(functions: object, call: PeerCall) -> bool:
-    """Return whether a call matches one of ``functions``: expressions, or ``{FUNCTION: arguments}``."""
+    """Return whether a call matches one of the functions of an access list: expressions, or ``{FUNCTION: arguments}``."""
     return any(_function_fits(condition, call) for condition in _listed(functions))
 
 

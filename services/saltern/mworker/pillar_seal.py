@@ -10,7 +10,7 @@ from saltwire.keys import derive_key_string
 
 
 def pillar_seal(secret: bytes) -> Crypticle:
-    """Return the Crypticle for pillar in Redis. Its key never rotates, so that stored pillar stays readable."""
+    """Return the Crypticle (encrypter) for the pillar in Redis. Its key never rotates, so that stored pillar stays readable."""
     return Crypticle(derive_key_string(secret, purpose="pillar", epoch=0))
 
 

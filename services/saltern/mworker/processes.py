@@ -20,7 +20,7 @@ MAX_PER_MINION = 8
 
 
 class TooManyRunners(Exception):
-    """The worker, or one minion, already has as many child processes as allowed."""
+    """Raised when the worker, or one minion, already has as many child processes as allowed."""
 
 
 #: Seconds between SIGTERM and SIGKILL.
@@ -38,7 +38,7 @@ class Processes:
 
     @property
     def pids(self) -> set[int]:
-        """Process ids of the children."""
+        """Return the process ids of the worker's children."""
         return set(self.lost)
 
     def start(self, work: Callable[[], None], lost: Callable[[str], None], requester: str = "") -> None:
@@ -72,7 +72,7 @@ class Processes:
             os._exit(code)
 
     def reap(self) -> None:
-        """Remove children that have ended, and report those that failed."""
+        """Remove child processes that have ended, and report those that failed."""
         for pid in list(self.lost):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
@@ -82,7 +82,7 @@ class Processes:
                     lost(how)
 
     def drain(self, seconds: float) -> None:
-        """Wait up to ``seconds`` for the children, then end the remaining ones by SIGTERM and at last by SIGKILL."""
+        """Wait up to ``seconds`` for the child processes, then end the remaining ones by SIGTERM and at last by SIGKILL."""
         self._wait(seconds)
         for pid in self.lost:
             _LOG.warning("runner %d is ended: it did not finish within %g s", pid, seconds)
@@ -101,7 +101,7 @@ class Processes:
 
 
 def _how(code: int) -> str:
-    """Return in words how a child ended; empty for exit code 0."""
+    """Return in words how a child process ended; empty text for exit code 0."""
     if code < 0:
         return f"was killed by signal {-code} ({signal.strsignal(-code) or 'unknown'})"
     return f"ended with exit code {code}, see the worker's log" if code else ""

@@ -1,4 +1,4 @@
-"""RequestHandler: decrypts a request, authorises its sender, calls the command, and encrypts the answer.
+"""Decrypts a request, authorises its sender, calls the command, and encrypts the answer.
 
 A request never raises out of ``RequestHandler.answer``, and each request gets exactly one answer.
 """
@@ -42,13 +42,13 @@ _WITHOUT_STORE = frozenset({"ping", "runner"})
 
 @dataclass(frozen=True, slots=True)
 class WrongPool:
-    """The request belongs to another worker pool; this worker did nothing with it."""
+    """The answer of a worker to a request of another worker pool: this worker did nothing with it."""
 
     pool: str
 
 
 class _OtherPool(Exception):
-    """Stops the handling of a request that belongs to another worker pool."""
+    """Raised inside the handler when the request belongs to another worker pool."""
 
     def __init__(self, pool: str) -> None:
         super().__init__(pool)
@@ -59,7 +59,7 @@ class RequestHandler:
     """Answers the requests of one worker."""
 
     def __init__(self, context: WorkerContext, pools: Pools = ONE_POOL, watchdog: Watchdog | None = None) -> None:
-        """``watchdog``: records which command the worker is handling and since when."""
+        """Prepare to answer requests. ``watchdog``: records which command the worker is handling and since when."""
         self._context = context
         self._pools = pools
         self._watchdog = watchdog or Watchdog({}, context.options.request_deadline)
@@ -253,8 +253,9 @@ class RequestHandler:
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})
 
     def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, object]) -> frozenset[str] | None:
-        """Return the minion ids to which a publish is restricted, or None for no restriction. Raises ControlError if it
-        is not allowed.
+        """Return the minion ids to which the operator's publish request is restricted, or None for no restriction.
+
+        Raises ControlError if the operator's access list does not allow the request.
         """
         options, name = self._context.options, client or "this key"
         if policy is ControlPolicy.ANY:

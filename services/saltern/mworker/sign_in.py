@@ -59,7 +59,7 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
 def _decide(
     context: WorkerContext, request: handshake.SignInRequest, stored: tuple[str, str] | None
 ) -> tuple[handshake.Verdict, PublicKey | None]:
-    """Return (decision, the minion's public key); the key is None if it was not parsed."""
+    """Return (decision about a sign-in, the minion's public key); the key is None if it was not parsed."""
     public = None
     pem = request.pub
     verdict = handshake.decide(
@@ -97,7 +97,7 @@ def _full(context: WorkerContext, minion_id: str) -> bool:
 
 
 def _signed(options: MasterOptions, request: handshake.SignInRequest) -> bool:
-    """Return whether an option accepts the minion's key without an operator."""
+    """Return whether an option such as ``auto_accept`` or ``autosign_file`` accepts the minion's key without an operator."""
     return (
         options.auto_accept
         or _listed(options.autosign_file, request.id)
@@ -128,7 +128,7 @@ def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
 
 
 def _by_grains(directory: str, grains: Mapping[str, object]) -> bool:
-    """Return whether the file named like a grain contains the grain's value as a line."""
+    """Return whether the file in ``autosign_grains_dir`` that is named like a grain contains the grain's value as a line."""
     for grain, value in grains.items() if directory else ():
         if "/" in str(grain) or str(grain).startswith("."):
             continue
@@ -169,5 +169,5 @@ def _line_matches(line: str, minion_id: str) -> bool:
 
 
 def unsupported(text: str) -> bytes:
-    """Return the unsigned answer to an unknown algorithm. Source: docs/protocol.md#sign-in-decisions"""
+    """Return the unsigned answer to a sign-in with an unknown algorithm. Source: docs/protocol.md#sign-in-decisions"""
     return packb({"enc": "clear", "load": {"ret": text}})

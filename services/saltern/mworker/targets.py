@@ -30,7 +30,7 @@ _ASKS_FOR_PILLAR = re.compile(r"[IJN].?@")
 
 @dataclass(frozen=True)
 class Resolved:
-    """Minions that a target matches."""
+    """The minions that a target matches, and the ids in the target without an accepted key."""
 
     minions: tuple[str, ...]
     #: Names in a list target without an accepted key.
@@ -104,8 +104,9 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 def expand(server: str, expression: str) -> list[str]:
-    """Return the names of a range expression in the server's order, each once. ``server``: ``host:port``. Raises
-    TargetError.
+    """Return the host names of a range expression in the order of the range server, each once.
+
+    ``server``: ``host:port``. Raises TargetError.
     """
     if not server:
         raise TargetError(

@@ -42,40 +42,41 @@ class Watchdog:
     _thread: int = field(default_factory=threading.get_ident)
 
     def begin(self) -> None:
-        """Record that a request has arrived."""
+        """Record that the worker has received a request."""
         self.cmd, self.since = "", time.monotonic()
         self.count += 1
 
     def end(self) -> None:
-        """Record that the request is answered."""
+        """Record that the worker has answered its request."""
         self.since = None
 
     def overdue(self, now: float) -> str:
-        """Return in words which request is over its deadline; empty if none is."""
+        """Return in words which request of the worker is over its deadline; empty text if none is."""
         since, cmd = self.since, self.cmd
         if since is None or now - since <= self.deadlines.get(cmd, self.default):
             return ""
         return f"{cmd or 'a request'} takes {now - since:.0f} s, more than its deadline (request_deadlines)"
 
     def where(self) -> str:
-        """Return the stack of the main thread as text."""
+        """Return the stack of the worker's main thread as text."""
         frame = sys._current_frames().get(self._thread)
         return "".join(traceback.format_stack(frame)) if frame is not None else ""
 
     def longest(self) -> float:
-        """Return the longest of all deadlines, seconds."""
+        """Return the longest deadline of all commands, in seconds."""
         return max(self.default, *self.deadlines.values())
 
 
 def arm() -> None:
-    """Restart faulthandler's timer. If ``arm`` is not called again within 60 s, the process ends with all stacks on
-    stderr.
+    """Restart the timer of faulthandler's watchdog.
+
+    If it is not restarted within 60 s, the process ends with all stacks on stderr.
     """
     faulthandler.dump_traceback_later(_LOCKED_SECONDS, exit=True)
 
 
 def disarm() -> None:
-    """Stop faulthandler's timer."""
+    """Stop the timer of faulthandler's watchdog."""
     faulthandler.cancel_dump_traceback_later()
 
 
@@ -88,7 +89,7 @@ class Wear:
     _looked: float = 0.0
 
     def out(self, requests: int, now: float) -> str:
-        """Return why the worker is to restart; empty if no limit is reached. Memory is measured once a second."""
+        """Return why the worker must restart; empty text if no limit is reached. Memory is measured once a second."""
         if self.max_requests and requests >= self.max_requests:
             return f"{requests} requests (worker_max_requests)"
         if self.max_rss and now - self._looked >= 1.0:
@@ -100,6 +101,6 @@ class Wear:
 
 
 def resident_bytes() -> int:
-    """Return the resident memory of this process, bytes."""
+    """Return the resident memory of this process in bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * _PAGE

@@ -1,4 +1,4 @@
-"""WorkerContext: the objects that commands of a worker use. Each process has one; commands keep no state of their own."""
+"""The objects that the commands of a worker use. Each process has one WorkerContext; commands keep no state of their own."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ class WorkerContext:
         return self._epochs
 
     def newest_epochs(self) -> Epochs:
-        """Read the epochs from Redis and return them. Raises StoreUnavailable."""
+        """Read the epochs of session and publication keys from Redis and return them. Raises StoreUnavailable."""
         return self.take_epochs(self.store.epochs.current())
 
     def take_epochs(self, epochs: Epochs) -> Epochs:
-        """Store epochs that were read from Redis just now, and return them."""
+        """Keep epochs of keys that were read from Redis just now, and return them."""
         self._epochs, self._epochs_read = epochs, time.monotonic()
         return epochs
 
     def aes_key_string(self) -> str:
-        """Return the current key string of publications."""
+        """Return the current key string with which publications are encrypted."""
         epoch = self.epochs().aes
         if self._aes[0] != epoch:
             self._aes = (epoch, derive_key_string(self.keys.secret, purpose="aes", epoch=epoch))
@@ -145,7 +145,7 @@ class WorkerContext:
             self._pillars.pop(minion, None)
 
     def cached_pillar(self, minion_id: str, environments: str) -> dict[str, object] | None:
-        """Return the pillar from ``pillar_cache`` for these environments, or None."""
+        """Return a minion's pillar for these environments from ``pillar_cache``, or None."""
         sealed = self.store.cache.kept_pillar(minion_id).get(environments)
         try:
             return None if sealed is None else self._pillar_seal().loads_map(sealed)
@@ -153,7 +153,7 @@ class WorkerContext:
             return None
 
     def cache_pillar(self, minion_id: str, environments: str, pillar: Mapping[str, object]) -> None:
-        """Store pillar in ``pillar_cache`` for ``pillar_cache_ttl`` seconds."""
+        """Store a minion's pillar for these environments in ``pillar_cache`` for ``pillar_cache_ttl`` seconds."""
         sealed = self._pillar_seal().dumps(pillar)
         self.store.cache.keep_pillar(minion_id, environments, sealed, self.options.pillar_cache_ttl)
 

@@ -1,7 +1,7 @@
 """Reads the unencrypted part of a request: the id of the sender and, if the request is not encrypted, its command.
 
-Nothing in it is proved. It decides about order and pools, never about permissions. A malformed request gives an empty
-header; the worker will refuse the request. Reading takes microseconds, however large or nested a request is.
+Nothing in it is proved. It decides about order and pools, never about permissions. A malformed request gives an empty header;
+the worker will refuse the request. Reading takes microseconds, however large or nested a request is.
 
 Source: docs/protocol.md#request-envelope
 """
@@ -24,7 +24,7 @@ _ENTRIES = 16
 
 @dataclass(frozen=True, slots=True)
 class ClearHeader:
-    """The unencrypted fields of a request."""
+    """The unencrypted fields of a request to the master: sender's id and command."""
 
     #: Command; empty if the request is encrypted.
     cmd: str = ""
@@ -37,7 +37,7 @@ NO_HEADER = ClearHeader()
 
 
 def of_minion(payload: bytes) -> ClearHeader:
-    """Return the header of a request on port 4506."""
+    """Return the unencrypted fields of a minion's request on port 4506."""
     outer = _map(payload)
     load = outer.get(b"load")
     patient = outer.get(PATIENT.encode()) is True
@@ -47,7 +47,7 @@ def of_minion(payload: bytes) -> ClearHeader:
 
 
 def of_operator(payload: bytes) -> ClearHeader:
-    """Return the header of a request on port 4507."""
+    """Return the unencrypted fields of an operator's request on port 4507."""
     return ClearHeader(_text(_map(payload).get(b"cmd")), b"", True)
 
 
@@ -69,8 +69,9 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
 def _outermost(payload: bytes) -> dict[bytes, Any]:
-    """Return the plain entries of the outermost map up to the first other one. Values of more than _WHOLE bytes become
-    None.
+    """Return the entries of a request's outermost msgpack map, up to the first value that is a list or map.
+
+    A value of more than _WHOLE bytes becomes None.
     """
     first = payload[0]
     if 0x80 <= first <= 0x8F:
@@ -90,7 +91,7 @@ def _outermost(payload: bytes) -> dict[bytes, Any]:
 
 
 def _plain_value(payload: bytes, offset: int) -> tuple[Any, int]:
-    """Return (value at the offset, offset of the next value). The second is -1 if the value is not plain."""
+    """Return (msgpack value at the offset, offset of the next value); the second is -1 if the value is a list or map."""
     if not 0 <= offset < len(payload):
         return None, -1
     first = payload[offset]

@@ -61,7 +61,7 @@ _HINTS = 10_000
 class Assign:
     """Instruction: send the request to this worker.
 
-    ``opening_pool``: the worker's pool, if the request may belong to another pool; else empty.
+    ``opening_pool``: the worker's pool, if the request may belong to another pool; else empty text.
     """
 
     worker: bytes
@@ -101,7 +101,10 @@ Instruction: TypeAlias = Assign | Answer | GiveUp | Refuse
 
 @dataclass
 class Dispatcher:
-    """Waiting requests, workers, and the decisions about them. All times are seconds of one monotonic clock."""
+    """The waiting requests, the workers, and the decision which worker gets which request.
+
+    Times are seconds of one monotonic clock.
+    """
 
     #: Seconds without a message after which a worker is given up.
     silence: float = 4.0
@@ -144,7 +147,7 @@ class Dispatcher:
 
     @property
     def busy(self) -> int:
-        """Number of workers that have a request."""
+        """Return the number of workers that have a request."""
         return sum(map(self.workers.busy, self.pools.names))
 
     # ---------------------------------------------------------------------------------------------------------------- events
@@ -160,7 +163,10 @@ class Dispatcher:
         header: ClearHeader = NO_HEADER,
         address: str = "",
     ) -> list[Instruction]:
-        """A request arrived. ``header``: its unencrypted part; ``address``: IP address of the sender."""
+        """Take a request that arrived, and return instructions.
+
+        ``header``: its unencrypted part; ``address``: IP address of the sender.
+        """
         # All requests of a minion are one sender; each command of an operator has its own connection.
         sender = (address, header.sender) if header.sender and side is Side.MINION else route[0]
         overdue = now + self.deadlines.get(header.cmd, self.deadline)
@@ -178,7 +184,7 @@ class Dispatcher:
         return []
 
     def ready(self, name: bytes, now: float, pool: str = "") -> list[Instruction]:
-        """A worker reports that it is idle. ``pool``: the pool that its configuration names, empty for none."""
+        """Record that a worker is idle, and return instructions. ``pool``: the pool that its configuration names, or empty text."""
         worker = self.workers.touch(name, now) or self.workers.join(name, pool, now)
         gone: list[Instruction] = []
         if worker.request is not None:
@@ -189,7 +195,10 @@ class Dispatcher:
         return gone + self._set_idle(name, worker, now)
 
     def reply(self, name: bytes, ticket: int, payload: bytes, now: float) -> list[Instruction]:
-        """A worker finished a request. A reply is dropped if the request was given to another worker meanwhile."""
+        """Take a worker's reply to a request, and return instructions.
+
+        A reply is dropped if the request was given to another worker meanwhile.
+        """
         if ticket in self.deferred:
             return [Answer(self.deferred.pop(ticket)[1], payload)]
         worker = self.workers.holder(name, ticket, now)
@@ -202,7 +211,7 @@ class Dispatcher:
         return [*self._set_idle(name, worker, now), Answer(request, payload)]
 
     def defer(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
-        """A worker started a child process that will send the reply."""
+        """Record that a worker started a child process that will send the reply to a request, and return instructions."""
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
@@ -210,7 +219,7 @@ class Dispatcher:
         return [*self._drop_overdue_deferred(now), *self._set_idle(name, worker, now)]
 
     def wrong_pool(self, name: bytes, ticket: int, pool: str, now: float) -> list[Instruction]:
-        """A worker decrypted a request and reports that the request belongs to another pool."""
+        """Record that a worker decrypted a request of another pool, and return instructions."""
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
@@ -228,23 +237,23 @@ class Dispatcher:
         return [*handed, *self._set_idle(name, worker, now)]
 
     def pulse(self, name: bytes, now: float) -> list[Instruction]:
-        """A busy worker reports that it lives."""
+        """Record that a busy worker lives, and return instructions."""
         self.workers.touch(name, now)
         return []
 
     def bye(self, name: bytes, now: float) -> list[Instruction]:
-        """A worker ends. It has not read a request that was sent to it last."""
+        """Record that a worker ends, and return instructions. The worker has not read a request that was sent to it last."""
         worker = self.workers.get(name)
         if worker is not None and worker.request is not None:
             worker.request.attempts -= 1
         return self._lose([name], now)
 
     def hung(self, name: bytes, now: float) -> list[Instruction]:
-        """A worker reports that its request is over the deadline and that it ends."""
+        """Record that a worker's request is over its deadline and that the worker ends, and return instructions."""
         return self._lose([name], now)
 
     def tick(self, now: float) -> list[Instruction]:
-        """Time has passed: give up silent workers and overdue requests."""
+        """Give up silent workers and overdue requests, and return instructions. Call it regularly with the current time."""
         instructions = [*self._lose(self.workers.silent(now - self.silence), now), *self._drop_overdue_deferred(now)]
         for request in self.waiting.overdue(now):
             instructions.append(self._expire(request))
@@ -311,7 +320,7 @@ class Dispatcher:
     # ---------------------------------------------------------------------------------------------------------------- bounds
 
     def _full(self, request: Request) -> str:
-        """Return why a request may not wait, as a key of _REFUSALS; empty if it may."""
+        """Return why a request may not wait in the queue, as a key of _REFUSALS; empty text if it may."""
         own = self.waiting.queue(request.pool, request.side).of(request.sender)
         size = len(request.payload)
         if request.side is Side.MINION:
@@ -349,7 +358,7 @@ class Dispatcher:
         return None
 
     def _preferred(self, request: Request) -> tuple[str, ...]:
-        """Return the pools whose workers may take the request, the best one first."""
+        """Return the names of the pools whose workers may take the request, the best one first."""
         if request.pool is not None:
             return (request.pool,)
         hint = self._hints.get(request.route[0])
@@ -376,9 +385,7 @@ class Dispatcher:
         return instructions
 
     def _next(self, pool: str, now: float) -> Request | None:
-        """Return the next request for a worker of this pool. The queues that the pool serves alternate, so that none
-        starves.
-        """
+        """Return the next request for a worker of this pool. The queues that the pool serves take turns, so that each is served."""
         kinds = self._served_queues[pool]
         start = self._next_served[pool]
         for step in range(len(kinds)):

@@ -1,9 +1,7 @@
-"""The role reqserver: receives requests on 4506 (minions) and 4507 (operators), passes them to workers on 4516, returns
-the replies.
+"""The role reqserver: passes requests of minions (4506) and operators (4507) to workers (4516), and returns the replies.
 
-It has no key that decrypts a request. It sees frames, sizes, the unencrypted header of a request (``clear_header``) and
-which worker has which request (``dispatch``). One thread serves three ROUTER sockets. Source:
-docs/execution.md#master-processes
+It has no key that decrypts a request. It sees frames, sizes, the unencrypted header of a request (``clear_header``) and which
+worker has which request (``dispatch``). One thread serves three ROUTER sockets. Source: docs/execution.md#master-processes
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ _KEEPALIVE = {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 60, zmq.TCP_KEEPALIV
 
 
 class Server:
-    """The sockets around a Dispatcher."""
+    """The three sockets of the reqserver, and the Dispatcher that decides what is sent over them."""
 
     def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         options = role.options
@@ -100,7 +98,7 @@ class Server:
         role.health.check("workers", self._check_workers)
 
     def poll(self) -> None:
-        """Handle all messages that have arrived, then the timers. Waits up to 250 ms for a message."""
+        """Handle all messages that have arrived at the reqserver, then the timers. Waits up to 250 ms for a message."""
         ready = dict(self._poller.poll(_TICK))
         for one, read in self._readers.items():
             if one in ready:
@@ -115,7 +113,7 @@ class Server:
             self._measure(now)
 
     def drain(self) -> None:
-        """Accept no new requests; wait at most DRAIN_SECONDS for workers to finish theirs."""
+        """Refuse new requests; wait at most DRAIN_SECONDS for workers to finish theirs."""
         for one in (self._minions, self._control):
             self._poller.unregister(one)
         deadline = time.monotonic() + DRAIN_SECONDS
@@ -128,7 +126,7 @@ class Server:
             self._role.log.warning("%d requests were not finished within %g s", left, DRAIN_SECONDS)
 
     def close(self) -> None:
-        """Close the sockets; replies get one second to leave."""
+        """Close the reqserver's sockets; replies get one second to leave."""
         for one in (self._minions, self._control, self._workers):
             one.close(linger=1000)
         self._curve_auth.stop()

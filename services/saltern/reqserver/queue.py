@@ -25,7 +25,7 @@ class Side(Enum):
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request and the frames that lead back to its sender."""
+    """One request to the master, and the frames that lead back to its sender."""
 
     ticket: int
     side: Side
@@ -51,7 +51,7 @@ class Request:
 
 
 class FairQueue:
-    """Waiting requests of one pool and one port, with alternating senders."""
+    """The waiting requests of one worker pool and one port, with alternating senders."""
 
     def __init__(self) -> None:
         self._by_sender: OrderedDict[Hashable, deque[Request]] = OrderedDict()
@@ -67,7 +67,7 @@ class FairQueue:
         return self._by_sender.get(sender, ())
 
     def add(self, request: Request) -> None:
-        """Append a request. A sender without waiting requests is placed behind all other senders."""
+        """Append a request to the queue. A sender without waiting requests is placed behind all other senders."""
         requests = self._by_sender.get(request.sender)
         if requests is None:
             self._by_sender[request.sender] = deque((request,))
@@ -75,14 +75,12 @@ class FairQueue:
             requests.append(request)
 
     def add_first(self, request: Request) -> None:
-        """Insert a request that was assigned before, so that it is taken next."""
+        """Insert a request that was assigned to a worker before, so that it is taken next."""
         self._by_sender.setdefault(request.sender, deque()).appendleft(request)
         self._by_sender.move_to_end(request.sender, last=False)
 
     def take(self, may_start: Callable[[Hashable], bool]) -> Request | None:
-        """Remove and return the next request of the first sender for which ``may_start`` is true; None if there is
-        none.
-        """
+        """Remove and return the next request of the first sender for which ``may_start`` is true; None if there is none."""
         for sender, requests in self._by_sender.items():
             if may_start(sender):
                 request = requests.popleft()
@@ -94,20 +92,20 @@ class FairQueue:
         return None
 
     def remove(self, request: Request) -> None:
-        """Remove a request."""
+        """Remove a waiting request from the queue."""
         requests = self._by_sender[request.sender]
         requests.remove(request)
         if not requests:
             del self._by_sender[request.sender]
 
     def replace(self, old: Request, new: Request) -> None:
-        """Put ``new`` in the place of ``old``; both are of one sender."""
+        """Put the request ``new`` in the queue at the position of ``old``; both have the same sender."""
         requests = self._by_sender[old.sender]
         requests[requests.index(old)] = new
 
 
 class WaitingRequests:
-    """All queues. The pool None is for requests whose command is not known yet."""
+    """All queues of waiting requests. The pool None is for requests whose command is not known yet."""
 
     def __init__(self) -> None:
         self._of_minions: dict[str | None, FairQueue] = {}
@@ -132,7 +130,7 @@ class WaitingRequests:
         return self._counts.get(pool, 0)
 
     def queue(self, pool: str | None, side: Side) -> FairQueue:
-        """Return the queue of this pool and port."""
+        """Return the queue of requests for this worker pool and port."""
         queues = self._of_operators if side is Side.CONTROL else self._of_minions
         found = queues.get(pool)
         if found is None:
@@ -140,13 +138,13 @@ class WaitingRequests:
         return found
 
     def add(self, request: Request, *, first: bool = False) -> None:
-        """Add a request. ``first``: it was assigned before and is taken next."""
+        """Add a request to its queue. ``first``: it was assigned to a worker before, and is taken next."""
         queue = self.queue(request.pool, request.side)
         (queue.add_first if first else queue.add)(request)
         self._count_in(request, queue)
 
     def replace(self, old: Request, new: Request) -> None:
-        """Put ``new`` in the place of ``old``."""
+        """Put the request ``new`` in its queue at the position of ``old``."""
         queue = old.queue
         assert queue is not None, "the request does not wait"
         queue.replace(old, new)
@@ -161,7 +159,7 @@ class WaitingRequests:
         return request
 
     def drop(self, request: Request) -> None:
-        """Remove a request."""
+        """Remove a waiting request from its queue."""
         assert request.queue is not None, "the request does not wait"
         request.queue.remove(request)
         self._count_out(request)

@@ -1,4 +1,4 @@
-"""Registry of workers: their pools, and which request each worker has."""
+"""The workers that are connected to the reqserver: their pools, and which request each worker has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from saltern.reqserver.queue import Request, Side
 
 @dataclass(slots=True)
 class Worker:
-    """A connected worker. ``request`` is set while it is busy. Times are seconds of a monotonic clock."""
+    """A connected mworker process. ``request`` is set while it is busy. Times are seconds of a monotonic clock."""
 
     last_heard: float
     pool: str
@@ -21,11 +21,12 @@ class Worker:
 
 
 class Workers:
-    """All connected workers. Times are seconds of one monotonic clock."""
+    """All connected mworker processes. Times are seconds of one monotonic clock."""
 
     def __init__(self, pools: Pools, at_once: int) -> None:
-        """``at_once``: most requests of one minion that a pool handles at the same time; 0: one less than the pool's
-        workers.
+        """Start without workers.
+
+        ``at_once``: most requests of one minion that a pool handles at the same time; 0: one less than the pool's workers.
         """
         self._pools = pools
         self._at_once = at_once
@@ -84,7 +85,7 @@ class Workers:
         return [name for name, worker in self._by_name.items() if worker.last_heard < since]
 
     def set_idle(self, name: bytes, worker: Worker) -> None:
-        """Mark a worker as idle."""
+        """Mark a worker as idle, so that it may get a request."""
         self._idle[worker.pool][name] = None
 
     def idle(self, pool: str) -> bytes | None:
@@ -101,7 +102,7 @@ class Workers:
         return worker
 
     def take(self, worker: Worker) -> Request:
-        """Take the request from a busy worker and return it."""
+        """Take the request away from a busy worker and return the request."""
         request, worker.request = worker.request, None
         assert request is not None, "the worker is idle"
         key = (worker.pool, request.sender)

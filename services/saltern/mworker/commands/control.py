@@ -1,4 +1,4 @@
-"""Commands of operators: publish a job, resolve a target, read returns, start a runner."""
+"""The master's commands for operators (port 4507): publish a job, resolve a target, read returns, start a runner."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LONGEST_WAIT = 30 * 86400
 
 
 def ping(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
-    """Return {"id": the master's id}."""
+    """Return {"id": the master's id}, for an operator who asks whether the master answers."""
     return {"id": context.options.id}
 
 
@@ -62,10 +62,10 @@ def publish(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> d
 def published(
     context: WorkerContext, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """As ``publish``, with the fields of ``more`` added to the load. Raises ControlError.
+    """Publish a job as ``publish`` does, with the fields of ``more`` added to its load. Raises ControlError.
 
-    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these
-    minions by name, because the grains that the master knows may be older than the minions' own.
+    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these minions
+    by name, because the grains that the master knows may be older than the minions' own.
     """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
@@ -106,7 +106,7 @@ def published(
 
 
 def targets(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
-    """Return the accepted ``minions`` that a target matches, and ``missing``: names in it without an accepted key.
+    """Return {"minions": accepted minions that a target matches, "missing": ids in the target without an accepted key}.
 
     Raises ControlError with the name TargetError.
     """
@@ -163,7 +163,7 @@ def _of_the_moment(fun: str | list[str]) -> bool:
 
 
 def _when_back(value: object) -> int:
-    """Return how many seconds a job waits for absent minions; 0: it does not wait. Raises ControlError."""
+    """Return the seconds that a job waits for minions that are away; 0: it does not wait. Raises ControlError."""
     if value in (None, ""):
         return 0
     try:
@@ -185,7 +185,10 @@ def _function(fun: object) -> str | list[str]:
 
 
 def _typed(fields: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
-    """Return a field that must be a list or a map; an empty one if it is missing. Raises ControlError for another type."""
+    """Return a field of a request that must be a list or a map; an empty one if it is missing.
+
+    Raises ControlError for another type.
+    """
     value = fields.get(name)
     if value is None:
         return kind()
@@ -195,7 +198,7 @@ def _typed(fields: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
 
 
 def calls_of(fields: Mapping[str, object]) -> list[PeerCall]:
-    """Return the functions of a publish request with their arguments, for the access lists. Raises ControlError."""
+    """Return the functions of a publish request with their arguments, which the access lists check. Raises ControlError."""
     fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
     if isinstance(fun, str):
         return [PeerCall(fun, *off_the_wire(arg))]
@@ -205,7 +208,7 @@ def calls_of(fields: Mapping[str, object]) -> list[PeerCall]:
 
 
 def call_of(fields: Mapping[str, object]) -> PeerCall:
-    """Return the runner or wheel function of a request with its arguments, for the access lists."""
+    """Return the runner or wheel function of a request with its arguments, which the access lists check."""
     kwarg = fields.get("kwarg")
     arg = fields.get("arg")
     return PeerCall(
@@ -223,7 +226,7 @@ class Reach:
 
     @cached_property
     def minions(self) -> frozenset[str]:
-        """Ids of the targeted minions. Raises ControlError for a target that cannot be parsed."""
+        """Return the ids of the minions that the request targets. Raises ControlError for a target that cannot be parsed."""
         fields = self._fields
         try:
             tgt, tgt_type = spelled(self._context, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
@@ -233,7 +236,7 @@ class Reach:
             raise ControlError("TargetError", str(error)) from error
 
     def covered(self, target: str) -> bool:
-        """Return whether a compound target matches all targeted minions."""
+        """Return whether a compound target matches all minions that the request targets."""
         try:
             return self.minions <= set(resolve(self._context, target, "compound").minions)
         except TargetError as error:
@@ -244,16 +247,16 @@ class Reach:
 
 
 def job_returns(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {minion id: return} from the job cache, of all minions or of those in ``minions``."""
+    """Return the map of minion id to return from the job cache, for all minions of a job or for those in ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
     return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
 def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
-    """Start a runner in a child process; return {"tag", "jid"}. The result is fired as event ``<tag>/ret`` and kept in
-    the job cache.
+    """Start a runner in a child process; return {"tag", "jid"}.
 
-    A second request with the same ``request_id`` gets the same JID and starts nothing.
+    The runner's result is fired as the event ``<tag>/ret`` and kept in the job cache. A second request with the same
+    ``request_id`` gets the same JID and starts nothing.
     """
     arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
     call = runner_call(context, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or client))
@@ -286,8 +289,9 @@ def runner_call(
 
 
 def begin_runner(context: WorkerContext, request_id: str, call: RunnerCall) -> str:
-    """Record the runner's job; return the JID that this ``request_id`` got first. If Redis does not answer, return the
-    call's own JID.
+    """Record the runner's job and return its JID; a repeated ``request_id`` gets the JID of the first request.
+
+    If Redis does not answer, return the call's own JID.
     """
     try:
         ttl = context.options.keep_jobs_seconds

@@ -47,7 +47,7 @@ def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: object, pr
 
 
 def _allowed(context: WorkerContext, minion_id: str, tag: str) -> bool:
-    """Return whether a minion may fire this tag: no tag that only the master fires, and none about another minion."""
+    """Return whether a minion may fire an event with this tag: no tag that only the master fires, none about another minion."""
     about = tags.parse(tag)
     own = about is None or (about.kind in _OF_MINIONS and about.minion == minion_id)
     if own and tags.minion_may_fire(tag):

@@ -11,45 +11,46 @@ from saltwire.messages import FileChunk
 
 
 def envs(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
-    """Return the environments of the state tree."""
+    """Return the names of the saltenvs of the state tree."""
     return context.files.envs()
 
 
 def file_list(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
-    """Return the paths of all files that start with ``prefix``, sorted."""
+    """Return the sorted paths of all files in the state tree that start with ``prefix``."""
     return context.files.paths(_env(load), _prefix(load))
 
 
 def empty_dirs(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
-    """Return the paths of empty directories that start with ``prefix``."""
+    """Return the paths of empty directories in the state tree that start with ``prefix``."""
     return context.files.empty_dirs(_env(load), _prefix(load))
 
 
 def dir_list(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
-    """Return the paths of all directories that start with ``prefix``."""
+    """Return the paths of all directories in the state tree that start with ``prefix``."""
     return context.files.dirs(_env(load), _prefix(load))
 
 
 def symlink_list(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, str]:
-    """Return {path of a symlink: its target}."""
+    """Return the map of symbolic link to target for the state tree."""
     return context.files.symlinks(_env(load), _prefix(load))
 
 
 def file_hash(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
-    """Return {"hash_type", "hsum"} of a file, or "" if it does not exist."""
+    """Return {"hash_type", "hsum"} of a file in the state tree, or "" if the file does not exist."""
     found = context.files.hash(_path(load), _env(load))
     return {"hash_type": found.hash_type, "hsum": found.hsum} if found else ""
 
 
 def file_hash_and_stat(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[object]:
-    """Return [hash, stat] of a file, or ["", None] if it does not exist."""
+    """Return [hash, stat] of a file in the state tree, or ["", None] if the file does not exist."""
     digest = file_hash(context, minion_id, load)
     return [digest, _stat(context, load) if digest else None]
 
 
 def find(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
-    """Return where a file is; ``path`` and ``rel`` are empty if it does not exist. Minions before 3008 read the file
-    mode from it.
+    """Return the map with ``path`` and ``rel`` of a file in the state tree; both are empty if the file does not exist.
+
+    Minions before 3008 read the file mode from this map.
     """
     found = context.files.source(_path(load), _env(load))
     if found is None:
@@ -58,8 +59,9 @@ def find(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> 
 
 
 def serve(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> FileChunk:
-    """Return one chunk of a file from offset ``loc`` on; empty data ends the file. Source:
-    docs/protocol.md#file-transfer
+    """Return one chunk of a file in the state tree from offset ``loc`` on; empty data ends the file.
+
+    Source: docs/protocol.md#file-transfer
     """
     relative, loc, level = _path(load), load.get("loc", 0), load.get("gzip")
     path = context.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
@@ -114,7 +116,7 @@ def _prefix(load: Mapping[str, object]) -> str:
 
 
 def _path(load: Mapping[str, object]) -> str:
-    """Return the requested path; empty if it is absolute or contains ``..``."""
+    """Return the path of the file that a minion asks for; empty text if the path is absolute or contains ``..``."""
     path = load.get("path")
     return path if isinstance(path, str) and file_transfer.is_inside(path) else ""
 

@@ -22,24 +22,26 @@ _RETURNS = 100
 
 
 def job_status(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
-    """Return the state of a job on each minion, see ``status.status_of``. Raises ControlError with the name JidError or
-    UnknownJob.
+    """Return the state of a job on each of its minions; for the shape of the map see ``status.status_of``.
+
+    Raises ControlError with the name JidError or UnknownJob.
     """
     return status_of(context.store, _job(context, fields.get("jid")), int(time.time() * 1000))
 
 
 def failed_of(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, int]:
-    """Return {minion id: 1 if it returned a failure, else 0} of those in ``minions`` (at most 100) that have returned."""
+    """Return the map of minion id to 1 (its return is a failure) or 0, for those of ``minions`` that have returned.
+
+    ``minions`` are at most 100.
+    """
     returns = context.store.jobs.returns(str(fields.get("jid", "")), _names(fields.get("minions")))
     return {minion: int(failed(ret)) for minion, ret in returns.items()}
 
 
 def find_jobs(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
-    """Return one page of the jobs that ``filters`` match, newest first, at most 500: {jobs: [{jid, load, meta}],
-    cursor}.
+    """Return one page of the jobs that ``filters`` match, newest first, at most 500: {jobs: [{jid, load, meta}], cursor}.
 
-    Pass ``cursor`` as a filter to get the next page; it is empty on the last page. Raises ControlError with the name
-    FilterError.
+    Pass ``cursor`` as a filter to get the next page; it is empty on the last page. Raises ControlError with the name FilterError.
     """
     filters = fields.get("filters") or {}
     if not isinstance(filters, Mapping):

@@ -34,7 +34,10 @@ Wheel: TypeAlias = Callable[[WorkerContext, Mapping[str, Any]], Any]
 
 
 def call(context: WorkerContext, fun: str, kwarg: Mapping[str, object]) -> Any:
-    """Call one of WHEELS. Raises ControlError if a changing function gets no ``match``."""
+    """Call the wheel function ``fun`` for minion keys and return its value.
+
+    Raises ControlError if a function that changes keys gets no ``match``.
+    """
     if fun in _CHANGES and "match" not in kwarg:
         raise ControlError("InvocationError", f"{fun} changes keys: name them with match ('*' for all)")
     return WHEELS[fun](context, kwarg)
@@ -72,13 +75,16 @@ def known(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
 
 
 def list_all(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return all minion ids by state: {list name: ids}."""
+    """Return all minion ids by the state of their key: {name of the key list: ids}."""
     everything = context.store.minion_keys.all()
     return {name: sorted(everything.get(state, ()), key=str.lower) for state, name in LISTS.items()}
 
 
 def list_one(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return the minion ids in one state. ``match`` begins with acc, pre, un, rej or den; ``all`` returns every state."""
+    """Return the minion ids whose key is in one state.
+
+    ``match`` begins with acc, pre, un, rej or den; ``all`` returns every state.
+    """
     word = str(kwarg.get("match", ""))
     everything = list_all(context, kwarg)
     if word.startswith("all"):
@@ -90,15 +96,17 @@ def list_one(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, l
 
 
 def list_match(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return the minion ids that ``match`` matches, by state: a glob, several globs with commas, or a list of ids.
-    Empty states are left out.
+    """Return the minion ids that ``match`` matches, by the state of their key; states without ids are left out.
+
+    ``match`` is a glob, several globs with commas, or a list of ids.
     """
     return {LISTS[state]: ids for state, ids in _matching(context, kwarg, tuple(LISTS)).items() if ids}
 
 
 def finger(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """Return the fingerprints of matching keys by state; the master's own key is added under ``local`` if ``match``
-    matches ``master.pub``.
+    """Return the fingerprints of matching minion keys by state of the key: {name of the key list: {minion id: fingerprint}}.
+
+    The master's own key is added under ``local`` if ``match`` matches ``master.pub``.
     """
     hash_type = _hash_type(context, kwarg)
     answer = {
@@ -116,7 +124,7 @@ def finger_master(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[s
 
 
 def key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """Return the matching keys as PEM, by state."""
+    """Return the matching minion keys as PEM by state of the key: {name of the key list: {minion id: PEM}}."""
     found = _matching(context, kwarg, tuple(LISTS))
     return {LISTS[state]: context.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
 
@@ -268,13 +276,14 @@ _SMALLEST, _LARGEST = 2048, 16384
 
 
 def list_named(word: str) -> str:
-    """Return the list name that a word means (acc, accepted, pre, un, ...); empty if it means none."""
+    """Return the name of the key list that a word means (acc, accepted, pre, un, ...); empty text if it means none."""
     return next((name for start, name in _WORDS.items() if word.startswith(start)), "")
 
 
 def _judged(context: WorkerContext, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
-    """Return (what happens to an imported key: stored, same, kept or refused; the reason, or for ``stored`` its state
-    here before).
+    """Return (result of importing a minion key, its reason). The result is stored, same, kept or refused.
+
+    For ``stored`` the second value is the state of the key that is replaced, or empty text.
     """
     if not is_minion_id(minion):
         return "refused", "no minion id of this master"
@@ -304,8 +313,9 @@ def _moved(
 def _change(
     context: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, object]
 ) -> dict[str, list[str]]:
-    """Move the keys of these ids to the state ``to``, or delete them if ``to`` is None; return the changed ids by their
-    former state.
+    """Move the keys of these minions to the state ``to``, or delete them if ``to`` is None.
+
+    Return the changed minion ids by the former state of their key.
     """
     changed: dict[str, list[str]] = {}
     store = context.store
@@ -335,7 +345,7 @@ def _rotate(context: WorkerContext, kwarg: Mapping[str, object]) -> None:
 
 
 def _found(context: WorkerContext, kwarg: Mapping[str, object], states: Sequence[str]) -> dict[str, list[str]]:
-    """Return the ids that ``match`` means, by state."""
+    """Return the minion ids that ``match`` means, by the state of their key."""
     match = kwarg.get("match")
     if isinstance(match, Mapping):
         named = {STATES[name]: list(map(str, ids)) for name, ids in match.items()}
@@ -350,7 +360,7 @@ def _matching(context: WorkerContext, kwarg: Mapping[str, object], states: Seque
 
 
 def _wanted(kwarg: Mapping[str, object]) -> Callable[[str], bool]:
-    """Return a function that tells whether ``match`` matches an id."""
+    """Return a function that tells whether the argument ``match`` of a wheel function matches a minion id."""
     match = kwarg.get("match", "*")
     if isinstance(match, str):
         patterns = [part.strip() for part in match.split(",") if part.strip()]

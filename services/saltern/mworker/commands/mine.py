@@ -35,8 +35,9 @@ def store(context: WorkerContext, minion_id: str, load: Mapping[str, object]) ->
 
 
 def get(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
-    """Return {minion id: value} of one function, or {function: {minion id: value}} of several; functions without values
-    are left out.
+    """Return the mine values of one function as {minion id: value}, or of several functions as {function: {minion id: value}}.
+
+    Functions without values are left out.
     """
     fun = load.get("fun", "")
     given = fun.split(",") if isinstance(fun, str) else fun if isinstance(fun, list) else []
@@ -68,7 +69,7 @@ def _may_have(context: WorkerContext, minion_id: str, fun: str) -> bool:
 
 
 def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, object]) -> dict[str, object]:
-    """Return the values that their owners allow ``minion_id`` to read (``allow_tgt``)."""
+    """Return the mine values that their owners allow ``minion_id`` to read (``allow_tgt``), by minion id."""
     found: dict[str, Any] = {}
     asked: dict[tuple[str, str], bool] = {}
     for minion, value in offered.items():

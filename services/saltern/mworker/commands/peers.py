@@ -37,7 +37,7 @@ _EXACT: Mapping[str, str] = {
 
 
 def pub(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
-    """Answer ``minion_pub``: publish a job and return its ``jid`` and ``minions``."""
+    """Answer a minion's ``minion_pub``: publish a job on other minions and return its ``jid`` and ``minions``."""
     try:
         job = _published(context, minion_id, load)
     except ControlError as error:
@@ -61,8 +61,9 @@ def pub_ret(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
 
 
 def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """Answer ``minion_publish``: publish a job, wait, and return its returns; with ``form: full`` the whole returns
-    instead of their values.
+    """Answer a minion's ``minion_publish``: publish a job on other minions, wait, and return its returns.
+
+    With ``form: full`` the map holds the whole returns instead of their values.
     """
     try:
         timeout = _seconds(load, context.options.timeout)
@@ -78,8 +79,9 @@ def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
 
 
 def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """Answer ``minion_runner``: run a runner and return its value. A request repeated with the same nonce runs it only
-    once.
+    """Answer a minion's ``minion_runner``: run a runner and return its value.
+
+    A request that is repeated with the same nonce runs the runner only once.
     """
     fun = load.get("fun")
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
@@ -102,8 +104,9 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
 
 
 def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
-    """Publish the job of a load and return its record. Raises ControlError if the minion may not publish it or the load
-    is malformed.
+    """Publish the job that a minion requests and return its record.
+
+    Raises ControlError if the minion may not publish it or if the load is malformed.
     """
     if any(name not in load for name in _NEEDED) or not isinstance(load["arg"], list):
         raise ControlError("InvocationError", f"a job needs {', '.join(_NEEDED)}")
@@ -155,8 +158,9 @@ def _authorise(
 
 
 def _calls(load: Mapping[str, Any]) -> list[PeerCall]:
-    """Return the functions with their arguments. For several functions (with commas) each argument is a list, or words
-    with spaces.
+    """Return the functions of a minion's publish request with their arguments.
+
+    For several functions (with commas) each argument is a list, or words with spaces.
     """
     fun, no_parse = load["fun"], load.get("no_parse")
     if not isinstance(fun, str) or not fun:

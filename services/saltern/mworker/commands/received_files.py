@@ -20,11 +20,14 @@ _MEGABYTE = 1024 * 1024
 
 
 class FileRefused(Exception):
-    """A chunk is not accepted; str() gives the reason."""
+    """Raised when a chunk of a file that a minion sends is not accepted. The message is the reason."""
 
 
 def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
-    """Write one chunk and return True; return False and log the reason if it is not accepted."""
+    """Write one chunk of a file that a minion sends, and return True.
+
+    Return False and log the reason if the chunk is not accepted.
+    """
     options = context.options
     if not options.file_recv:
         context.log.info("a file is not taken: file_recv is off", extra={"minion": minion_id})
@@ -40,7 +43,7 @@ def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
 
 
 def directory_of(cachedir: str, minion_id: str) -> Path:
-    """Return the directory for the files of a minion. Raises FileRefused for an invalid id."""
+    """Return the directory for the files that a minion sends. Raises FileRefused for an invalid id."""
     if not is_minion_id(minion_id):
         raise FileRefused(f"{minion_id!r} is no minion id")
     return Path(cachedir) / "minions" / minion_id / "files"

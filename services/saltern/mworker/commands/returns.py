@@ -42,15 +42,16 @@ _DROPPED = False
 
 
 def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
-    """Store a return as ``_stored`` does, inside a span of the job's trace."""
+    """Store a minion's return, and measure that as a part of the job's trace; return the value that ``_stored`` returns."""
     traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
     with context.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
         return _stored(context, minion_id, load)
 
 
 def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """Return None once the result is in Redis, False for a malformed load. Raises StoreUnavailable: the minion gets no
-    acknowledgement.
+    """Store a minion's return in Redis. Return None if it is stored, False for a malformed load.
+
+    Raises StoreUnavailable: the minion then gets no acknowledgement.
     """
     if any(name not in load for name in _NEEDED):
         context.log.warning(
@@ -141,7 +142,7 @@ def _prepared_event(context: WorkerContext, minion_id: str, result: Mapping[str,
 
 
 def _event(minion_id: str, result: Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """Return (tag, data) of the event about a return."""
+    """Return the (tag, data) of the event about a minion's return."""
     return tags.job_ret(str(result["jid"]), minion_id), {**result, "cmd": "_return"}
 
 

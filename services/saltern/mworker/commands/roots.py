@@ -22,7 +22,7 @@ _HEAD = 512
 
 
 def find(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]:
-    """Return where a path of an environment exists: [{file: "txt" or "bin"}], one entry for each root that has it."""
+    """Return where a path of a saltenv exists: [{file: "txt" or "bin"}], one entry for each root that has it."""
     found = []
     for root in roots.get(saltenv, ()):
         full = _inside(root, path)
@@ -32,25 +32,23 @@ def find(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]
 
 
 def list_env(roots: Roots, saltenv: str = "base") -> dict[str, object]:
-    """Return {root: tree} of an environment; directories are maps, files are "f"."""
+    """Return the files of a saltenv as {root: tree}; in a tree directories are maps, and files are "f"."""
     return {str(root): _tree(Path(root)) for root in roots.get(saltenv, ())}
 
 
 def list_roots(roots: Roots) -> dict[str, list[dict[str, object]]]:
-    """Return {environment: [its roots as list_env shows them]}."""
+    """Return the map of saltenv to the list of its roots, each as list_env shows it."""
     return {saltenv: [list_env(roots, saltenv)] for saltenv in roots}
 
 
 def read(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]:
-    """Return [{path: text}], one entry for each root of the environment that has the file ``path`` as a text file."""
+    """Return [{path: text}], one entry for each root of the saltenv that has the file ``path`` as a text file."""
     files = [name for entry in find(roots, path, saltenv) for name, kind in entry.items() if kind == "txt"]
     return [{name: Path(name).read_text("utf-8", "replace")} for name in files]
 
 
 def write(roots: Roots, data: str, path: str, saltenv: str = "base", index: int = 0) -> str:
-    """Write a file into the root number ``index`` (default: the first) of an environment; missing directories are
-    created.
-    """
+    """Write a file into the root number ``index`` (default: the first) of a saltenv; missing directories are created."""
     directories = roots.get(saltenv)
     if directories is None:
         return f"Named environment {saltenv} is not present"
@@ -79,7 +77,7 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
 
 
 def _inside(root: str, path: str) -> Path | None:
-    """Return the absolute path within a root; None if it leads out of the root."""
+    """Return the absolute path of a file within a root directory; None if the path leads out of it."""
     base = Path(root)
     full = Path(os.path.normpath(base / path))
     return full if leads_into(full, base) else None

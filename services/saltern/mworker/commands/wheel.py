@@ -79,7 +79,10 @@ def _function(context: WorkerContext, fun: str) -> WheelFunction:
 
 
 def _key_function(fun: str) -> WheelFunction:
-    """Return a function of WHEELS as a wheel function: arguments go by name; only ``match`` may be positional."""
+    """Return a wheel function that calls the function ``fun`` for minion keys.
+
+    Its arguments go by name; only ``match`` may be positional.
+    """
 
     def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
         if len(arg) > 1 or (arg and "match" in kwarg):
@@ -127,20 +130,20 @@ def connected(context: WorkerContext) -> list[str]:
 
 
 def error(context: WorkerContext, name: str | None = None, message: str = "") -> dict[str, Any]:
-    """Return {}; with ``name`` raise an error of that name."""
+    """Raise an error of the class ``name`` with this message; without ``name`` return {} (Salt's ``error.error``)."""
     if name is not None:
         raise ControlError(str(name), str(message))
     return {}
 
 
 def documentation(context: WorkerContext) -> dict[str, str]:
-    """Return {wheel function: its documentation}."""
+    """Return the map of wheel function to its documentation."""
     described: dict[str, Callable[..., object]] = {**keys.WHEELS, **FUNCTIONS}
     return {fun: inspect.getdoc(function) or "" for fun, function in sorted(described.items())}
 
 
 def _of(trees: str, function: Callable[..., object]) -> WheelFunction:
-    """Return a function of ``roots`` as a wheel function for the directories in the option ``trees``."""
+    """Return a wheel function that calls a function of ``roots`` with the directories in the option ``trees``."""
 
     def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
         found: Mapping[str, Sequence[str]] = getattr(context.options, trees)

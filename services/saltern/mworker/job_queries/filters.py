@@ -1,7 +1,6 @@
-"""Parses filters of jobs from the words of a command line. Errors name the filter. No I/O.
+"""Parses the filters of jobs that a command line gives. Error messages name the filter. No I/O.
 
-Times are ISO 8601, Salt's StartTime, a JID (the time in it), or an age such as ``2h`` or ``7d``. Times without a zone
-are UTC.
+Times are ISO 8601, Salt's StartTime, a JID (the time in it), or an age such as ``2h`` or ``7d``. Times without a zone are UTC.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "false": False, "no": F
 
 
 class FilterFault(Exception):
-    """A filter cannot be parsed; str() names the filter, its value and the allowed values."""
+    """Raised when a filter of jobs cannot be parsed. The message names the filter, its value and the allowed values."""
 
 
 def filter_of(
@@ -43,10 +42,10 @@ def filter_of(
     others: Sequence[str] = (),
     said: Mapping[str, str] = MappingProxyType({}),
 ) -> JobFilter:
-    """Return the JobFilter that the words mean; None and empty values are ignored. Raises FilterFault.
+    """Return the JobFilter for the filters ``words`` (name: value); None and empty values are ignored. Raises FilterFault.
 
-    ``minions_like`` returns the minion ids that globs match. ``others``: names of filters that the caller handles
-    itself, for suggestions. ``said``: map of a filter to the name under which the user gave it, for error messages.
+    ``minions_like`` returns the minion ids that globs match. ``others``: names of filters that the caller handles itself, for
+    suggestions. ``said``: map of a filter to the name under which the user gave it, for error messages.
     """
     unknown = [name for name in words if name not in NAMES]
     if unknown:
@@ -109,7 +108,7 @@ def moment(given: object, now_ms: int, name: str) -> int:
 
 
 def whole(given: object, name: str, most: int) -> int:
-    """Return a whole number from 1 to ``most``. Raises FilterFault."""
+    """Return the value of a filter as a whole number from 1 to ``most``. Raises FilterFault."""
     text = str(given)
     if isinstance(given, bool) or not text.isdecimal() or not text.isascii() or not 1 <= int(text[:20]) <= most:
         raise FilterFault(f"{name} must be a whole number from 1 to {most}, not {given!r}")
@@ -117,7 +116,7 @@ def whole(given: object, name: str, most: int) -> int:
 
 
 def names_of(given: object, name: str) -> tuple[str, ...]:
-    """Return the names of a list, or of text with commas. Raises FilterFault for an empty name."""
+    """Return the names in a filter's value: a list, or a text with commas. Raises FilterFault for an empty name."""
     if given is None:
         return ()
     if isinstance(given, Mapping) or (

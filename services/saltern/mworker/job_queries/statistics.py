@@ -17,13 +17,13 @@ _STEP = math.log(1.02)
 
 @dataclass
 class Durations:
-    """Durations in milliseconds, counted by steps of a logarithmic scale."""
+    """Durations of jobs in milliseconds, counted by steps of a logarithmic scale."""
 
     count: int = 0
     _steps: Counter[int] = field(default_factory=Counter)
 
     def add(self, ms: float) -> None:
-        """Add one duration; less than a millisecond counts as one millisecond."""
+        """Count one duration in milliseconds; less than a millisecond counts as one millisecond."""
         self.count += 1
         self._steps[round(math.log(max(ms, 1.0)) / _STEP)] += 1
 
@@ -41,7 +41,7 @@ class Durations:
 
 @dataclass
 class Row:
-    """Counts and durations of one function or one minion."""
+    """Numbers of returns and failures, and durations, of one function or one minion (a row of jobs.stats)."""
 
     jobs: int = 0
     returns: int = 0
@@ -51,7 +51,7 @@ class Row:
     durations: Durations = field(default_factory=Durations)
 
     def add(self, took_ms: float | None, *, failed: bool) -> None:
-        """Count a return; ``took_ms`` None: its duration is unknown."""
+        """Count a return. ``took_ms``: its duration in milliseconds; None if unknown."""
         self.returns += 1
         self.failures += failed
         if took_ms is not None:
@@ -65,7 +65,7 @@ class Row:
 
 @dataclass
 class Statistics:
-    """Rows by function name and by minion id."""
+    """The rows of jobs.stats, by function name and by minion id."""
 
     functions: dict[str, Row] = field(default_factory=dict)
     minions: dict[str, Row] = field(default_factory=dict)
@@ -73,10 +73,10 @@ class Statistics:
     def job(
         self, functions: list[str], minions: Mapping[str, float | None], failed: set[str], missing: set[str]
     ) -> None:
-        """Count one job. ``minions`` maps each returned minion to its duration in milliseconds; ``failed`` is a part of
-        them.
+        """Count one job in the rows of its functions and minions.
 
-        ``missing``: minions that were expected and did not return.
+        ``minions`` maps each returned minion to its duration in milliseconds; ``failed`` is a part of them. ``missing``:
+        minions that were expected and did not return.
         """
         rows = [self.functions.setdefault(name, Row()) for name in functions]
         for row in rows:

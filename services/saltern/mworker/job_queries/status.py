@@ -41,7 +41,7 @@ def status_of(store: Store, job: Job, now_ms: int) -> dict[str, object]:
 
 
 def is_complete(lives: Mapping[str, Life]) -> bool:
-    """Return whether the job expects no further return."""
+    """Return whether no minion of the job is expected to return any more."""
     return all(life.state not in OPEN for life in lives.values())
 
 
@@ -56,9 +56,7 @@ def shown_time(ms: int) -> str:
 
 
 def silence(state: State) -> str:
-    """Return the text that is shown instead of the return of a minion that has not returned; Salt's own text where it
-    is true.
-    """
+    """Return the text that is shown for a minion that has not returned; it is Salt's own text where that text is true."""
     return _SILENCE.get(state, "Minion did not return")
 
 

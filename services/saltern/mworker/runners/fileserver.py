@@ -125,7 +125,7 @@ def clear_lock(tools: RunnerTools, backend: object = None, remote: str | None = 
 
 
 def unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]] | str:
-    """Remove update locks of the remotes of a role (gitfs or git_pillar); return what was done."""
+    """Remove the update locks of a role's Git remotes (gitfs or git_pillar); return a map of the removed locks, or a text."""
     return _unlocked(options, role, remote) or "No locks were removed"
 
 
@@ -137,7 +137,10 @@ def _unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str
 def _of_users(
     backends: Iterable[UserFiles], work: Callable[[UserFiles], tuple[list[str], list[str]]], key: str
 ) -> dict[str, list[str]]:
-    """Call a function of users' backends; return the lines of success under ``key``, and ``errors``."""
+    """Call a function of each of the users' fileserver backends.
+
+    Return the lines of success under ``key``, and the lines of failure under ``errors``.
+    """
     told: dict[str, list[str]] = {}
     for backend in backends:
         with _faults():

@@ -159,7 +159,7 @@ def _took(life: Life) -> float | None:
 
 
 def _failed(store: Store, jid: str, minions: Sequence[str]) -> set[str]:
-    """Return those of the given minions whose return is a failure."""
+    """Return those of the given minions whose return for a job is a failure."""
     bad: set[str] = set()
     for at in range(0, len(minions), _RETURNS):
         returns = store.jobs.returns(jid, minions[at : at + _RETURNS])

@@ -316,7 +316,7 @@ def known_job(tools: RunnerTools, jid: object) -> Job:
 
 
 def _job(tools: RunnerTools, jid: object, source: ReturnerJobs | None) -> Job:
-    """Return a job with its returns."""
+    """Return a job with its returns, from the job cache or from the returner ``source``."""
     job = source.job(_jid(jid)) if source else tools.store.jobs.job(_jid(jid))
     if job is None:
         raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
@@ -324,7 +324,7 @@ def _job(tools: RunnerTools, jid: object, source: ReturnerJobs | None) -> Job:
 
 
 def _states(tools: RunnerTools, job: Job, source: ReturnerJobs | None) -> dict[str, State]:
-    """Return {minion: state of the job}. A returner only knows the state ``expected``."""
+    """Return the map of minion id to the state of the job there. A returner only knows the state ``expected``."""
     if source:
         return dict.fromkeys(job.expected, State.EXPECTED)
     return {minion: life.state for minion, life in _lives(tools, job).items()}

@@ -39,6 +39,6 @@ def update(
 
 
 def _open(value: Any) -> object:
-    """Return the value behind ``allow_tgt``: the master's operator may read every value."""
+    """Return the value of a mine entry that has ``allow_tgt``: the master's operator may read every value."""
     guarded = isinstance(value, Mapping) and "__saltmine_acl__" in value
     return value.get("__data__") if guarded else value

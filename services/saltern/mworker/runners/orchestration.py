@@ -1,6 +1,4 @@
-"""The port ``statecore.model.ports.Master`` for orchestrations: jobs, runners, wheel functions and events of this
-master.
-"""
+"""Gives an orchestration its master: the port ``statecore.model.ports.Master`` for jobs, runners, wheel functions and events."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ _BUS_PATIENCE = 2.0
 
 
 class OrchestrationMaster:
-    """Sends requests to the master's control port, as an operator does. A forked child (``parallel: True``) opens its
-    own connections.
+    """Sends an orchestration's requests to the master's port 4507, as an operator does.
+
+    A forked child (``parallel: True``) opens its own connections.
     """
 
     def __init__(self, tools: RunnerTools, jid: str) -> None:
@@ -43,7 +42,7 @@ class OrchestrationMaster:
 
     @property
     def jid(self) -> str:
-        """JID of the orchestration."""
+        """Return the JID of the orchestration."""
         return self._jid
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
@@ -130,7 +129,7 @@ class OrchestrationMaster:
         return {"return": value, "success": True}
 
     def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield (tag, data) of the bus' events with this tag prefix for ``seconds`` seconds."""
+        """Yield the (tag, data) of the event bus' events with this tag prefix for ``seconds`` seconds."""
         tools = self._here()
         deadline = time.monotonic() + seconds
         while not self._hears(tools, prefix) and time.monotonic() < deadline:
@@ -142,14 +141,14 @@ class OrchestrationMaster:
                 yield event
 
     def orders(self) -> dict[str, dict[str, object]]:
-        """Return {state ID: order} of the operators' orders to this orchestration."""
+        """Return the map of state ID to the operators' order (pause, kill) for this orchestration."""
         try:
             return self._here().store.runner_jobs.orders(self._jid)
         except StoreError as error:
             raise CommandError(f"what the orchestration is told cannot be known: {error}") from error
 
     def end_orders(self) -> None:
-        """Delete the orders. If Redis does not answer, they expire by themselves."""
+        """Delete the operators' orders for this orchestration. If Redis does not answer, they expire by themselves."""
         try:
             self._here().store.runner_jobs.take_back(self._jid)
         except StoreError as error:
@@ -169,7 +168,7 @@ class OrchestrationMaster:
 
     @staticmethod
     def _start(tools: RunnerTools, call: MasterCall) -> Mapping[str, object] | str:
-        """Start a runner; return the master's answer, or the text of its refusal."""
+        """Start a runner of the orchestration; return the master's answer, or the text of its refusal."""
         try:
             job: Mapping[str, Any] = tools.control.call(
                 "runner",
@@ -186,7 +185,7 @@ class OrchestrationMaster:
 
 
 class _MinionReturns:
-    """Collects the returns of a job."""
+    """Collects the returns of an orchestration's job."""
 
     def __init__(self, *, expected: bool) -> None:
         self.found: dict[str, dict[str, Any]] = {}

@@ -34,7 +34,7 @@ _UNKNOWN: Mapping[str, str] = {"minions": "minion", "success": "success", "state
 
 
 def source_of(tools: RunnerTools, ext_source: object) -> ReturnerJobs | None:
-    """Return the named returner; None for this master's job cache. Raises RunnerFault if ``ext_source`` is not a name."""
+    """Return the returner that ``ext_source`` names; None for this master's job cache. Raises RunnerFault if it is no name."""
     if not ext_source or ext_source in REDIS:
         return None
     if not isinstance(ext_source, str):
@@ -43,7 +43,7 @@ def source_of(tools: RunnerTools, ext_source: object) -> ReturnerJobs | None:
 
 
 class ReturnerJobs:
-    """Queries to one returner. All raise RunnerFault if the returner is missing, lacks the function, or fails."""
+    """Reads jobs from one returner. All methods raise RunnerFault if the returner is missing, lacks the function, or fails."""
 
     def __init__(self, runtime: Runtime, name: str) -> None:
         self._runtime = runtime

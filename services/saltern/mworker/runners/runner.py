@@ -60,7 +60,7 @@ class RunnerCall:
 
 
 class RunnerFault(Exception):
-    """A runner cannot do what it was called for; str() becomes its result, ``retcode`` its exit code."""
+    """Raised when a runner cannot do its work. The message becomes the runner's result, ``retcode`` its exit code."""
 
     def __init__(self, message: str, retcode: int = 1) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class RunnerFault(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """A job that a runner published, and the returns that came in time."""
+    """A job that a runner published, and the minions' returns that came in time."""
 
     #: Empty if no minion matched.
     jid: str
@@ -77,7 +77,7 @@ class Asked:
     returns: dict[str, dict[str, Any]]
 
     def answers(self) -> dict[str, dict[str, Any]]:
-        """Return {minion id: return}. Raises RunnerFault if no minion matched."""
+        """Return the map of minion id to return. Raises RunnerFault if no minion matched the job's target."""
         if not self.jid:
             raise RunnerFault(NO_MATCH, _NOBODY)
         return self.returns
@@ -85,7 +85,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class RunnerTools:
-    """Objects that runners use: the store, and connections to the master's control port and event bus."""
+    """The objects that runners use: the store, and connections to the master's port 4507 and event bus."""
 
     options: MasterOptions
     store: Store
@@ -173,7 +173,7 @@ class RunnerTools:
 
 
 class _Found:
-    """Takes returns into a map."""
+    """Collects the returns of a job that a runner published."""
 
     def __init__(self, found: dict[str, dict[str, object]]) -> None:
         self._found = found
@@ -187,7 +187,7 @@ class _Found:
 
 
 def seconds(value: Any, name: str) -> float:
-    """Return a number of seconds. Raises RunnerFault, which names the argument ``name``."""
+    """Return a runner's argument as a number of seconds. Raises RunnerFault, whose message has the argument's ``name``."""
     try:
         found = float(value)
     except (TypeError, ValueError):
@@ -216,7 +216,7 @@ Result = TypeVar("Result")
 def with_tools(
     jid: str, user: str, options: MasterOptions, key_dir: Path, work: Callable[[RunnerTools], Result]
 ) -> Result:
-    """Call ``work`` with RunnerTools and return its result. Must be called in a child process."""
+    """Call ``work`` with the objects that runners use, and return its result. Must be called in a child process."""
     with contextlib.ExitStack() as stack:
         return work(_opened(jid, user, options, key_dir, stack))
 
@@ -240,8 +240,9 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
 def _report(
     tools: RunnerTools, load: Mapping[str, object], kept: Mapping[str, object], result: Mapping[str, object]
 ) -> None:
-    """Store the result in the job cache, then fire its event. While Redis does not answer, fire first and retry the job
-    cache.
+    """Store a runner's result in the job cache, then fire its event.
+
+    While Redis does not answer, fire the event first and retry the job cache.
     """
     jid, ttl, most = str(load["jid"]), tools.options.keep_jobs_seconds, tools.options.events_kept_count
     event = tools.sender.prepare(tags.run_ret(jid), result)
@@ -266,7 +267,7 @@ def _report(
 
 @contextlib.contextmanager
 def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
-    """Record every few seconds, in a thread, that this process works on the job."""
+    """Record in Redis every few seconds, in a thread, that this process works on the runner's job."""
     ended = threading.Event()
     where = f"process {os.getpid()} of worker {socket.gethostname()}"
 
@@ -291,7 +292,7 @@ def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
 
 
 def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[Any, int]:
-    """Return (value of the call or the reason for its failure, return code)."""
+    """Run a runner and return (its value or the reason for its failure, its return code)."""
     try:
         if wrong := misuse(call.fun, call.function, call.arg, call.kwarg, given=1):
             return wrong, 1
@@ -332,7 +333,7 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
 
 
 def place_of(error: BaseException, options: MasterOptions) -> str:
-    """Return `` (FILE:LINE)`` of the innermost frame in a user's file; empty if there is none."""
+    """Return `` (FILE:LINE)`` of the innermost frame of an error in a user's file; empty text if there is none."""
     directories = [Path(each) for each in (*options.runner_dirs, *options.utils_dirs, options.extension_modules)]
     found, traceback = "", error.__traceback__
     while traceback is not None:
@@ -344,6 +345,6 @@ def place_of(error: BaseException, options: MasterOptions) -> str:
 
 
 def retcode_of(value: object) -> int:
-    """Return ``retcode`` in a runner's value, as orchestrations have it; else 0."""
+    """Return the ``retcode`` in a runner's value (orchestrations have one); else 0."""
     code = value.get("retcode") if isinstance(value, Mapping) else None
     return code if isinstance(code, int) else 0

@@ -78,7 +78,7 @@ def safe_accept(tools: RunnerTools, target: object, tgt_type: str = "glob") -> l
 
 
 def _fault(minion: str, said: str, pending: Mapping[str, str]) -> str:
-    """Return the reason why a key is not accepted, or "" if it is."""
+    """Return the reason why a minion's key is not accepted, or "" if it is accepted."""
     if not _FINGERPRINT.fullmatch(said):
         return said
     if minion not in pending:
@@ -89,7 +89,7 @@ def _fault(minion: str, said: str, pending: Mapping[str, str]) -> str:
 
 
 def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
-    """Return the fingerprint that a machine reports, or an error message."""
+    """Return the fingerprint of the minion key that a machine reports over SSH, or an error message."""
     seconds = int(row.get("timeout") or options.ssh_timeout)
     words = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={seconds}"]
     words += ["-p", str(int(row.get("port") or options.ssh_port))]
@@ -114,8 +114,9 @@ def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
 
 
 def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:
-    """Run a command for at most ``seconds`` seconds; return (exit code, stdout, stderr). The exit code is None if the command
-    was killed at the end of that time. Output is limited to the bytes that are needed.
+    """Run a command for at most ``seconds`` seconds; return (exit code, stdout, stderr).
+
+    The exit code is None if the command was killed at the end of that time. Output is limited to the bytes that are needed.
     """
     late = threading.Event()
     with (

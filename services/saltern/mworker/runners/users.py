@@ -69,7 +69,7 @@ def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: object,
 
 
 def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Loader) -> Callable[..., object]:
-    """Return the function with ``__salt__``, ``__opts__`` and the like in its module. Raises NotAvailable."""
+    """Return a user's runner function; its module has ``__salt__``, ``__opts__`` and the like. Raises NotAvailable."""
     runtime = runtime_of(tools)
     functions = _Runners(own, tools, loader)
     opts = {**runtime.context.opts, "jid": tools.jid, "user": tools.user, "id": tools.options.id}
