@@ -14,7 +14,6 @@ from statecore.builtin.modules.postgres import (
     extensions,
     languages,
     privileges,
-    queries,
     roles,
     schemas,
     tablespaces,
@@ -22,7 +21,7 @@ from statecore.builtin.modules.postgres import (
 from statecore.model.context import Context
 
 #: The modules that define the functions of ``postgres``.
-PARTS = (queries, databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)
+PARTS = (databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)
 
 
 def available(ctx: Context) -> str | None:

@@ -1,4 +1,4 @@
-"""Functions of ``postgres`` for the databases of a PostgreSQL server."""
+"""Functions of ``postgres`` that run the caller's query, and for the databases of a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -179,3 +179,45 @@ def _given_to(owner: str) -> str:
     tag = f"$saltern_{os.urandom(8).hex()}$"
     query = f"WITH whom AS (SELECT {postgres.literal(owner)}::text AS owner) {_OWNED}"
     return f"DO {tag} DECLARE said text; BEGIN FOR said IN {query} LOOP EXECUTE said; END LOOP; END {tag};\n"
+
+
+def psql_query(
+    ctx: Context,
+    query: str,
+    user: str | None = None,
+    host: str | None = None,
+    port: object = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+    write: bool = False,
+) -> list[dict[str, str]]:
+    """Run one SQL query and return its rows as maps of column to text, in which "" is NULL. Raise CommandError with the
+    PostgreSQL server's message.
+
+    ``write``: the query changes data and returns rows.
+
+    CLI Example:
+
+        salt '*' postgres.psql_query 'select * from pg_stat_activity'
+    """
+    # COPY accepts every statement that returns rows, also INSERT with RETURNING, so ``write`` changes nothing here.
+    return client.rows(
+        ctx, Connection(user, host, port, maintenance_db, password, runas), str(query).strip().rstrip(";")
+    )
+
+
+def version(
+    ctx: Context,
+    user: str | None = None,
+    host: str | None = None,
+    port: object = None,
+    maintenance_db: str | None = None,
+    password: str | None = None,
+    runas: str | None = None,
+) -> str:
+    """Return the PostgreSQL server's version as text."""
+    to = Connection(user, host, port, maintenance_db, password, runas)
+    return client.rows(ctx, to, "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'server_version'")[0][
+        "setting"
+    ]

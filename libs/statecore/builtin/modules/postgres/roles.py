@@ -249,19 +249,25 @@ def group_create(
     """Create a PostgreSQL group: a role that may not log in. Return True; False if the role exists. Raise CommandError
     if the server refuses.
     """
-    wanted = WantedRole(
+    return user_create(
+        ctx,
+        groupname,
+        user,
+        host,
+        port,
+        maintenance_db,
+        password,
         createdb=createdb,
         createroles=createroles,
+        encrypted=encrypted,
         superuser=superuser,
+        inherit=inherit,
         login=False if login is None else login,
-        inherit=inherit is not False,
         replication=replication,
-        connlimit=None,
-        valid_until=None,
+        rolepassword=rolepassword,
         groups=groups,
-        password=_hashed(groupname, rolepassword, encrypted),
+        runas=runas,
     )
-    return _create(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wanted)
 
 
 def group_update(
@@ -286,19 +292,25 @@ def group_update(
     """Change the attributes of a PostgreSQL group. Return True; False if the role does not exist. Raise CommandError if
     the server refuses.
     """
-    wanted = WantedRole(
+    return user_update(
+        ctx,
+        groupname,
+        user,
+        host,
+        port,
+        maintenance_db,
+        password,
         createdb=createdb,
         createroles=createroles,
+        encrypted=encrypted,
         superuser=superuser,
-        login=login,
         inherit=inherit,
+        login=login,
         replication=replication,
-        connlimit=None,
-        valid_until=None,
+        rolepassword=rolepassword,
         groups=groups,
-        password=_hashed(groupname, rolepassword, encrypted),
+        runas=runas,
     )
-    return _update(ctx, Connection(user, host, port, maintenance_db, password, runas), groupname, wanted)
 
 
 def group_remove(

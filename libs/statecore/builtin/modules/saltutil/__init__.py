@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from statecore.builtin.modules.saltutil import jobs, keys, masters, refresh, sync
-from statecore.builtin.modules.saltutil.refresh import refresh_pillar
+from statecore.builtin.modules.saltutil import jobs, masters, minion_data, sync
+from statecore.builtin.modules.saltutil.minion_data import refresh_pillar
 from statecore.builtin.modules.saltutil.sync import sync_output
 
 #: The modules that define the functions of ``saltutil``.
-PARTS = (jobs, refresh, sync, masters, keys)
+PARTS = (jobs, minion_data, sync, masters)
 
 ALIASES = {
     "refresh_pillar": "refresh_pillar",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from statecore.builtin.modules.saltutil.refresh import refresh_grains
+from statecore.builtin.modules.saltutil.minion_data import refresh_grains
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.sources.extension_modules import MODULE_FILES, sync
@@ -60,6 +60,9 @@ def sync_all(
 def _one(
     ctx: Context, kind: str, saltenv: str | list[str] | None, refresh: bool, whitelist: object, blacklist: object
 ) -> list[str]:
+    """Fetch users' modules of one kind, and with ``refresh`` load them. Return the names of the new and changed
+    ones.
+    """
     fetched = _sync(ctx, kind, _environments(ctx, saltenv), whitelist, blacklist)
     if refresh:
         ctx.minion.refresh_modules()
@@ -70,26 +73,42 @@ def _one(
     return fetched
 
 
-def sync_modules(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_modules``. Return the names of the new and changed ones."""
-    return _one(ctx, "modules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+def _sync_function(kind: str) -> Callable[..., list[str]]:
+    """Return the execution function ``sync_KIND``, which fetches the users' modules of one kind."""
+
+    def sync_kind(
+        ctx: Context,
+        saltenv: str | list[str] | None = None,
+        refresh: bool = True,
+        extmod_whitelist: object = None,
+        extmod_blacklist: object = None,
+    ) -> list[str]:
+        return _one(ctx, kind, saltenv, refresh, extmod_whitelist, extmod_blacklist)
+
+    sync_kind.__name__ = sync_kind.__qualname__ = f"sync_{kind}"
+    sync_kind.__doc__ = f"Fetch users' modules from ``salt://_{kind}``. Return the names of the new and changed ones."
+    return sync_kind
 
 
-def sync_states(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_states``. Return the names of the new and changed ones."""
-    return _one(ctx, "states", saltenv, refresh, extmod_whitelist, extmod_blacklist)
+sync_modules = _sync_function("modules")
+sync_states = _sync_function("states")
+sync_renderers = _sync_function("renderers")
+sync_returners = _sync_function("returners")
+sync_utils = _sync_function("utils")
+sync_output = _sync_function("output")
+sync_matchers = _sync_function("matchers")
+sync_executors = _sync_function("executors")
+sync_beacons = _sync_function("beacons")
+sync_sdb = _sync_function("sdb")
+sync_clouds = _sync_function("clouds")
+sync_log_handlers = _sync_function("log_handlers")
+sync_proxymodules = _sync_function("proxymodules")
+sync_engines = _sync_function("engines")
+sync_thorium = _sync_function("thorium")
+sync_serializers = _sync_function("serializers")
+sync_tops = _sync_function("tops")
+sync_resources = _sync_function("resources")
+sync_wrapper = _sync_function("wrapper")
 
 
 def sync_grains(
@@ -104,160 +123,6 @@ def sync_grains(
     return _one(ctx, "grains", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
-def sync_renderers(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_renderers``. Return the names of the new and changed ones."""
-    return _one(ctx, "renderers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_returners(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_returners``. Return the names of the new and changed ones."""
-    return _one(ctx, "returners", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_utils(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_utils``. Return the names of the new and changed ones."""
-    return _one(ctx, "utils", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_output(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_output``. Return the names of the new and changed ones."""
-    return _one(ctx, "output", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_matchers(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_matchers``. Return the names of the new and changed ones."""
-    return _one(ctx, "matchers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_executors(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_executors``. Return the names of the new and changed ones."""
-    return _one(ctx, "executors", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_beacons(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_beacons``. Return the names of the new and changed ones."""
-    return _one(ctx, "beacons", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_sdb(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_sdb``. Return the names of the new and changed ones."""
-    return _one(ctx, "sdb", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_clouds(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_clouds``. Return the names of the new and changed ones."""
-    return _one(ctx, "clouds", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_log_handlers(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_log_handlers``. Return the names of the new and changed ones."""
-    return _one(ctx, "log_handlers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_proxymodules(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_proxymodules``. Return the names of the new and changed ones."""
-    return _one(ctx, "proxymodules", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_engines(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_engines``. Return the names of the new and changed ones."""
-    return _one(ctx, "engines", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_thorium(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_thorium``. Return the names of the new and changed ones."""
-    return _one(ctx, "thorium", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_serializers(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_serializers``. Return the names of the new and changed ones."""
-    return _one(ctx, "serializers", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
 def sync_pillar(
     ctx: Context,
     saltenv: str | list[str] | None = None,
@@ -268,39 +133,6 @@ def sync_pillar(
 ) -> list[str]:
     """Fetch users' modules from ``salt://_pillar``. Return the names of the new and changed ones."""
     return _one(ctx, "pillar", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_tops(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_tops``. Return the names of the new and changed ones."""
-    return _one(ctx, "tops", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_resources(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_resources``. Return the names of the new and changed ones."""
-    return _one(ctx, "resources", saltenv, refresh, extmod_whitelist, extmod_blacklist)
-
-
-def sync_wrapper(
-    ctx: Context,
-    saltenv: str | list[str] | None = None,
-    refresh: bool = True,
-    extmod_whitelist: object = None,
-    extmod_blacklist: object = None,
-) -> list[str]:
-    """Fetch users' modules from ``salt://_wrapper``. Return the names of the new and changed ones."""
-    return _one(ctx, "wrapper", saltenv, refresh, extmod_whitelist, extmod_blacklist)
 
 
 def _sync(ctx: Context, kind: str, envs: Iterable[str], whitelist: object, blacklist: object) -> list[str]:

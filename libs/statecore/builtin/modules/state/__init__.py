@@ -1,8 +1,8 @@
 """Functions that apply and show states: Salt's ``state`` execution module. The state engine does the work.
 
-``runs`` applies states, ``show`` returns what would be applied, ``analysis`` analyses the tree, ``requests`` keeps
-tested runs for later, ``switches`` disables states, ``pause_orders`` pauses or ends a run in progress. ``arguments``
-reads the arguments of all. ``statecore.runtime.state_runs.state_queue`` lets only one run at a time apply states.
+``runs`` applies states, ``show`` shows what would be applied and analyses the tree, ``requests`` keeps tested runs for
+later, ``switches`` disables states, ``pause_orders`` pauses or ends a run in progress. ``arguments`` reads the
+arguments of all. ``statecore.runtime.state_runs.state_queue`` lets only one run at a time apply states.
 
 Exit codes (``ctx.scratch["retcode"]``, as Salt's): 0; 1 when the run was refused or the tree does not compile; 2 when a
 state failed; 5 when the pillar has errors.
@@ -10,10 +10,14 @@ state failed; 5 when the pillar has errors.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.state import analysis, pause_orders, requests, runs, show, switches, unavailable
+from typing import NoReturn
+
+from statecore.builtin.modules.state import pause_orders, requests, runs, show, switches
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
 
 #: The modules that define the functions of ``state``.
-PARTS = (runs, show, analysis, requests, switches, pause_orders, unavailable)
+PARTS = (runs, show, requests, switches, pause_orders)
 
 OUTPUTTERS = dict.fromkeys(
     (
@@ -22,3 +26,20 @@ OUTPUTTERS = dict.fromkeys(
     ),
     "highstate",
 )
+
+
+def pkg(ctx: Context, *args: object, **kwargs: object) -> NoReturn:
+    """Raise CommandError: the function applies packages of salt-ssh, which does not exist here."""
+    raise CommandError(
+        "state.pkg is not available: it unpacks what salt-ssh sends; use state.apply, or salt-call --local"
+    )
+
+
+def orchestrate(ctx: Context, *args: object, **kwargs: object) -> NoReturn:
+    """Raise CommandError: orchestration runs on the master only."""
+    raise CommandError("state.orchestrate is not available on a minion: it belongs to the master (salt-run)")
+
+
+def event(ctx: Context, *args: object, **kwargs: object) -> NoReturn:
+    """Raise CommandError: minions have no event bus."""
+    raise CommandError("state.event is not available on a minion, which has no event bus: use 'salt-run state.event'")

@@ -1,6 +1,7 @@
-"""Functions of ``state`` that show what would be applied.
+"""Functions of ``state`` that show what would be applied, and that analyse the state tree.
 
-They change nothing and therefore do not wait for state runs: ``queue`` and ``concurrent`` are accepted and ignored.
+They change nothing and therefore do not wait for state runs: ``queue`` and ``concurrent`` are accepted and ignored. The
+module ``state_tree`` implements the analysis; it is loaded on the first call.
 """
 
 from __future__ import annotations
@@ -144,3 +145,34 @@ def _verdict(ctx: Context, result: Any) -> Any:
 
 def _low_verdict(ctx: Context, chunks: list[Any]) -> list[Any]:
     return chunks if all(isinstance(chunk, Mapping) for chunk in chunks) else _verdict(ctx, chunks)
+
+
+def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> Any:
+    """Return errors and oddities in the state tree, with file, line and column (see ``state_tree.check``)."""
+    return ctx.call("state_tree.check", mods, **kwargs)
+
+
+def plan(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> Any:
+    """Return the changes that a state run would make, with the diffs of whole files (see ``state_tree.plan``)."""
+    return ctx.call("state_tree.plan", mods, **kwargs)
+
+
+def graph(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
+    """Return the states of a state run in their order with their requisites (see ``state_tree.graph``), in the
+    ``format`` mermaid, dot, svg or json.
+    """
+    return ctx.call("state_tree.graph", mods, **kwargs)
+
+
+def explain(ctx: Context, mods: str | Sequence[str], id_: str, **kwargs: object) -> object:
+    """Return the reasons why the states of an ID run when they do, and where their parts come from (see
+    ``state_tree.explain``).
+    """
+    return ctx.call("state_tree.explain", mods, id_, **kwargs)
+
+
+def graph_highstate(ctx: Context, queue: object = None, **kwargs: object) -> object:
+    """Return the states of a highstate in their order with their requisites, in DOT, as Salt's function of this
+    name.
+    """
+    return graph(ctx, None, **{"format": "dot", **kwargs})

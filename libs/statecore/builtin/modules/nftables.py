@@ -6,12 +6,13 @@ functions return a map with ``result`` and ``comment``.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from statecore.builtin.modules.nftables import nft
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
 from statecore.system.hostfiles import network_files, nftables_rules
 
@@ -88,7 +89,7 @@ def list_tables(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
 
         salt '*' nftables.list_tables
     """
-    return [each["table"] for each in nft.listed(ctx, "tables", nftables_rules.of(family)) if "table" in each]
+    return [each["table"] for each in _listed(ctx, "tables", nftables_rules.of(family)) if "table" in each]
 
 
 def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
@@ -104,7 +105,7 @@ def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
 
 def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
     """Return the whole nftables ruleset of a family as ``nft --json`` lists it: a list of maps with one key each."""
-    return nft.listed(ctx, "ruleset", nftables_rules.of(family))
+    return _listed(ctx, "ruleset", nftables_rules.of(family))
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
@@ -144,7 +145,7 @@ def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, f
     """Return a map with ``result`` (whether an nftables chain exists) and ``comment``."""
     if not chain:
         return _needed("Chain")
-    there = nft.chain(ctx, table, chain, family) is not None
+    there = _chain_data(ctx, table, chain, family) is not None
     return _answer(
         there, f"Chain {chain} in table {table} in family {family} {'exists' if there else 'does not exist'}"
     )
@@ -162,7 +163,7 @@ def check(
     """
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
-    there = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule)) is not None
+    there = nftables_rules.handle(_listing(ctx, table, chain, family), str(rule)) is not None
     where = f"chain {chain} in table {table} in family {family}"
     return _answer(there, f"Rule {rule} in {where} {'exists' if there else 'does not exist'}")
 
@@ -173,7 +174,7 @@ def get_rule_handle(
     """Return a map with ``result``, ``comment`` and ``handle``, the number by which nft identifies a rule."""
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
-    found = nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
+    found = nftables_rules.handle(_listing(ctx, table, chain, family), str(rule))
     return {"result": True, "handle": found} if found else _answer(False, f"Could not find rule {rule}")
 
 
@@ -182,7 +183,7 @@ def new_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
     known = check_table(ctx, table, family)
     if known["result"] or not table:
         return known
-    done = nft.run(ctx, ["add", "table", nftables_rules.of(family), table])
+    done = _nft(ctx, ["add", "table", nftables_rules.of(family), table])
     return _outcome(
         done, f"Table {table} in family {family} created", f"Table {table} in family {family} could not be created"
     )
@@ -193,7 +194,7 @@ def delete_table(ctx: Context, table: str, family: str = "ipv4") -> Answer:
     known = check_table(ctx, table, family)
     if not known["result"]:
         return known
-    done = nft.run(ctx, ["delete", "table", nftables_rules.of(family), table])
+    done = _nft(ctx, ["delete", "table", nftables_rules.of(family), table])
     return _outcome(
         done, f"Table {table} in family {family} deleted", f"Table {table} in family {family} could not be deleted"
     )
@@ -221,7 +222,7 @@ def new_chain(
     if not known["result"]:
         return known
     about = f"Chain {chain} in table {table} in family {family}"
-    if nft.chain(ctx, table, chain, family) is not None:
+    if _chain_data(ctx, table, chain, family) is not None:
         return _answer(False, f"{about} already exists")
     words = ["add", "chain", nftables_rules.of(family), table, chain]
     given = [value not in (None, "") for value in (table_type, hook, priority)]
@@ -229,7 +230,7 @@ def new_chain(
         if not all(given):
             return _answer(False, "Table_type, hook, and priority required.")
         words.append(f"{{ type {table_type} hook {hook} priority {priority}; }}")
-    return _outcome(nft.run(ctx, words), f"{about} created", f"{about} could not be created")
+    return _outcome(_nft(ctx, words), f"{about} created", f"{about} could not be created")
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> Answer:
@@ -237,7 +238,7 @@ def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, 
     if absent := _absent(ctx, table, chain, family):
         return absent
     about = f"Chain {chain} in table {table} in family {family}"
-    done = nft.run(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
+    done = _nft(ctx, ["delete", "chain", nftables_rules.of(family), table, str(chain)])
     return _outcome(done, f"{about} deleted", f"{about} could not be deleted")
 
 
@@ -287,10 +288,10 @@ def delete(
     if absent := _absent(ctx, table, chain, family, **({} if position else {"rule": rule})):
         return absent
     where = f"chain {chain} in table {table} in family {family}"
-    found = str(position) if position else nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule))
+    found = str(position) if position else nftables_rules.handle(_listing(ctx, table, chain, family), str(rule))
     if found is None:
         return _answer(False, f"Rule {rule} in {where} does not exist")
-    done = nft.run(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
+    done = _nft(ctx, ["delete", "rule", nftables_rules.of(family), table, str(chain), "handle", found])
     return _outcome(done, f'Deleted rule "{rule}" in {where}.', f'Failed to delete rule "{rule}" in {where}')
 
 
@@ -309,7 +310,7 @@ def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "i
         return known
     at = nftables_rules.of(family)
     where = f"from {f'chain {chain} in ' if chain else ''}table {table} in family {family}."
-    done = nft.run(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
+    done = _nft(ctx, ["flush", "chain", at, table, chain] if chain else ["flush", "table", at, table])
     return _outcome(done, f"Flushed rules {where}", f"Failed to flush rules {where}")
 
 
@@ -319,7 +320,7 @@ def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, fa
     """
     if not chain:
         raise InvocationError("Chain needs to be specified")
-    found = nft.chain(ctx, table, chain, family)
+    found = _chain_data(ctx, table, chain, family)
     return found.get("policy") if found else None
 
 
@@ -336,12 +337,12 @@ def set_policy(
     for name, value in (("Chain", chain), ("Policy", policy)):
         if not value:
             raise InvocationError(f"{name} needs to be specified")
-    found = nft.chain(ctx, table, str(chain), family)
+    found = _chain_data(ctx, table, str(chain), family)
     if not found or not {"type", "hook", "prio"} <= set(found):
         return False
     device = f'device "{found["dev"]}" ' if "dev" in found else ""
     parameters = f"type {found['type']} hook {found['hook']} {device}priority {found['prio']}; policy {policy};"
-    done = nft.run(ctx, ["add", "chain", nftables_rules.of(family), table, str(chain), f"{{ {parameters} }}"])
+    done = _nft(ctx, ["add", "chain", nftables_rules.of(family), table, str(chain), f"{{ {parameters} }}"])
     return done.retcode == 0
 
 
@@ -369,20 +370,20 @@ def _put(
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
     where = f"chain {chain} in table {table} in family {family}"
-    if nftables_rules.handle(nft.listing(ctx, table, chain, family), str(rule)) is not None:
+    if nftables_rules.handle(_listing(ctx, table, chain, family), str(rule)) is not None:
         return _answer(False, f"Rule {rule} {where} already exists")
     at = [nftables_rules.of(family), table, str(chain)]
-    done = nft.run(ctx, [*verb, "rule", *at, *place, str(rule)])
+    done = _nft(ctx, [*verb, "rule", *at, *place, str(rule)])
     if done.retcode:
         return _answer(False, f'Failed to add rule "{rule}" {where}. {done.stderr.strip()}')
-    listing = nft.listing(ctx, table, chain, family)
+    listing = _listing(ctx, table, chain, family)
     if nftables_rules.handle(listing, str(rule)) is not None:
         return _answer(True, f'Added rule "{rule}" {where}.')
     # A rule that nft lists in another spelling would be added again by every run, so it is removed and refused.
-    new = nft.newest(listing)
+    new = _newest_rule(listing)
     if new is None:
         return _answer(False, f'nft accepted the rule "{rule}" but does not list it in {where}.')
-    nft.run(ctx, ["delete", "rule", *at, "handle", new[0]])
+    _nft(ctx, ["delete", "rule", *at, "handle", new[0]])
     return _answer(False, f'The rule "{rule}" was removed again: nft lists it as "{new[1]}". Use this spelling.')
 
 
@@ -406,3 +407,49 @@ def _needed(name: str) -> Answer:
 
 def _outcome(done: CommandResult, good: str, bad: str) -> Answer:
     return _answer(True, good) if done.retcode == 0 else _answer(False, f"{bad}: {done.stderr.strip()}")
+
+
+def _nft(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
+    """Run the host's ``nft`` and return its result, also if its exit code is not 0."""
+    # After `--`, nft takes no word for an option.
+    return ctx.host.run(["nft", *options, "--", *words])
+
+
+def _listed(ctx: Context, *words: str) -> list[dict[str, Any]]:
+    """Return the entries of ``nft --json list`` with the words ``words``: a list of maps with one key each. Raise
+    CommandError if nft fails.
+    """
+    done = _nft(ctx, ["list", *words], "--json")
+    if done.retcode:
+        raise CommandError(f"nft list {' '.join(words)}: {done.stderr.strip()}")
+    try:
+        return list(json.loads(done.stdout or "{}").get("nftables", []))
+    except ValueError as error:
+        raise CommandError(f"nft list {' '.join(words)}: its output is not JSON: {error}") from error
+
+
+def _chain_data(ctx: Context, table: str, name: str, family: str) -> dict[str, Any] | None:
+    """Return the data of an nftables chain as nft lists it (name, handle, policy, ...), None if the chain does not
+    exist.
+    """
+    for each in _listed(ctx, "chains", nftables_rules.of(family)):
+        found = each.get("chain", {})
+        if (found.get("table"), found.get("name")) == (table, name):
+            return dict(found)
+    return None
+
+
+def _listing(ctx: Context, table: str, chain: str | None, family: str) -> str:
+    """Return the text of an nftables chain's rules with their handles. Raise CommandError if nft fails."""
+    done = _nft(ctx, ["list", "chain", nftables_rules.of(family), table, str(chain)], "--handle")
+    if done.retcode:
+        raise CommandError(f"nft list chain {table} {chain}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _newest_rule(listing: str) -> tuple[str, str] | None:
+    """Return (handle, text) of the nftables rule with the highest handle in a listing, which was added last. Return
+    None if there is no rule.
+    """
+    found = [(int(number), text) for text, number in nftables_rules.with_handles(listing)]
+    return (str(max(found)[0]), max(found)[1]) if found else None
