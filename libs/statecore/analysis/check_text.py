@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.analysis.finding import Finding, count
 from statecore.analysis.rules import RULES
@@ -31,14 +30,14 @@ def _block(finding: Finding, shorten: Callable[[str], str]) -> str:
 
 
 def _summary(counts: Mapping[str, int]) -> str:
-    told = [f"{number} {level if number != 1 else level[:-1]}" for level, number in counts.items() if number]
-    return ", ".join(told) or "nothing found"
+    numbers = [f"{number} {level if number != 1 else level[:-1]}" for level, number in counts.items() if number]
+    return ", ".join(numbers) or "nothing found"
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(findings: Sequence[Finding], uri: Callable[[str], str], version: str) -> dict[str, Any]:
+def sarif(findings: Sequence[Finding], uri: Callable[[str], str], version: str) -> dict[str, object]:
     """Return the findings as a SARIF 2.1.0 log with one run, as a map for JSON.
 
     ``uri(file)`` returns the file's path for the viewer, relative to the repository if possible. ``version`` is statecore's.
@@ -57,7 +56,7 @@ def sarif(findings: Sequence[Finding], uri: Callable[[str], str], version: str) 
     }
 
 
-def _rule(name: str) -> dict[str, Any]:
+def _rule(name: str) -> dict[str, object]:
     rule = RULES[name]
     return {
         "id": name,
@@ -67,16 +66,16 @@ def _rule(name: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, index: int, uri: Callable[[str], str]) -> dict[str, Any]:
+def _result(finding: Finding, index: int, uri: Callable[[str], str]) -> dict[str, object]:
     text = finding.message + (f" ({finding.hint})" if finding.hint else "")
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": finding.level.value,
         "message": {"text": text},
     }
     if finding.mark is not None:
-        place: dict[str, Any] = {"artifactLocation": {"uri": uri(finding.mark.file)}}
+        place: dict[str, object] = {"artifactLocation": {"uri": uri(finding.mark.file)}}
         if finding.mark.line:
             region = {"startLine": finding.mark.line, "startColumn": finding.mark.column}
             place["region"] = {key: value for key, value in region.items() if value}

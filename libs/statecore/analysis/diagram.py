@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.graph import Graph
@@ -62,7 +62,7 @@ def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
     return Diagram(tuple(boxes), tuple(sorted(arrows)))
 
 
-def as_data(drawn: Diagram) -> dict[str, Any]:
+def as_data(drawn: Diagram) -> dict[str, object]:
     """Return the diagram as a map for JSON: lists ``states`` and ``requisites``."""
     return {
         "states": [box._asdict() for box in drawn.boxes],
@@ -103,10 +103,10 @@ def _box(number: int, low: Low, at: Callable[[Low], str]) -> Box:
 def _arrows(graph: Graph, position: int, number: Mapping[int, int]) -> Iterator[Arrow]:
     own = number[position]
     low = graph.chunks[position]
-    told = [(each.kind, each.key, each.value, each.targets) for each in references(graph, position)]
+    requisites = [(each.kind, each.key, each.value, each.targets) for each in references(graph, position)]
     for key, value in written(low.get("listen")):
-        told.append(("listen", key, value, targets_of(graph.chunks, low, key, value)))
-    for kind, key, value, targets in told:
+        requisites.append(("listen", key, value, targets_of(graph.chunks, low, key, value)))
+    for kind, key, value, targets in requisites:
         places = sorted(number[at] for at in targets if at in number)
         named = kind
         if len(places) > _MANY:

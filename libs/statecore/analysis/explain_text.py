@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import NotRequired, TypedDict
 
 #: Largest number of states listed for one reference; the rest is only counted.
 _MANY = 6
@@ -13,26 +13,141 @@ _MANY = 6
 _LONG = 60
 
 
-def explain_text(told: Mapping[str, Any], shorten: Callable[[str], str] = str) -> str:
+class IncludingSls(TypedDict):
+    """An SLS that includes another SLS; ``at`` is the ``file:line`` of the include."""
+
+    sls: str
+    #: The included SLS.
+    includes: str
+    at: str
+
+
+class ExtendingSls(TypedDict):
+    """An SLS that extends the explained ID; ``at`` is the ``file:line`` of the extend."""
+
+    sls: str
+    at: str
+
+
+class TopEntry(TypedDict):
+    """The top file's entry that assigns the SLS to the minion."""
+
+    target: str
+    sls: str
+    at: str
+
+
+class Exclusion(TypedDict):
+    """The exclude entry (``what``) that removes the explained ID, and the SLS that holds it."""
+
+    what: object
+    sls: str
+    at: str
+
+
+class ExplainedChunk(TypedDict):
+    """Another state of the run; ``position`` is its number in the run, from 1."""
+
+    id: str
+    function: str
+    at: str
+    position: int
+
+
+class DependentChunk(ExplainedChunk):
+    """Another state of the run that waits for the explained state, by a requisite of ``kind``."""
+
+    kind: str
+
+
+class ExplainedRequisite(TypedDict):
+    """One reference of a requisite of the explained state."""
+
+    kind: str
+    #: The reference as written: ``pkg: nginx``, ``sls: web`` or an ID.
+    on: str
+    #: The declaration that added the requisite (``require_in of ID``); "" for the state itself.
+    by: str
+    at: str
+    #: A sentence on the effect of the requisite.
+    means: str
+    states: list[ExplainedChunk]
+
+
+class OverriddenValue(TypedDict):
+    """A value of an argument that a later declaration replaced."""
+
+    value: object
+    by: str
+    at: str
+
+
+class ExplainedArgument(TypedDict):
+    """One argument of the explained state and the place that set its value."""
+
+    name: str
+    value: object
+    by: str
+    at: str
+    instead_of: NotRequired[list[OverriddenValue]]
+
+
+class ExplainedState(TypedDict):
+    """One state of the explained ID: its place in the run, the reasons for that place, and its arguments."""
+
+    function: str
+    name: str
+    at: str
+    #: Number of the state in the run, from 1, and the number of states in the run.
+    position: int
+    of: int
+    #: The order that the compiler gave the state.
+    order: object
+    why: list[str]
+    requisites: list[ExplainedRequisite]
+    required_by: list[DependentChunk]
+    arguments: list[ExplainedArgument]
+
+
+class ExplanationHead(TypedDict):
+    """An explanation without its states."""
+
+    id: str
+    sls: str
+    at: str
+    #: The includes that brought the SLS into the run, nearest first.
+    included_through: list[IncludingSls]
+    extended_by: list[ExtendingSls]
+    named_by: NotRequired[TopEntry]
+    excluded_by: NotRequired[Exclusion]
+
+
+class Explanation(ExplanationHead):
+    """The result of ``explain`` for one ID. Each ``at`` is a ``file:line``, or "" if it is not known."""
+
+    states: list[ExplainedState]
+
+
+def explain_text(explanation: Explanation, shorten: Callable[[str], str] = str) -> str:
     """Return the map that ``explain`` made as indented text.
 
     ``shorten(text)`` returns the text with shorter file paths, for example relative to the current directory.
     """
-    return shorten("\n".join(_lines(told)))
+    return shorten("\n".join(_lines(explanation)))
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{told['id']} (SLS {told['sls']}, {told['at']})"
-    for one in told["included_through"]:
-        yield f"  came in through {one['at']}: {one['sls']} includes {one['includes']}"
-    if "named_by" in told:
-        named = told["named_by"]
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield f"{explanation['id']} (SLS {explanation['sls']}, {explanation['at']})"
+    for including in explanation["included_through"]:
+        yield f"  came in through {including['at']}: {including['sls']} includes {including['includes']}"
+    if "named_by" in explanation:
+        named = explanation["named_by"]
         yield f"  the top file names {named['sls']} for '{named['target']}', {named['at']}"
-    for one in told["extended_by"]:
+    for one in explanation["extended_by"]:
         yield f"  extended by {one['sls']}, {one['at']}"
-    if "excluded_by" in told:
-        yield f"  does not run: excluded in {told['excluded_by']['sls']}, {told['excluded_by']['at']}"
-    for state in told["states"]:
+    if "excluded_by" in explanation:
+        yield f"  does not run: excluded in {explanation['excluded_by']['sls']}, {explanation['excluded_by']['at']}"
+    for state in explanation["states"]:
         yield ""
         yield f"{state['function']} {state['name']} ({state['at']})"
         yield f"  runs as {state['position']} of {state['of']}"
@@ -46,7 +161,7 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield from _table([_argument(one) for one in state["arguments"]])
 
 
-def _requisites(requisites: list[Mapping[str, Any]]) -> Iterator[str]:
+def _requisites(requisites: list[ExplainedRequisite]) -> Iterator[str]:
     if requisites:
         yield "  waits for"
     for one in requisites:
@@ -59,7 +174,7 @@ def _requisites(requisites: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"      and {len(one['states']) - _MANY} more"
 
 
-def _argument(one: Mapping[str, Any]) -> tuple[str, ...]:
+def _argument(one: ExplainedArgument) -> tuple[str, ...]:
     by = f", by {one['by']}" if one["by"] else ""
     instead = "".join(
         f"; instead of {_short(old['value'])} ({old['at']})" for old in reversed(one.get("instead_of", []))
@@ -67,11 +182,11 @@ def _argument(one: Mapping[str, Any]) -> tuple[str, ...]:
     return one["name"], _short(one["value"]), f"({one['at']}{by}){instead}"
 
 
-def _other(one: Mapping[str, Any]) -> str:
+def _other(one: ExplainedChunk) -> str:
     return f"{one['function']} {one['id']} ({one['at']})"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.analysis.rules import RULES, Level
 from statecore.model.errors import Mark
@@ -16,7 +16,7 @@ class Remark(NamedTuple):
     rule: str
     message: str
     #: A map with the SLS (``__sls__``) and environment (``__env__``) that declare the chunk, usually the chunk itself.
-    origin: Mapping[str, Any]
+    origin: Mapping[str, object]
     #: Path of keys in the SLS: ID, state module, argument, ...
     keys: tuple[str, ...]
     hint: str = ""
@@ -42,12 +42,12 @@ class Finding:
         """The severity of the finding's rule: error, warning or note."""
         return RULES[self.rule].level
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """Return the finding as a map for JSON, without empty fields. ``line`` and ``column`` count from 1; 0 means unknown."""
         place = {"file": self.mark.file, "line": self.mark.line, "column": self.mark.column} if self.mark else {}
-        told = {"sls": self.sls, "id": self.id, "hint": self.hint, "excerpt": self.excerpt, "runs": list(self.runs)}
+        details = {"sls": self.sls, "id": self.id, "hint": self.hint, "excerpt": self.excerpt, "runs": list(self.runs)}
         head = {"level": self.level.value, "rule": self.rule, "message": self.message}
-        return head | place | {key: value for key, value in told.items() if value}
+        return head | place | {key: value for key, value in details.items() if value}
 
 
 def merged(runs: Mapping[str, Sequence[Finding]]) -> list[Finding]:
@@ -55,7 +55,7 @@ def merged(runs: Mapping[str, Sequence[Finding]]) -> list[Finding]:
 
     A finding that only some of the runs have names these runs in ``runs``; a finding of all runs has an empty ``runs``.
     """
-    found: dict[tuple[Any, ...], tuple[Finding, list[str]]] = {}
+    found: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
     for name, findings in runs.items():
         for finding in findings:
             key = (finding.mark, finding.rule, finding.message)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from statecore.analysis.finding import Remark
+from statecore.model.types import Low
 
 #: Deprecated function -> its replacement.
 _OLD_FUNCTIONS: Mapping[str, str] = {
@@ -30,10 +30,10 @@ _FLOAT = re.compile(r":\s*(\d+\.\d+)\s*(?:#.*)?$")
 _MODULE_RUN = frozenset({"name", "m_name", "func", "args", "kwargs"})
 
 #: Returns the source line of a path of keys of a chunk; "" if it is not found.
-LineOf = Callable[[Mapping[str, Any], tuple[str, ...]], str]
+LineOf = Callable[[Low, tuple[str, ...]], str]
 
 
-def remarks(low: Mapping[str, Any], line_of: LineOf) -> Iterator[Remark]:
+def remarks(low: Low, line_of: LineOf) -> Iterator[Remark]:
     """Yield a remark for each deprecated form, empty condition, unquoted file mode and unquoted version of the low chunk ``low``.
 
     ``line_of(low, keys)`` returns the source line of an argument.
@@ -45,7 +45,7 @@ def remarks(low: Mapping[str, Any], line_of: LineOf) -> Iterator[Remark]:
     yield from _versions(low, keys, line_of)
 
 
-def _old(low: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[Remark]:
+def _old(low: Low, keys: tuple[str, ...]) -> Iterator[Remark]:
     full = f"{low['state']}.{low['fun']}"
     if full in _OLD_FUNCTIONS:
         yield Remark("old-form", f"{full} is deprecated", low, keys, f"use {_OLD_FUNCTIONS[full]}")
@@ -56,20 +56,20 @@ def _old(low: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[Remark]:
             yield Remark("old-form", text, low, keys, f"write '- {named}:' with its arguments below it")
 
 
-def _conditions(low: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[Remark]:
+def _conditions(low: Low, keys: tuple[str, ...]) -> Iterator[Remark]:
     for name in _CONDITIONS:
         if name in low and low[name] in (None, "", [], {}):
             yield Remark("empty-condition", f"'{name}' is empty, and decides nothing", low, (*keys, name))
 
 
-def _modes(low: Mapping[str, Any], keys: tuple[str, ...], line_of: LineOf) -> Iterator[Remark]:
+def _modes(low: Low, keys: tuple[str, ...], line_of: LineOf) -> Iterator[Remark]:
     for name in sorted(_MODES & low.keys()):
         if isinstance(low[name], int) and (written := _OCTAL.search(line_of(low, (*keys, name)))):
             text = f"the {name} {written[1]} without quotes is a number to YAML, which other tools read as octal"
             yield Remark("unquoted-mode", text, low, (*keys, name), f"write '{written[1]}'")
 
 
-def _versions(low: Mapping[str, Any], keys: tuple[str, ...], line_of: LineOf) -> Iterator[Remark]:
+def _versions(low: Low, keys: tuple[str, ...], line_of: LineOf) -> Iterator[Remark]:
     places = [(name, low[name]) for name in ("version",) if isinstance(low.get(name), float)]
     paths = [((*keys, name), value) for name, value in places]
     for item in low["pkgs"] if isinstance(low.get("pkgs"), list) else ():

@@ -5,13 +5,13 @@ The arguments are sorted by the engine's own rules (``engine.arguments``), so a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.analysis.finding import Remark
 from statecore.engine.arguments import bind
 from statecore.loader.arguments import Parameters
+from statecore.model.types import Low
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Known:
 Lookup = Callable[[str], Known]
 
 
-def remarks(low: Mapping[str, Any], lookup: Lookup, *, whole: bool = True) -> Iterator[Remark]:
+def remarks(low: Low, lookup: Lookup, *, whole: bool = True) -> Iterator[Remark]:
     """Yield a remark for an unknown function, for each unknown argument and for each missing argument of the low chunk ``low``.
 
     Missing arguments are reported only if ``whole`` is true: the chunk is compiled, so no extend or ``use`` can still add any.

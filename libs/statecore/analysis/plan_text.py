@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import yaml
 
+from statecore.analysis.planfile import PlanData, PlannedState
 from statecore.analysis.prediction import WORDS, PredictedOutcome
 
 _SIGNS: Mapping[str, str] = {
@@ -17,7 +17,7 @@ _SIGNS: Mapping[str, str] = {
 }
 
 
-def plan_text(data: Mapping[str, Any], *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
+def plan_text(data: PlanData, *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
     """Return the plan ``data`` as text: each state with its predicted changes and diffs, then the summary line.
 
     ``everything`` also shows the states that would not change. ``shorten(place)`` returns a shorter form of a ``file:line``.
@@ -26,7 +26,7 @@ def plan_text(data: Mapping[str, Any], *, everything: bool = False, shorten: Cal
     return "\n".join([*("\n".join(_state(each, shorten)) + "\n" for each in shown), data["summary"]])
 
 
-def _state(state: Mapping[str, Any], shorten: Callable[[str], str]) -> Iterator[str]:
+def _state(state: PlannedState, shorten: Callable[[str], str]) -> Iterator[str]:
     at = f", {shorten(state['at'])}" if state["at"] else ""
     yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
     if state["verdict"] == PredictedOutcome.UNKNOWN:
@@ -34,26 +34,28 @@ def _state(state: Mapping[str, Any], shorten: Callable[[str], str]) -> Iterator[
         yield f"    {WORDS[PredictedOutcome.UNKNOWN]}" + (":" if state["because"] else f": {why}")
     elif state["verdict"] != PredictedOutcome.CHANGE:
         yield from (f"    {line}" for line in state["comment"].splitlines())
-    for why in state["because"]:
-        yield f"    reacts by {why['requisite']} to {why['state']}: {why['id']}"
+    for reaction in state["because"]:
+        yield f"    reacts by {reaction['requisite']} to {reaction['state']}: {reaction['id']}"
     if state["verdict"] == PredictedOutcome.CHANGE:
         diffs = [file["diff"] for file in state["files"] if file["diff"]]
-        rest = _untold(state["changes"], [file["path"] for file in state["files"]] if diffs else [], state["steps"])
+        rest = _not_in_diffs(
+            state["changes"], [file["path"] for file in state["files"]] if diffs else [], state["steps"]
+        )
         yield from (f"    {line}" for line in rest)
         yield from (f"    {line}" for diff in diffs for line in diff.splitlines())
 
 
-def _untold(changes: Mapping[str, Any], told: Sequence[str], steps: Sequence[str]) -> list[str]:
+def _not_in_diffs(changes: Mapping[str, object], diffed: Sequence[str], steps: Sequence[str]) -> list[str]:
     """Return lines for predicted changes that the file diffs do not show; the plan's steps if no change is predicted."""
     left = {
         key: value
         for key, value in changes.items()
-        if key not in told
-        and not (told and key in ("diff", "newfile", "new", "removed") and not isinstance(value, list))
+        if key not in diffed
+        and not (diffed and key in ("diff", "newfile", "new", "removed") and not isinstance(value, list))
     }
     if set(left) == {"diff"}:
         return str(left["diff"]).splitlines()
     if left:
         dumped: str = yaml.safe_dump(left, default_flow_style=False, sort_keys=False, allow_unicode=True)
         return dumped.splitlines()
-    return [] if told else list(steps)
+    return [] if diffed else list(steps)

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 from statecore.analysis.prediction import Prediction, summary
 from statecore.model.types import FileChange, tag
@@ -25,11 +25,68 @@ _KIND = "statecore plan"
 _HARD = {"n": 2**14, "r": 8, "p": 1}
 
 
+class PlannedFile(TypedDict):
+    """A managed file that a planned state would change: its path on the host, and the diff."""
+
+    path: str
+    diff: str
+    #: Seals of the content before and after; None: no file. Only in a plan file.
+    before: NotRequired[str | None]
+    after: NotRequired[str | None]
+
+
+class PlannedReaction(TypedDict):
+    """A requisite by which a planned state reacts to another state (module and ID)."""
+
+    requisite: str
+    state: str
+    id: str
+
+
+class PlannedState(TypedDict):
+    """The prediction for one state of a planned run, as JSON holds it."""
+
+    tag: str
+    verdict: str
+    id: str
+    function: str
+    name: str
+    sls: str
+    #: ``file:line`` of the declaration; "" if it is not known.
+    at: str
+    comment: str
+    changes: dict[str, object]
+    #: Descriptions of the steps that the state would take.
+    steps: list[str]
+    files: list[PlannedFile]
+    because: list[PlannedReaction]
+    #: Seal of the low chunk. Only in a plan file.
+    low: NotRequired[str]
+
+
+class PlanData(TypedDict):
+    """A plan: its summary line, and its states in order of evaluation."""
+
+    summary: str
+    states: list[PlannedState]
+
+
+class PlanFile(PlanData):
+    """Content of a plan file."""
+
+    kind: str
+    version: int
+    #: Salt of the seals, hexadecimal.
+    salt: str
+    #: The minion and the SLS references of the run.
+    run: dict[str, object]
+
+
 class PlanFault(Exception):
     """Raised for a file that is not a plan of the current version; str() is the reason."""
 
 
-def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> dict[str, Any]:
+def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> PlanData:
     """Return a plan as a map for JSON: ``summary`` (one line), ``states``. ``places`` maps a state's tag to its ``file:line``."""
     return {
         "summary": summary([each.verdict for each in predictions]),
@@ -39,21 +96,21 @@ def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> d
 
 
 def sealed(
-    predictions: Sequence[Prediction], places: Mapping[str, str], run: Mapping[str, Any], salt: bytes
-) -> dict[str, Any]:
+    predictions: Sequence[Prediction], places: Mapping[str, str], run: Mapping[str, object], salt: bytes
+) -> PlanFile:
     """Return the content of a plan file: the plan, plus seals of low chunks and file contents made with ``salt``.
 
     ``run`` holds the minion and the SLS references, which ``apply`` needs to make the plan again.
     """
     data = plan_data(predictions, places)
-    for told, each in zip(data["states"], predictions, strict=True):
-        told["low"] = _seal(_canonical(each.low), salt)
-        for shown, file in zip(told["files"], each.files, strict=True):
+    for state, each in zip(data["states"], predictions, strict=True):
+        state["low"] = _seal(_canonical(each.low), salt)
+        for shown, file in zip(state["files"], each.files, strict=True):
             shown |= {"before": _content(file.before, file, salt), "after": _content(file.after, file, salt)}
     return {"kind": _KIND, "version": VERSION, "salt": salt.hex(), "run": dict(run), **data}
 
 
-def opened(text: str) -> dict[str, Any]:
+def opened(text: str) -> PlanFile:
     """Parse the text of a plan file and return its map. Raise PlanFault if it is not a plan of this version."""
     try:
         data = json.loads(text)
@@ -70,10 +127,10 @@ def opened(text: str) -> dict[str, Any]:
         raise PlanFault("it is a plan from which something was taken away") from error
     if not whole:
         raise PlanFault("it is a plan in which something was changed")
-    return data
+    return cast("PlanFile", data)
 
 
-def drift(planned: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def drift(planned: PlanData, now: PlanData) -> list[str]:
     """Return the differences between the stored plan and the plan made now, one line each; an empty list if there are none."""
     before = {each["tag"]: each for each in planned["states"]}
     after = {each["tag"]: each for each in now["states"]}
@@ -86,7 +143,7 @@ def drift(planned: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _state(each: Prediction, place: str) -> dict[str, Any]:
+def _state(each: Prediction, place: str) -> PlannedState:
     low = each.low
     return {
         "tag": each.tag,
@@ -104,7 +161,7 @@ def _state(each: Prediction, place: str) -> dict[str, Any]:
     }
 
 
-def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def _differences(before: PlannedState, after: PlannedState) -> list[str]:
     if before.get("low") != after["low"]:
         return ["the tree, the pillar or the grains make another state of it now"]
     if before.get("verdict") != after["verdict"]:
@@ -116,13 +173,15 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
     return []
 
 
-def _paired(before: Any, after: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    old = {str(each.get("path")): each for each in before or () if isinstance(each, dict)}
+def _paired(before: object, after: list[PlannedFile]) -> list[tuple[Mapping[str, object], Mapping[str, object]]]:
+    old = {
+        str(each.get("path")): each for each in (before if isinstance(before, list) else ()) if isinstance(each, dict)
+    }
     new = {each["path"]: each for each in after}
     return [(old.get(path, {}), new.get(path, {})) for path in dict.fromkeys([*old, *new])]
 
 
-def _file(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def _file(old: Mapping[str, object], new: Mapping[str, object]) -> str:
     path = new.get("path") or old.get("path")
     if old.get("before") != new.get("before"):
         return f"{path} on the host is not what it was"
@@ -133,7 +192,7 @@ def _first(comment: str) -> str:
     return comment.partition("\n")[0]
 
 
-def _named(state: Mapping[str, Any]) -> str:
+def _named(state: PlannedState) -> str:
     return f"{state.get('function')} {state.get('name')} (ID {state.get('id')})"
 
 
@@ -151,7 +210,7 @@ def _seal(data: bytes | str, salt: bytes) -> str:
     ).hexdigest()
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.analysis.requisites import written
 from statecore.compile.graph import Graph, Need
@@ -72,7 +72,7 @@ class Prediction:
     verdict: PredictedOutcome
     comment: str
     #: The changes that test mode returned.
-    changes: Mapping[str, Any]
+    changes: Mapping[str, object]
     #: Descriptions of the plan's steps, in order; () for a state that returns no plan.
     steps: tuple[str, ...]
     files: tuple[FileChange, ...]
@@ -101,12 +101,12 @@ def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
 
 def summary(verdicts: Sequence[str]) -> str:
     """Return the summary line of a list of verdicts, such as ``3 to change, 1 cannot be known before, 20 unchanged``."""
-    told = {verdict: verdicts.count(verdict) for verdict in WORDS}
-    shown = {verdict for verdict, number in told.items() if number} | {
+    counts = {verdict: verdicts.count(verdict) for verdict in WORDS}
+    shown = {verdict for verdict, number in counts.items() if number} | {
         PredictedOutcome.CHANGE,
         PredictedOutcome.UNCHANGED,
     }
-    return ", ".join(f"{told[verdict]} {words}" for verdict, words in WORDS.items() if verdict in shown)
+    return ", ".join(f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if verdict in shown)
 
 
 @dataclass(slots=True)
@@ -180,10 +180,10 @@ def _of(position: int, entry: RunningEntry, plans: Plans, seen: _Seen) -> Predic
     seen.ran[name] = bool(decisions & _RUNS) and bool(entry.get("__state_ran__", True))
     if verdict is PredictedOutcome.UNKNOWN and entry["result"] is False:
         seen.shaky.add(name)
-    return _told(name, low, verdict, comment, entry, own, tuple(reasons))
+    return _prediction(name, low, verdict, comment, entry, own, tuple(reasons))
 
 
-def _told(
+def _prediction(
     name: str,
     low: Low,
     verdict: PredictedOutcome,
@@ -296,9 +296,9 @@ def _listener(graph: Graph, name: str, entry: RunningEntry, plans: Plans, seen: 
             )
             made = plans.get((own.state, own.id, own.name), {})
             verdict = _verdict(entry, low, made, reacts=True)
-            return _told(name, low, verdict, str(entry["comment"]), entry, made, heard) if heard else None
+            return _prediction(name, low, verdict, str(entry["comment"]), entry, made, heard) if heard else None
     low = {"state": own.state, "fun": own.fun, "name": own.name, "__id__": own.id}
-    return _told(name, low, _verdict(entry, low, {}, reacts=True), str(entry["comment"]), entry, {}, ())
+    return _prediction(name, low, _verdict(entry, low, {}, reacts=True), str(entry["comment"]), entry, {}, ())
 
 
 def _heard(graph: Graph, low: Low, known: Mapping[str, PredictedOutcome]) -> Iterator[Low]:

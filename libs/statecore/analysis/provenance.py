@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from statecore.analysis.requisites import written
 from statecore.compile import HALTS, PASSES, Pass, declarations, exclude, extend, requisites
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, Extension, arguments, states
 from statecore.compile.extend import extended
@@ -30,7 +31,7 @@ class Origin(NamedTuple):
 class Override(NamedTuple):
     """A value that a later one replaced, and its origin."""
 
-    value: Any
+    value: object
     origin: Origin
 
 
@@ -40,7 +41,7 @@ class Argument:
 
     state: str
     name: str
-    value: Any
+    value: object
     origin: Origin
     #: The replaced values, oldest first.
     before: list[Override] = field(default_factory=list)
@@ -51,7 +52,7 @@ class RequisiteOrigin(NamedTuple):
 
     state: str
     kind: str
-    reference: Any
+    reference: object
     origin: Origin
 
 
@@ -68,18 +69,18 @@ class History:
     #: SLS and environment of each extend of the ID.
     extended_by: list[Origin] = field(default_factory=list)
     #: The exclude entry that removed the ID or its SLS, and its origin; None if the ID is in the run.
-    excluded_by: Any = None
+    excluded_by: object = None
     excluded_at: Origin | None = None
 
 
-class Watched(NamedTuple):
+class Followed(NamedTuple):
     """A compilation and the history of the followed ID; ``history`` is None if the run does not declare the ID."""
 
     draft: Draft
     history: History | None
 
 
-def watched(draft: Draft, wanted: str) -> Watched:
+def followed(draft: Draft, wanted: str) -> Followed:
     """Compile a draft (options, tree, matches) and record the history of the ID ``wanted``. Errors are in ``draft.faults``."""
     history: History | None = None
     for step in PASSES:
@@ -91,10 +92,10 @@ def watched(draft: Draft, wanted: str) -> Watched:
             _FOLLOW.get(step, _nothing)(history, before, draft)
         if draft.faults and step in HALTS:
             break
-    return Watched(draft, history)
+    return Followed(draft, history)
 
 
-def _declared(wanted: str, body: Mapping[str, Any]) -> History:
+def _declared(wanted: str, body: Mapping[str, object]) -> History:
     history = History(wanted, str(body.get("__sls__", "")), str(body.get("__env__", "base")))
     for state, run in states(body):
         for name, value in arguments(run):
@@ -103,7 +104,7 @@ def _declared(wanted: str, body: Mapping[str, Any]) -> History:
     return history
 
 
-def _take(history: History, state: str, name: str, value: Any, origin: Origin) -> None:
+def _take(history: History, state: str, name: str, value: object, origin: Origin) -> None:
     """Record an argument or a requisite's references. References are added to the list; an argument replaces the earlier value."""
     if name in REQUISITES:
         listed = value if isinstance(value, list) else [value]
@@ -149,8 +150,8 @@ def _inverted(history: History, before: Draft, after: Draft) -> None:
                 )
 
 
-def _declarer(high: High, kind: str, reference: Any) -> Origin:
-    state, name = next(iter(reference.items()))
+def _declarer(high: High, kind: str, reference: object) -> Origin:
+    state, name = next(written(reference))
     body = high.get(name, {})
     how = next((each for each, meant in REQUISITES_IN.items() if meant == kind), f"{kind}_in")
     return Origin(how, str(body.get("__sls__", "")), str(body.get("__env__", "base")), (str(name), str(state), how))
@@ -165,7 +166,7 @@ def _borrowed(history: History, before: Draft, after: Draft) -> None:
                 _take(history, state, str(name), value, origin)
 
 
-def _lender(high: High, history: History, state: str, name: str, value: Any) -> Origin:
+def _lender(high: High, history: History, state: str, name: str, value: object) -> Origin:
     for how, lender_state, lender in _lenders(high, history, state):
         body = high.get(lender, {})
         if (name, value) in list(arguments(body.get(lender_state))):
@@ -186,7 +187,7 @@ def _lenders(high: High, history: History, state: str) -> Iterator[tuple[str, st
                     yield "use_in", other_state, other
 
 
-def _pairs(value: Any) -> Iterator[tuple[str, str]]:
+def _pairs(value: object) -> Iterator[tuple[str, str]]:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, Mapping):
             yield from ((str(key).partition(".")[0], str(name)) for key, name in item.items())
@@ -238,7 +239,7 @@ def include_chain(draft: Draft, sls: str) -> Sequence[tuple[str, str, str, str]]
     return chain
 
 
-def _means(entry: Any, sls: str) -> bool:
+def _means(entry: object, sls: str) -> bool:
     wanted = str(next(iter(entry.values())) if isinstance(entry, Mapping) else entry)
     relative = wanted.lstrip(".")
     if wanted != relative:

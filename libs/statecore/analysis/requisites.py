@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.analysis.finding import Remark
 from statecore.compile.graph import KINDS, Graph, Node, link
@@ -80,14 +80,14 @@ def references(graph: Graph, position: int) -> list[Reference]:
     """Return the requisite references of the chunk at ``position``, in the order in which they are written."""
     low = graph.chunks[position]
     needs = graph.check_needs[position]
-    told = [(kind, key, value) for kind in KINDS for key, value in written(low.get(kind))]
-    if len(needs) == len(told):
+    named = [(kind, key, value) for kind in KINDS for key, value in written(low.get(kind))]
+    if len(needs) == len(named):
         # There is one need for each reference, in the same order, unless a reference has no targets (an empty SLS).
-        return [Reference(*one, need.targets) for one, need in zip(told, needs, strict=True)]
-    return [Reference(kind, key, value, targets_of(graph.chunks, low, key, value)) for kind, key, value in told]
+        return [Reference(*one, need.targets) for one, need in zip(named, needs, strict=True)]
+    return [Reference(kind, key, value, targets_of(graph.chunks, low, key, value)) for kind, key, value in named]
 
 
-def written(value: Any) -> Iterator[tuple[str, str]]:
+def written(value: object) -> Iterator[tuple[str, str]]:
     """Yield (state module, ID) for each reference in a requisite's value; the module is "id" for a bare ID."""
     for item in value if isinstance(value, list) else [value] if value else []:
         if isinstance(item, Mapping):

@@ -33,31 +33,91 @@ _E, _W, _N = Level.ERROR, Level.WARNING, Level.NOTE
 
 #: Rule name -> rule. CI configurations and SARIF viewers store these names, so they must not change.
 RULES: Mapping[str, Rule] = {
-    "render": Rule(_E, "An SLS does not render", "Repair the template or the YAML at the place named."),
-    "top": Rule(_E, "The top file is wrong", "A top file maps environments to targets to lists of SLS references."),
-    "missing-sls": Rule(_E, "An SLS is named that is not there", "Correct the reference, or add the file."),
-    "include": Rule(_E, "An include cannot be followed", "Include a list of SLS references of this tree."),
-    "duplicate-id": Rule(_E, "An ID is declared twice", "Rename one of the two; IDs are unique in a run."),
-    "shape": Rule(_E, "High data does not have its shape", "An ID holds states; a state is a list with one function."),
-    "extend": Rule(_E, "An ID is extended that is not in the run", "Include the SLS that declares it."),
-    "requisite": Rule(_E, "A requisite is malformed", "Write a list of 'module: ID'."),
-    "requisite-to-nothing": Rule(_E, "A requisite names nothing", "Name an ID of the run, or include its SLS."),
-    "cycle": Rule(_E, "Requisites lead back to where they began", "Take one requisite out of the ring."),
-    "contradiction": Rule(_E, "Requisites contradict each other", "The state can never run: drop one of the two."),
-    "unknown-function": Rule(_E, "There is no such state function", "Correct its name, or add the state module."),
-    "unknown-argument": Rule(_E, "The state function has no such argument", "Correct the argument's name."),
-    "missing-argument": Rule(_E, "A required argument is missing", "Give it."),
-    "pillar": Rule(_E, "The pillar does not compile", "Repair the pillar SLS; no state runs before."),
-    "compile": Rule(_E, "The tree does not compile", "See the message."),
-    "never-runs": Rule(_W, "A state can never run", "What it waits for never happens; drop it or the requisite."),
-    "unmatched-glob": Rule(_W, "A requisite's pattern matches nothing", "It is silently met; correct the pattern."),
-    "needs-other-sls": Rule(_W, "An SLS needs another that it does not include", "Include it, so that it runs alone."),
-    "undefined-name": Rule(_W, "A template uses a name that nothing defines", "Rendering this part fails."),
-    "unknown-salt-function": Rule(_W, "A template calls a function that does not exist", "Calling it fails."),
-    "undefined-pillar-key": Rule(_W, "A pillar key is read that is not there", "Give it, or give a default."),
-    "old-form": Rule(_W, "A deprecated form", "Use the form that the message names."),
-    "empty-condition": Rule(_W, "A condition with nothing in it", "It decides nothing; drop it or fill it in."),
-    "unquoted-mode": Rule(_W, "A file mode without quotes", "YAML reads 0644 as a number: write '0644'."),
-    "unquoted-version": Rule(_W, "A version without quotes", "YAML reads 1.10 as 1.1: write '1.10'."),
-    "watch-without-reaction": Rule(_N, "A watch of a state that cannot react", "It means require; say so."),
+    "render": Rule(
+        _E, "An SLS file cannot be rendered", "Correct the template or the YAML at the line that the message names."
+    ),
+    "top": Rule(
+        _E, "The top file is malformed", "Write a map of saltenv to targets, and for each target a list of SLS files."
+    ),
+    "missing-sls": Rule(_E, "A referenced SLS file does not exist", "Correct the reference, or create the file."),
+    "include": Rule(
+        _E, "An include is malformed, or its saltenv does not exist", "Write a list of SLS files of this state tree."
+    ),
+    "duplicate-id": Rule(
+        _E, "An ID is declared more than once", "Rename one of the IDs: each ID must be unique in a state run."
+    ),
+    "shape": Rule(
+        _E,
+        "A state declaration is malformed",
+        "Write a map of states for each ID, and for each state a list with exactly one function.",
+    ),
+    "extend": Rule(
+        _E, "An extend names an ID that is not in the state run", "Include the SLS file that declares the ID."
+    ),
+    "requisite": Rule(_E, "A requisite is malformed", "Write a list of references of the form 'state module: ID'."),
+    "requisite-to-nothing": Rule(
+        _E,
+        "A requisite names a state that does not exist",
+        "Correct the ID, or include the SLS file that declares the state.",
+    ),
+    "cycle": Rule(_E, "Requisites form a cycle", "Remove one of the requisites that the message lists."),
+    "contradiction": Rule(
+        _E,
+        "Two requisites of a state cannot both be met",
+        "Remove one of the two requisites: with both, the state never runs.",
+    ),
+    "unknown-function": Rule(
+        _E, "A state function does not exist", "Correct the function's name, or add the state module to the state tree."
+    ),
+    "unknown-argument": Rule(
+        _E, "A state function does not accept an argument", "Correct the argument's name, or remove the argument."
+    ),
+    "missing-argument": Rule(_E, "A required argument of a state function is missing", "Add the argument."),
+    "pillar": Rule(_E, "The pillar does not compile", "Correct the pillar: no state runs while the pillar has errors."),
+    "compile": Rule(_E, "The state tree does not compile", "Correct the fault that the message describes."),
+    "never-runs": Rule(
+        _W,
+        "A state never runs",
+        "Remove the state or its requisite: the state waits for a change or a failure that cannot occur.",
+    ),
+    "unmatched-glob": Rule(
+        _W,
+        "The pattern of a requisite matches no state",
+        "Correct the pattern: a requisite without a matching state is ignored.",
+    ),
+    "needs-other-sls": Rule(
+        _W,
+        "An SLS file uses an ID of another SLS file without including it",
+        "Include the other SLS file, so that this file can also run alone.",
+    ),
+    "undefined-name": Rule(
+        _W,
+        "A template uses an undefined variable",
+        "Define the variable, or correct its name: rendering this part of the template fails.",
+    ),
+    "unknown-salt-function": Rule(
+        _W,
+        "A template calls an execution function that does not exist",
+        "Correct the function's name: the call fails when the template is rendered.",
+    ),
+    "undefined-pillar-key": Rule(
+        _W,
+        "A template reads a pillar key that does not exist",
+        "Add the key to the pillar, or give a default value in the template.",
+    ),
+    "old-form": Rule(_W, "A deprecated function or form is used", "Use the replacement that the message names."),
+    "empty-condition": Rule(
+        _W, "A condition (onlyif, unless, creates, check_cmd) is empty", "Add a condition, or remove the argument."
+    ),
+    "unquoted-mode": Rule(
+        _W, "A file mode is not quoted", "Quote the mode ('0644'): YAML reads 0644 without quotes as a number."
+    ),
+    "unquoted-version": Rule(
+        _W, "A version is not quoted", "Quote the version ('1.10'): YAML reads 1.10 without quotes as the number 1.1."
+    ),
+    "watch-without-reaction": Rule(
+        _N,
+        "A watch is used on a state module without mod_watch",
+        "Use require instead: without mod_watch, a watch has the same effect.",
+    ),
 }

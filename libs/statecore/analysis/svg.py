@@ -59,11 +59,11 @@ def _markers(kinds: Sequence[str]) -> Iterator[str]:
 
 
 def _arrows(drawn: Diagram, layout: Layout) -> Iterator[str]:
-    told: dict[tuple[int, int], list[str]] = {}
+    kinds_by_ends: dict[tuple[int, int], list[str]] = {}
     for arrow in drawn.arrows:
-        told.setdefault((arrow.first, arrow.then), []).append(arrow.kind)
+        kinds_by_ends.setdefault((arrow.first, arrow.then), []).append(arrow.kind)
     labels = []
-    for ends, kinds in told.items():
+    for ends, kinds in kinds_by_ends.items():
         if ends[0] == ends[1]:
             continue
         kind = _family(kinds[0])

@@ -7,7 +7,7 @@ Names that the template tests before use (``is defined``, ``default``, ``in``, `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jinja2
 from jinja2 import meta, nodes
@@ -38,10 +38,10 @@ def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collec
     assigned = {name.name for name in tree.find_all(nodes.Name) if name.ctx in ("store", "param")}
     missing = meta.find_undeclared_variables(tree) - set(known) - set(env.globals) - assigned
     asked = {name.name for name in _asked_first(tree) if isinstance(name, nodes.Name)}
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in tree.find_all(nodes.Name):
-        if name.name in missing - asked and name.name not in told:
-            told.add(name.name)
+        if name.name in missing - asked and name.name not in reported:
+            reported.add(name.name)
             near = close_matches(name.name, sorted({*known, *assigned}), n=1)
             hint = f"the nearest is '{near[0]}'" if near else ""
             yield Spot("undefined-name", f"nothing defines '{name.name}'", name.lineno, name.name, hint)
@@ -56,33 +56,33 @@ def unknown_functions(
     """
     spared = {id(node) for node in _asked_first(tree)}
     probed = {name for node in tree.find_all(nodes.Compare) for name in _compared(node)}
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in tree.find_all((nodes.Getitem, nodes.Getattr)):
         name = _salt_function(node)
-        if not name or name in told or name in probed or id(node) in spared or exists(name):
+        if not name or name in reported or name in probed or id(node) in spared or exists(name):
             continue
-        told.add(name)
+        reported.add(name)
         near = nearest(name)
         hint = f"the nearest is '{near}'" if near else ""
         word = name if isinstance(node, nodes.Getitem) else name.partition(".")[2]
         yield Spot("unknown-salt-function", f"there is no function '{name}'", node.lineno, word, hint)
 
 
-def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, Any]) -> Iterator[Spot]:
+def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, object]) -> Iterator[Spot]:
     """Yield each key missing from the pillar that is read with ``pillar[...]``, or with ``pillar.get`` without a default."""
     spared = {id(node) for node in _asked_first(tree)}
     # Code inside a condition may run only on minions that have the key.
     for branch in tree.find_all((nodes.If, nodes.CondExpr, nodes.Macro)):
         spared |= {id(node) for node in _with_below(branch)}
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in tree.find_all((nodes.Call, nodes.Getitem, nodes.Getattr)):
         path = _pillar_path(node)
         if path is None or id(node) in spared or _traversed(pillar, path) is not _MISSING:
             continue
         text = ":".join(path)
-        if any(text == other or other.startswith(f"{text}:") for other in told):
+        if any(text == other or other.startswith(f"{text}:") for other in reported):
             continue
-        told.add(text)
+        reported.add(text)
         near = close_matches(path[-1], [str(key) for key in _siblings(pillar, path)], n=1)
         hint = f"the nearest is '{near[0]}'" if near else ""
         yield Spot("undefined-pillar-key", f"the pillar has no '{text}'", node.lineno, path[-1], hint)
@@ -151,7 +151,7 @@ def _is_name(node: nodes.Node, name: str) -> bool:
     return isinstance(node, nodes.Name) and node.name == name
 
 
-def _traversed(data: Any, path: tuple[str, ...]) -> Any:
+def _traversed(data: object, path: tuple[str, ...]) -> object:
     for key in path:
         if isinstance(data, list):
             return None
@@ -166,6 +166,6 @@ def _traversed(data: Any, path: tuple[str, ...]) -> Any:
     return data
 
 
-def _siblings(data: Any, path: tuple[str, ...]) -> list[Any]:
+def _siblings(data: object, path: tuple[str, ...]) -> list[object]:
     above = _traversed(data, path[:-1])
     return list(above) if isinstance(above, Mapping) else []

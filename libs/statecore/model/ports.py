@@ -320,7 +320,7 @@ class StateSystem(Protocol):
         """Delete cached data of earlier runs. Return the names of the deleted files."""
         ...
 
-    def bench(self, options: Mapping[str, object]) -> Any:
+    def run_parts(self, options: Mapping[str, object]) -> Any:
         """Parts of a run that has not started (``statecore.runtime.state_runs``), for commands that analyse the run."""
         ...
 

@@ -132,9 +132,9 @@ class Runtime:
         if names:
             return_delivery.deliver(self.loader, self.context, names, ret)
 
-    def bench(self, options: Mapping[str, object]) -> state_system.RunParts:
+    def run_parts(self, options: Mapping[str, object]) -> state_system.RunParts:
         """Return the parts of a state run that has not begun, for ``statecore.analysis``."""
-        return state_system.StateRuns(self.contexts).bench(options)
+        return state_system.StateRuns(self.contexts).run_parts(options)
 
     def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:
         """Drop what is in memory, so that the next call reads it anew. A call in progress keeps its grains and pillar."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from statecore.analysis.check_text import check_text, sarif
-from statecore.analysis.commands.ending import Exit
-from statecore.analysis.commands.setting import add_options, runtime_of, setting_of
+from statecore.analysis.commands.exit_codes import Exit
+from statecore.analysis.commands.minion_options import add_options, parsed_options, runtime_of
 from statecore.analysis.finding import Finding, count, merged
 from statecore.analysis.inspection.check import check
 from statecore.analysis.rules import Level
@@ -39,10 +39,10 @@ def run(given: argparse.Namespace) -> tuple[int, str]:
     """Return (exit code, output). Raise CommandFault."""
     runs: dict[str, Sequence[Finding]] = {}
     for grains in given.grains or [""]:
-        setting = setting_of(given, tree=given.tree, grains=grains)
-        with runtime_of(setting) as runtime:
-            bench = runtime.bench({"test": True})
-            runs[grains] = check(bench, given.sls, pillar_known=bool(given.pillar))
+        options = parsed_options(given, tree=given.tree, grains=grains)
+        with runtime_of(options) as runtime:
+            parts = runtime.run_parts({"test": True})
+            runs[grains] = check(parts, given.sls, pillar_known=bool(given.pillar))
     findings = merged(runs)
     failing = {Level.ERROR, Level.WARNING} if given.warnings else {Level.ERROR}
     code = Exit.ERRORS if any(finding.level in failing for finding in findings) else Exit.OK
@@ -54,8 +54,8 @@ def _text(findings: Sequence[Finding]) -> str:
 
 
 def _json(findings: Sequence[Finding]) -> str:
-    told = [finding.as_data() | ({"file": _shown(finding.mark.file)} if finding.mark else {}) for finding in findings]
-    return json.dumps({"version": 1, "summary": count(findings), "findings": told}, indent=2)
+    listed = [finding.as_data() | ({"file": _shown(finding.mark.file)} if finding.mark else {}) for finding in findings]
+    return json.dumps({"version": 1, "summary": count(findings), "findings": listed}, indent=2)
 
 
 def _sarif(findings: Sequence[Finding]) -> str:

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from statecore.analysis.commands import check, explain, graph, plan
-from statecore.analysis.commands.ending import CommandFault, Exit
+from statecore.analysis.commands import check, plan
+from statecore.analysis.commands.exit_codes import CommandFault, Exit
+from statecore.analysis.commands.explain_graph import configure_explain, configure_graph, run_explain, run_graph
 from statecore.model.errors import StatecoreError
 
 
@@ -29,9 +30,11 @@ VERBS: Mapping[str, Verb] = {
     "apply": Verb(
         "applies states or a stored plan; refuses a plan that is out of date", plan.configure_apply, plan.run_apply
     ),
-    "graph": Verb("draws the states of a run and their requisites", graph.configure, graph.run),
+    "graph": Verb("draws the states of a run and their requisites", configure_graph, run_graph),
     "explain": Verb(
-        "shows why a state runs at its position, and where its arguments come from", explain.configure, explain.run
+        "shows why a state runs at its position, and where its arguments come from",
+        configure_explain,
+        run_explain,
     ),
 }
 

@@ -6,17 +6,22 @@ import argparse
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from statecore.analysis.commands.ending import CommandFault, Exit
-from statecore.analysis.commands.setting import Setting, add_options, cachedir_of, runtime_of, setting_of
+from statecore.analysis.commands.exit_codes import CommandFault, Exit
+from statecore.analysis.commands.minion_options import (
+    MinionOptions,
+    add_options,
+    cachedir_of,
+    parsed_options,
+    runtime_of,
+)
 from statecore.analysis.inspection.plan import Planned, apply, plan
 from statecore.analysis.plan_text import plan_text
-from statecore.analysis.planfile import PlanFault, drift, opened, plan_data, sealed
+from statecore.analysis.planfile import PlanFault, PlanFile, drift, opened, plan_data, sealed
 from statecore.analysis.prediction import PredictedOutcome
 from statecore.host.content import atomic_file
 from statecore.model.types import Running
@@ -40,14 +45,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> tuple[int, str]:
     """Return (exit code, output) of ``plan``. Raise CommandFault or SlsError."""
-    setting = setting_of(given, grains=given.grains)
+    options = parsed_options(given, grains=given.grains)
     slses = _split(given.sls)
-    with runtime_of(setting) as runtime:
+    with runtime_of(options) as runtime:
         planned = _planned(runtime, slses)
     if given.out_file:
         _keep(
             Path(given.out_file),
-            sealed(planned.predictions, planned.places, _run(setting, slses), secrets.token_bytes(16)),
+            sealed(planned.predictions, planned.places, _run(options, slses), secrets.token_bytes(16)),
         )
     data = plan_data(planned.predictions, planned.places)
     text = (
@@ -63,14 +68,14 @@ def run(given: argparse.Namespace) -> tuple[int, str]:
 
 
 def _planned(runtime: Runtime, slses: Sequence[str] | None) -> Planned:
-    return plan(runtime.bench({"test": True}), slses)
+    return plan(runtime.run_parts({"test": True}), slses)
 
 
-def _run(setting: Setting, slses: Sequence[str] | None) -> dict[str, Any]:
-    return {"setting": setting.as_data(), "sls": list(slses) if slses is not None else None}
+def _run(options: MinionOptions, slses: Sequence[str] | None) -> dict[str, object]:
+    return {"setting": options.as_data(), "sls": list(slses) if slses is not None else None}
 
 
-def _keep(path: Path, data: Mapping[str, Any]) -> None:
+def _keep(path: Path, data: PlanFile) -> None:
     """Write a plan file atomically, readable by its owner only. Raise CommandFault if it cannot be written."""
     try:
         atomic_file.write(path, f"{json.dumps(data, indent=1)}\n", 0o600)
@@ -112,19 +117,19 @@ def run_apply(given: argparse.Namespace) -> tuple[int, str]:
     file = _plan_file(given.what)
     if file is not None:
         return _apply_file(file, given)
-    setting = setting_of(given, grains=given.grains)
-    with _running(setting, given) as runtime:
+    options = parsed_options(given, grains=given.grains)
+    with _running(options, given) as runtime:
         return _applied(runtime, _planned(runtime, _split(given.what)), given.out)
 
 
 @contextmanager
-def _running(setting: Setting, given: argparse.Namespace) -> Iterator[Runtime]:
+def _running(options: MinionOptions, given: argparse.Namespace) -> Iterator[Runtime]:
     """Yield the runtime of an apply while no other state run of the host is in progress."""
-    cachedir = _cache(setting, given)
+    cachedir = _cache(options, given)
     with (
         job(cachedir, given.what) as jobs,
-        runtime_of(setting, keep=cachedir, jobs=jobs) as runtime,
-        turn(runtime, queue=given.queue),
+        runtime_of(options, keep=cachedir, jobs=jobs) as runtime,
+        exclusive_run(runtime, queue=given.queue),
     ):
         yield runtime
 
@@ -139,7 +144,7 @@ def _plan_file(words: Sequence[str]) -> Path | None:
 def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
     try:
         kept = opened(file.read_text("utf-8"))
-        setting = Setting.from_data(kept["run"]["setting"])
+        options = MinionOptions.from_data(kept["run"]["setting"])
         slses = _references(kept["run"]["sls"])
     except PlanFault as fault:
         raise CommandFault(f"{file} cannot be applied: {fault}", Exit.DATA) from fault
@@ -149,7 +154,7 @@ def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
         raise CommandFault(f"{file} cannot be applied: it is no text", Exit.DATA) from error
     except OSError as error:
         raise CommandFault(f"the plan file {file} cannot be read: {error.strerror}", Exit.DATA) from error
-    with _running(setting, given) as runtime:
+    with _running(options, given) as runtime:
         planned = _planned(runtime, slses)
         now = sealed(planned.predictions, planned.places, kept["run"], bytes.fromhex(kept["salt"]))
         if found := drift(kept, json.loads(json.dumps(now))):
@@ -162,7 +167,7 @@ def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
         return _applied(runtime, planned, given.out)
 
 
-def _references(kept: Any) -> list[str] | None:
+def _references(kept: object) -> list[str] | None:
     """Return the SLS references of a plan file; None means the top file's. Raise TypeError for any other value."""
     if kept is not None and not (isinstance(kept, list) and all(isinstance(each, str) for each in kept)):
         raise TypeError("not the SLS of a run")
@@ -170,7 +175,7 @@ def _references(kept: Any) -> list[str] | None:
 
 
 def _applied(runtime: Runtime, planned: Planned, out: str) -> tuple[int, str]:
-    running = apply(runtime.bench({"test": False}), planned)
+    running = apply(runtime.run_parts({"test": False}), planned)
     failed = any(entry["result"] is False for entry in running.values())
     text = json.dumps(running, indent=2, default=str) if out == "json" else "\n".join(_results(running, planned))
     return (Exit.FAILED if failed else Exit.OK), text
@@ -190,12 +195,12 @@ def _results(running: Running, planned: Planned) -> Iterator[str]:
     yield ", ".join(f"{number} {what}" for what, number in counts.items())
 
 
-def _cache(setting: Setting, given: argparse.Namespace) -> str:
+def _cache(options: MinionOptions, given: argparse.Namespace) -> str:
     """Return the directory for backups and for the records of running jobs.
 
     It is ``--cachedir``, else the configuration's, else Salt's own for root, else ``statecore`` in the user's cache directory.
     """
-    if named := given.cachedir or cachedir_of(setting):
+    if named := given.cachedir or cachedir_of(options):
         return str(Path(named).absolute())
     if os.geteuid() == 0:
         return "/var/cache/salt/minion"
@@ -225,13 +230,13 @@ def job(cachedir: str, words: Sequence[str]) -> Iterator[ProcDirectory]:
 
 
 @contextmanager
-def turn(runtime: Runtime, *, queue: bool) -> Iterator[None]:
+def exclusive_run(runtime: Runtime, *, queue: bool) -> Iterator[None]:
     """Run the block while no other state run of this host is in progress; with ``queue``, wait for other runs to end.
 
     Raise CommandFault with one sentence for each run in progress.
     """
     with taken(runtime.context, True if queue else None) as refused:
         if refused:
-            told = "\n".join(refused)
-            raise CommandFault(f"nothing was done: {told}\nwait for it, or let apply do that: --queue", Exit.BUSY)
+            running = "\n".join(refused)
+            raise CommandFault(f"nothing was done: {running}\nwait for it, or let apply do that: --queue", Exit.BUSY)
         yield

@@ -11,21 +11,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 from statecore.analysis import forms, functions, requisites
 from statecore.analysis.finding import Finding, Remark, count, merged
-from statecore.analysis.inspection.compilation import Compilation, Told, compiled, rule_of
+from statecore.analysis.inspection.compilation import Compilation, RuledFault, compiled, rule_of
 from statecore.analysis.inspection.known import reacts, state_function
 from statecore.analysis.inspection.places import (
     ACROSS,
     LACKING,
+    fault_finding,
     keys_of,
     mark_of,
     pinpointed,
-    remarked,
+    remark_finding,
     source_line,
-    told,
 )
 from statecore.analysis.inspection.templates import of_others, of_sls
 from statecore.compile.draft import Draft, arguments, states
@@ -46,16 +46,24 @@ _IN_TEMPLATES = frozenset({"undefined-name", "unknown-salt-function", "undefined
 _PLACE = re.compile(r"\s*\((\S+?)(?::(\d+))?\)$")
 
 
-def check(bench: RunParts, slses: Sequence[str] = (), *, pillar_known: bool = True) -> list[Finding]:
+def check(parts: RunParts, slses: Sequence[str] = (), *, pillar_known: bool = True) -> list[Finding]:
     """Return all findings, unsorted and possibly with duplicates. ``slses`` limits the check to these SLS references and globs.
 
     ``pillar_known``: the pillar is the minion's own, so missing pillar keys are reported.
     """
-    checker = _Checker(bench, pillar_known=pillar_known)
+    checker = _Checker(parts, pillar_known=pillar_known)
     return _without_echoes(list(checker.everything(slses)))
 
 
-def report(findings: Sequence[Finding]) -> dict[str, Any]:
+class CheckReport(TypedDict):
+    """The findings of one minion as a map for JSON."""
+
+    #: Level ("errors", "warnings", "notes") -> number of findings.
+    summary: dict[str, int]
+    findings: list[dict[str, object]]
+
+
+def report(findings: Sequence[Finding]) -> CheckReport:
     """Return the findings of one minion as a map for JSON: ``summary`` by level, ``findings`` sorted by file and line."""
     listed = merged({"": findings})
     return {"summary": count(listed), "findings": [finding.as_data() for finding in listed]}
@@ -65,22 +73,22 @@ def report(findings: Sequence[Finding]) -> dict[str, Any]:
 class _Checker:
     """One check of a tree."""
 
-    bench: RunParts
+    parts: RunParts
     pillar_known: bool
     #: ID or name -> the SLS that declare it, for all SLS that render.
     _declared: dict[str, list[str]] = field(default_factory=dict)
     _lookups: dict[str, functions.Known] = field(default_factory=dict)
 
     def everything(self, slses: Sequence[str]) -> Iterator[Finding]:
-        stage = self.bench.stage
-        stage.tree.name_columns()
-        self.bench.fetch_modules(stage.tree.files.envs())
+        run = self.parts.run
+        run.tree.name_columns()
+        self.parts.fetch_modules(run.tree.files.envs())
         yield from self._pillar()
         top: Mapping[str, Sequence[str]] = {}
         if not slses:
-            found, top = of_top(self.bench)
+            found, top = of_top(self.parts)
             yield from found
-        whole = compiled(stage.tree, top, stage.opts)
+        whole = compiled(run.tree, top, run.opts)
         reached = {(part.rendered.saltenv, part.rendered.sls) for part in whole.draft.parts}
         yield from self._of_run(whole, None)
         listed, missing = self._listed(slses)
@@ -89,31 +97,31 @@ class _Checker:
         for saltenv, sls in listed:
             known = (saltenv, sls) in reached
             if not known or whole.faults:
-                alone = compiled(stage.tree, {saltenv: [sls]}, stage.opts)
+                alone = compiled(run.tree, {saltenv: [sls]}, run.opts)
                 yield from self._of_run(self._forgiven(alone, known), sls)
                 yield from self._behind(alone, sls, saltenv)
-            yield from of_sls(self.bench, sls, saltenv, pillar=self.pillar_known and (known or not top))
+            yield from of_sls(self.parts, sls, saltenv, pillar=self.pillar_known and (known or not top))
         if not slses:
-            yield from of_others(self.bench)
+            yield from of_others(self.parts)
 
     def _behind(self, alone: Compilation, sls: str, saltenv: str) -> Iterator[Finding]:
         """Yield further findings of an SLS whose rendering failed on an undefined name; undefined names now render as empty."""
         stumbled = [one.fault for one in alone.faults if one.rule == "render" and one.fault.sls == sls]
         if not any("is undefined" in fault.message for fault in stumbled):
             return
-        stage = self.bench.stage
-        opts = {**stage.opts, "allow_undefined": True}
-        ctx = stage.ctx
+        run = self.parts.run
+        opts = {**run.opts, "allow_undefined": True}
+        ctx = run.ctx
         tree = SlsTree(
             ctx.files,
             opts=opts,
             grains=ctx.grains,
             pillar=ctx.pillar,
             functions=ctx.functions,
-            renderers=stage.tree.renderers,
+            renderers=run.tree.renderers,
         )
         tree.name_columns()
-        again = _Checker(self.bench._replace(stage=stage._replace(tree=tree, opts=opts)), pillar_known=False)
+        again = _Checker(self.parts._replace(run=run._replace(tree=tree, opts=opts)), pillar_known=False)
         for finding in again._of_run(compiled(tree, {saltenv: [sls]}, opts), sls):
             if finding.rule in _OF_WORDS:
                 yield finding
@@ -121,7 +129,7 @@ class _Checker:
     # -------------------------------------------------------------------------------------------------- top file, pillar
 
     def _pillar(self) -> Iterator[Finding]:
-        for error in self.bench.stage.ctx.pillar.get("_errors") or ():
+        for error in self.parts.run.ctx.pillar.get("_errors") or ():
             place = _PLACE.search(str(error))
             mark = Mark(place[1], int(place[2] or 0), 1 if place[2] else 0) if place else None
             yield Finding("pillar", _PLACE.sub("", str(error)), mark)
@@ -130,11 +138,11 @@ class _Checker:
 
     def _listed(self, slses: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
         """Return the (saltenv, SLS) pairs of the requested files (all files by default), and a finding for each missing file."""
-        tree = self.bench.stage.tree
-        only = self.bench.stage.opts.get("saltenv")
+        tree = self.parts.run.tree
+        only = self.parts.run.opts.get("saltenv")
         envs = [env for env in tree.files.envs() if not only or env == only]
         if not slses:
-            return [(env, sls) for env in envs for sls in tree.find("*", env) if not _is_top(sls, self.bench)], []
+            return [(env, sls) for env in envs for sls in tree.find("*", env) if not _is_top(sls, self.parts)], []
         found = [(env, sls) for env in envs for ref in slses for sls in tree.find(ref, env)]
         lacking = [ref for ref in slses if not any(tree.find(ref, env) for env in envs)]
         return found, [
@@ -146,7 +154,7 @@ class _Checker:
         declared: dict[str, list[str]] = {}
         for saltenv, sls in listed:
             try:
-                rendered = self.bench.stage.tree.render(sls, saltenv)
+                rendered = self.parts.run.tree.render(sls, saltenv)
             except SlsError:
                 continue
             for name, body in rendered.high.items():
@@ -168,12 +176,14 @@ class _Checker:
             wanted = (lacking[2] or lacking[3]) if lacking else ""
             others = [sls for sls in self._declared.get(wanted, ()) if sls != one.fault.sls]
             if wanted and not others and not one.fault.hint:
-                one = Told(one.rule, one.fault._replace(hint=self._near(wanted)))
+                one = RuledFault(one.rule, one.fault._replace(hint=self._near(wanted)))
             if one.rule not in ACROSS or not (others or reached):
                 faults.append(one)
             elif not reached:
                 text = f"'{wanted}' is declared in '{others[0]}', which this SLS does not include"
-                faults.append(Told("needs-other-sls", one.fault._replace(message=text, hint=f"include '{others[0]}'")))
+                faults.append(
+                    RuledFault("needs-other-sls", one.fault._replace(message=text, hint=f"include '{others[0]}'"))
+                )
         return Compilation(alone.draft, tuple(faults))
 
     def _near(self, wanted: str) -> str:
@@ -187,7 +197,7 @@ class _Checker:
         for one in compilation.faults:
             # The compiler reports only the first cycle; ``_of_graph`` reports all of them.
             if one.rule != "cycle":
-                yield told(pinpointed(one, draft))
+                yield fault_finding(pinpointed(one, draft))
         if not draft.graph.chunks:
             remarks = [
                 each for low in _raw(draft) if own in (None, low["__sls__"]) for each in self._of_chunk(low, False)
@@ -196,7 +206,7 @@ class _Checker:
             remarks = list(self._of_chunks(draft, own))
             yield from self._of_graph(draft, own)
         for remark in remarks:
-            yield remarked(remark, draft)
+            yield remark_finding(remark, draft)
 
     def _of_chunks(self, draft: Draft, own: str | None) -> Iterator[Remark]:
         extended = {
@@ -208,16 +218,16 @@ class _Checker:
 
     def _of_chunk(self, low: Low, whole: bool) -> Iterator[Remark]:
         yield from functions.remarks(low, self._lookup, whole=whole)
-        yield from forms.remarks(low, partial(source_line, self.bench.stage.tree))
+        yield from forms.remarks(low, partial(source_line, self.parts.run.tree))
 
     def _of_graph(self, draft: Draft, own: str | None) -> Iterator[Finding]:
         graph = draft.graph
         for ring in requisites.rings(graph):
             yield self._ring(draft, ring)
         listening = requisites.listening_to_nothing(graph.chunks)
-        for remark in (*requisites.remarks(graph, partial(reacts, self.bench)), *listening):
+        for remark in (*requisites.remarks(graph, partial(reacts, self.parts)), *listening):
             if own in (None, remark.origin.get("__sls__")):
-                yield remarked(remark, draft)
+                yield remark_finding(remark, draft)
 
     def _ring(self, draft: Draft, ring: Sequence[requisites.Link]) -> Finding:
         first = min(range(len(ring)), key=lambda at: (str(ring[at].low.get("__sls__")), str(ring[at].low["__id__"])))
@@ -227,13 +237,13 @@ class _Checker:
         remark = Remark(
             "cycle", f"requisites lead back to where they began: {text}", origin, keys_of(origin, ring[0].kind)
         )
-        return remarked(remark, draft)
+        return remark_finding(remark, draft)
 
     # -------------------------------------------------------------------------------------------------------------- look-ups
 
     def _lookup(self, full: str) -> functions.Known:
         if full not in self._lookups:
-            self._lookups[full] = state_function(self.bench, full)
+            self._lookups[full] = state_function(self.parts, full)
         return self._lookups[full]
 
 
@@ -254,8 +264,8 @@ def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _is_top(sls: str, bench: RunParts) -> bool:
-    return sls == str(bench.stage.opts.get("state_top") or "top.sls").removesuffix(".sls")
+def _is_top(sls: str, parts: RunParts) -> bool:
+    return sls == str(parts.run.opts.get("state_top") or "top.sls").removesuffix(".sls")
 
 
 def _raw(draft: Draft) -> Iterator[Low]:
@@ -271,19 +281,19 @@ def _raw(draft: Draft) -> Iterator[Low]:
                 yield {"name": name, **given, **origin, "state": named, "fun": called[0], "__id__": str(name)}
 
 
-def of_top(bench: RunParts) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:
+def of_top(parts: RunParts) -> tuple[list[Finding], Mapping[str, Sequence[str]]]:
     """Return the findings in the top files, and {saltenv: SLS references} for this minion without missing SLS."""
     try:
-        refs = bench.top()
+        refs = parts.top()
     except SlsError as error:
-        return [told(Told(_rule(fault), fault)) for fault in error.faults], {}
-    tree = bench.stage.tree
-    return list(_unfound(bench)), {env: [ref for ref in each if tree.find(ref, env)] for env, each in refs.items()}
+        return [fault_finding(RuledFault(_rule(fault), fault)) for fault in error.faults], {}
+    tree = parts.run.tree
+    return list(_unfound(parts)), {env: [ref for ref in each if tree.find(ref, env)] for env, each in refs.items()}
 
 
-def _unfound(bench: RunParts) -> Iterator[Finding]:
+def _unfound(parts: RunParts) -> Iterator[Finding]:
     """Yield a finding for each top file reference to an SLS that does not exist."""
-    tree = bench.stage.tree
+    tree = parts.run.tree
     for own in tree.files.envs():
         if tree.locate("top", own) is None:
             continue
@@ -296,7 +306,7 @@ def _unfound(bench: RunParts) -> Iterator[Finding]:
                         fault = SlsFault(f"No matching sls found for '{ref}' in env '{env}'", sls=ref)
                         mark = tree.locate("top", own, str(env), str(target), ref)
                         fault = fault._replace(mark=mark, hint=tree.hint(ref, env), excerpt=tree.excerpt(mark))
-                        yield told(Told("missing-sls", fault))
+                        yield fault_finding(RuledFault("missing-sls", fault))
 
 
 def _rule(fault: SlsFault) -> str:

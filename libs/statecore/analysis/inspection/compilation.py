@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.analysis.rules import RULES
 from statecore.compile import HALTS, PASSES, Pass, conflicts, declarations, extend, include, requisites, shape, sort
@@ -40,7 +40,7 @@ _BY_PASS: Mapping[Pass, str] = {
 }
 
 
-class Told(NamedTuple):
+class RuledFault(NamedTuple):
     """A compiler fault and the name of its rule."""
 
     rule: str
@@ -51,13 +51,13 @@ class Compilation(NamedTuple):
     """Result of a compilation that may have stopped early: the draft after the last pass, and all faults."""
 
     draft: Draft
-    faults: tuple[Told, ...]
+    faults: tuple[RuledFault, ...]
 
 
 def compiled(
     tree: SlsTree,
     matches: Mapping[str, Sequence[str]],
-    opts: Mapping[str, Any],
+    opts: Mapping[str, object],
     reacts: Callable[[str], bool] = assume_mod_watch,
 ) -> Compilation:
     """Compile SLS references, given as {saltenv: references}. The draft's run list is valid only if there are no faults.
@@ -65,11 +65,11 @@ def compiled(
     ``reacts`` has the meaning that it has for ``compile_sls``: without it, watches are not turned into requires.
     """
     draft = Draft(opts=opts, tree=tree, matches=matches, reacts=reacts)
-    faults: list[Told] = []
+    faults: list[RuledFault] = []
     for step in PASSES:
         before = len(draft.faults)
         draft = step(draft)
-        faults += [Told(rule_of(fault, step), fault) for fault in draft.faults[before:]]
+        faults += [RuledFault(rule_of(fault, step), fault) for fault in draft.faults[before:]]
         if draft.faults and step in HALTS:
             break
     return Compilation(draft, tuple(faults))

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from statecore.analysis.explain_text import (
+    DependentChunk,
+    ExplainedArgument,
+    ExplainedChunk,
+    ExplainedRequisite,
+    ExplainedState,
+    Explanation,
+    ExplanationHead,
+    TopEntry,
+)
 from statecore.analysis.inspection.plan import run_matches
-from statecore.analysis.provenance import Argument, History, Origin, Override, include_chain, watched
+from statecore.analysis.provenance import Argument, History, Origin, Override, followed, include_chain
 from statecore.analysis.requisites import references, targets_of, written
 from statecore.compile.draft import Draft
 from statecore.compile.graph import Graph
@@ -22,40 +31,40 @@ from statecore.runtime.state_runs.state_system import RunParts
 _ELSEWHERE = frozenset({"order", "names", "use", "use_in"})
 
 
-def explain(bench: RunParts, slses: Sequence[str] | None, wanted: str) -> dict[str, Any]:
+def explain(parts: RunParts, slses: Sequence[str] | None, wanted: str) -> Explanation:
     """Return the explanation of an ID, or of a state's name, as a map for JSON.
 
     The run consists of the SLS references ``slses``, or of the top file's if None. Raise SlsError if it does not compile or does
     not contain ``wanted``.
     """
-    matches = run_matches(bench, slses)
-    draft = Draft(opts=bench.stage.opts, tree=bench.stage.tree, matches=matches)
-    seen = watched(draft, wanted)
+    matches = run_matches(parts, slses)
+    draft = Draft(opts=parts.run.opts, tree=parts.run.tree, matches=matches)
+    seen = followed(draft, wanted)
     if seen.history is None and not seen.draft.faults:
         named = [str(low["__id__"]) for low in seen.draft.graph.chunks if str(low["name"]) == wanted]
         if named:
-            seen = watched(draft, named[0])
+            seen = followed(draft, named[0])
     if seen.draft.faults:
         raise SlsError(seen.draft.faults)
     if seen.history is None:
         raise SlsError([_unknown(seen.draft, wanted, slses)])
-    return _Telling(bench, seen.draft, seen.history, slses is None).everything()
+    return _Explanation(parts, seen.draft, seen.history, slses is None).everything()
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
+class _Explanation:
     """The explanation of one ID of a compiled run."""
 
-    bench: RunParts
+    parts: RunParts
     draft: Draft
     history: History
     #: True if the top file selected the SLS of the run.
     from_top: bool
 
-    def everything(self) -> dict[str, Any]:
+    def everything(self) -> Explanation:
         own, graph = self.history, self.draft.graph
         positions = [at for at, low in enumerate(graph.chunks) if low["__id__"] == own.id]
-        told: dict[str, Any] = {
+        head: ExplanationHead = {
             "id": own.id,
             "sls": own.sls,
             "at": self._at(Origin("declared", own.sls, own.saltenv, (own.id,))),
@@ -66,16 +75,16 @@ class _Telling:
             "extended_by": [{"sls": one.sls, "at": self._at(one)} for one in own.extended_by],
         }
         if self.from_top and (named := self._in_top()):
-            told["named_by"] = named
+            head["named_by"] = named
         if own.excluded_at is not None:
-            told["excluded_by"] = {"what": own.excluded_by, "sls": own.excluded_at.sls, "at": self._at(own.excluded_at)}
-        return told | {"states": [self._state(position) for position in positions]}
+            head["excluded_by"] = {"what": own.excluded_by, "sls": own.excluded_at.sls, "at": self._at(own.excluded_at)}
+        return {**head, "states": [self._state(position) for position in positions]}
 
-    def _in_top(self) -> dict[str, str]:
-        """Return where the top file lists the SLS, or the SLS that includes it; an empty map if the top file lists neither."""
+    def _in_top(self) -> TopEntry | None:
+        """Return where the top file lists the SLS, or the SLS that includes it; None if the top file lists neither."""
         chain = include_chain(self.draft, self.history.sls)
         asked = chain[-1][0] if chain else self.history.sls
-        tree = self.bench.stage.tree
+        tree = self.parts.run.tree
         for own in tree.files.envs():
             if tree.locate("top", own) is None:
                 continue
@@ -88,9 +97,9 @@ class _Telling:
                         if isinstance(ref, str) and asked in tree.find(ref, str(env)):
                             mark = tree.locate("top", own, str(env), str(target), ref)
                             return {"target": str(target), "sls": asked, "at": str(mark or "")}
-        return {}
+        return None
 
-    def _state(self, position: int) -> dict[str, Any]:
+    def _state(self, position: int) -> ExplainedState:
         graph = self.draft.graph
         low = graph.chunks[position]
         place = _places(graph)
@@ -117,7 +126,7 @@ class _Telling:
         written_order = self.history.arguments.get((str(low["state"]), "order"))
         if written_order is not None:
             yield f"order {written_order.value} ({self._at(written_order.origin)}) counts as {low['order']}"
-        elif self.bench.stage.opts.get("state_auto_order", True):
+        elif self.parts.run.opts.get("state_auto_order", True):
             yield f"its order is {low['order']}: states without one are counted as they are declared"
         alone = _by_order(graph)[position]
         if place[position] == alone:
@@ -142,7 +151,7 @@ class _Telling:
 
     # ------------------------------------------------------------------------------------------------------------ requisites
 
-    def _requisites(self, position: int, place: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+    def _requisites(self, position: int, place: Mapping[int, int]) -> Iterator[ExplainedRequisite]:
         graph = self.draft.graph
         low = graph.chunks[position]
         origins = [one for one in self.history.wanted if one.state == low["state"]]
@@ -172,7 +181,7 @@ class _Telling:
                 "states": [self._other(at, place) for at in targets_of(graph.chunks, low, key, value)],
             }
 
-    def _required_by(self, position: int, place: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+    def _required_by(self, position: int, place: Mapping[int, int]) -> Iterator[DependentChunk]:
         graph = self.draft.graph
         for other in sorted(place, key=lambda at: place[at]):
             for need in graph.check_needs[other]:
@@ -193,7 +202,7 @@ class _Telling:
             if own == state and name not in _ELSEWHERE and name in low:
                 yield argument
 
-    def _argument(self, low: Low, argument: Argument) -> dict[str, Any]:
+    def _argument(self, low: Low, argument: Argument) -> ExplainedArgument:
         value, before, by, at = low[argument.name], list(argument.before), self._by(argument.origin), argument.origin
         if value != argument.value:
             # An entry of ``names`` may have its own arguments, which replace the state's.
@@ -201,18 +210,18 @@ class _Telling:
             own = self.history
             keys = (own.id, argument.state, "names", str(low["name"]), argument.name)
             at = Origin("declared", own.sls, own.saltenv, keys)
-        told = {"name": argument.name, "value": value, "by": by, "at": self._at(at)}
+        explained: ExplainedArgument = {"name": argument.name, "value": value, "by": by, "at": self._at(at)}
         if low.get("no_log") and argument.name != "no_log":
-            return told | {"value": redacted(value)}
+            return {**explained, "value": redacted(value)}
         if before:
-            told["instead_of"] = [
+            explained["instead_of"] = [
                 {"value": one.value, "by": self._by(one.origin), "at": self._at(one.origin)} for one in before
             ]
-        return told
+        return explained
 
     # ---------------------------------------------------------------------------------------------------------------- places
 
-    def _other(self, position: int, place: Mapping[int, int]) -> dict[str, Any]:
+    def _other(self, position: int, place: Mapping[int, int]) -> ExplainedChunk:
         low = self.draft.graph.chunks[position]
         return {
             "id": str(low["__id__"]),
@@ -233,7 +242,7 @@ class _Telling:
         return self._at(Origin("", sls, saltenv, (str(low["__id__"]), str(low["state"]), *more)))
 
     def _at(self, origin: Origin) -> str:
-        return str(self.bench.stage.tree.locate(origin.sls, origin.saltenv, *_keys(origin)) or "")
+        return str(self.parts.run.tree.locate(origin.sls, origin.saltenv, *_keys(origin)) or "")
 
 
 def _keys(origin: Origin) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from statecore.model.nearest import close_matches
 from statecore.runtime.state_runs.state_system import RunParts
 
 
-def state_function(bench: RunParts, full: str) -> functions.Known:
+def state_function(parts: RunParts, full: str) -> functions.Known:
     """Look up a state function such as ``file.managed``. A built-in module that is not usable on this host is looked up too."""
-    loader, ctx = bench.loader, bench.stage.ctx
+    loader, ctx = parts.loader, parts.run.ctx
     try:
         served, function = loader.function("states", full, ctx)
         return functions.Known(served.parameters(function))
@@ -26,31 +26,31 @@ def state_function(bench: RunParts, full: str) -> functions.Known:
     return functions.Known(exists=False, nearest=near[0] if near else loader.nearest("states", full, ctx))
 
 
-def reacts(bench: RunParts, state: str) -> bool:
+def reacts(parts: RunParts, state: str) -> bool:
     """Return whether a state module has a mod_watch function, on this host or on a host where the module is usable."""
-    loader, name = bench.loader, f"{state}.mod_watch"
-    return loader.has("states", name, bench.stage.ctx) or "mod_watch" in loader.built_in_parameters("states", state)
+    loader, name = parts.loader, f"{state}.mod_watch"
+    return loader.has("states", name, parts.run.ctx) or "mod_watch" in loader.built_in_parameters("states", state)
 
 
-def salt_function(bench: RunParts, name: str) -> bool:
+def salt_function(parts: RunParts, name: str) -> bool:
     """Return whether an execution function of this name exists.
 
     True for every name in a module that exists but is not usable on this host: another host may have the function.
     """
-    loader, module = bench.loader, name.partition(".")[0]
-    return loader.has("modules", name, bench.stage.ctx) or (
-        loader.known("modules", module) and not _usable(bench, module)
+    loader, module = parts.loader, name.partition(".")[0]
+    return loader.has("modules", name, parts.run.ctx) or (
+        loader.known("modules", module) and not _usable(parts, module)
     )
 
 
-def nearest_function(bench: RunParts, name: str) -> str:
+def nearest_function(parts: RunParts, name: str) -> str:
     """Return the name of the execution function that is most similar to ``name``; "" if none is similar."""
-    return bench.loader.nearest("modules", name, bench.stage.ctx)
+    return parts.loader.nearest("modules", name, parts.run.ctx)
 
 
-def _usable(bench: RunParts, module: str) -> bool:
+def _usable(parts: RunParts, module: str) -> bool:
     try:
-        bench.loader.serve("modules", module, bench.stage.ctx)
+        parts.loader.serve("modules", module, parts.run.ctx)
     except NotAvailable:
         return False
     return True

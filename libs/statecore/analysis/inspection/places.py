@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.analysis import templates
 from statecore.analysis.finding import Finding, Remark
-from statecore.analysis.inspection.compilation import Told
+from statecore.analysis.inspection.compilation import RuledFault
 from statecore.compile.draft import Draft
 from statecore.model.errors import Mark
 from statecore.render import SlsTree
@@ -23,7 +22,7 @@ _NEAR = 30
 LACKING = re.compile(r"\[\w+: \((\w+): (.+?)\)\]|ID '(.+?)'")
 
 
-def told(what: Told) -> Finding:
+def fault_finding(what: RuledFault) -> Finding:
     """Return the finding for a compiler fault."""
     fault = what.fault
     mark = fault.mark
@@ -32,7 +31,7 @@ def told(what: Told) -> Finding:
     return Finding(what.rule, fault.message, mark, fault.sls, fault.id, fault.excerpt, fault.hint)
 
 
-def remarked(remark: Remark, draft: Draft) -> Finding:
+def remark_finding(remark: Remark, draft: Draft) -> Finding:
     """Return the finding for a remark on a low chunk of ``draft``."""
     mark = place_of(draft, remark.origin, remark.keys)
     excerpt = draft.tree.excerpt(mark) if draft.tree is not None else ""
@@ -40,7 +39,7 @@ def remarked(remark: Remark, draft: Draft) -> Finding:
     return Finding(remark.rule, remark.message, mark, sls, remark.keys[0], excerpt, remark.hint)
 
 
-def source_line(tree: SlsTree, low: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+def source_line(tree: SlsTree, low: Mapping[str, object], keys: tuple[str, ...]) -> str:
     """Return the source line of the path ``keys`` of a chunk; "" if it is not found."""
     sls, saltenv = str(low.get("__sls__", "")), str(low.get("__env__", "base"))
     mark = tree.locate(sls, saltenv, *keys)
@@ -50,18 +49,18 @@ def source_line(tree: SlsTree, low: Mapping[str, Any], keys: tuple[str, ...]) ->
     return lines[mark.line - 1] if mark.line <= len(lines) else ""
 
 
-def keys_of(low: Mapping[str, Any], *more: str) -> tuple[str, ...]:
+def keys_of(low: Mapping[str, object], *more: str) -> tuple[str, ...]:
     """Return the path of keys of a chunk's state, extended by ``more`` keys inside the state."""
     return (str(low["__id__"]), str(low["state"]), *more)
 
 
-def mark_of(draft: Draft, low: Mapping[str, Any], kind: str) -> Mark | None:
+def mark_of(draft: Draft, low: Mapping[str, object], kind: str) -> Mark | None:
     """Return the file and line (without column) of the argument ``kind`` of a chunk; None if it is not found."""
     mark = place_of(draft, low, keys_of(low, kind))
     return mark._replace(column=0) if mark is not None else None
 
 
-def place_of(draft: Draft, origin: Mapping[str, Any], keys: tuple[str, ...]) -> Mark | None:
+def place_of(draft: Draft, origin: Mapping[str, object], keys: tuple[str, ...]) -> Mark | None:
     """Return the position of the path ``keys``: in the SLS that declares the ID, else in an SLS that extends it.
 
     If neither contains the whole path, the position of the ID itself is returned.
@@ -81,7 +80,7 @@ def place_of(draft: Draft, origin: Mapping[str, Any], keys: tuple[str, ...]) -> 
     return mark
 
 
-def pinpointed(what: Told, draft: Draft) -> Told:
+def pinpointed(what: RuledFault, draft: Draft) -> RuledFault:
     """Move a fault about a missing ID from the requisite's line to the line below it that contains the missing name."""
     lacking = LACKING.search(what.fault.message)
     mark, tree = what.fault.mark, draft.tree
@@ -95,11 +94,11 @@ def pinpointed(what: Told, draft: Draft) -> Told:
         found = re.search(rf"(?<![\w.-]){re.escape(lacking[2])}(?![\w-])", line)
         if found:
             place = mark._replace(line=number, column=found.start() + 1)
-            return Told(what.rule, what.fault._replace(mark=place, excerpt=tree.excerpt(place)))
+            return RuledFault(what.rule, what.fault._replace(mark=place, excerpt=tree.excerpt(place)))
     return what
 
 
-def spotted(spot: templates.Spot, file: str, text: str, sls: str) -> Finding:
+def spot_finding(spot: templates.Spot, file: str, text: str, sls: str) -> Finding:
     """Return the finding for a problem with one word of a template. ``text`` is the template's text."""
     lines = text.splitlines()
     line = lines[spot.line - 1] if 0 < spot.line <= len(lines) else ""

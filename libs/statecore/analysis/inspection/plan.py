@@ -6,11 +6,10 @@ import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from statecore import engine
 from statecore.analysis.inspection.compilation import compiled
-from statecore.analysis.planfile import plan_data
+from statecore.analysis.planfile import PlanData, plan_data
 from statecore.analysis.prediction import Prediction, predicted
 from statecore.compile.draft import Draft, assume_mod_watch
 from statecore.compile.graph import Graph
@@ -32,60 +31,58 @@ class Planned:
     graph: Graph
 
 
-def run_draft(bench: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = assume_mod_watch) -> Draft:
+def run_draft(parts: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = assume_mod_watch) -> Draft:
     """Compile SLS references, or the top file's if ``slses`` is None. Raise SlsError with all faults, those of the pillar included.
 
     ``reacts`` has the meaning that it has for ``compile_sls``.
     """
-    matches = run_matches(bench, slses)
-    compilation = compiled(bench.stage.tree, matches, bench.stage.opts, reacts)
+    matches = run_matches(parts, slses)
+    compilation = compiled(parts.run.tree, matches, parts.run.opts, reacts)
     if compilation.faults:
-        raise SlsError([told.fault for told in compilation.faults])
+        raise SlsError([each.fault for each in compilation.faults])
     return compilation.draft
 
 
-def run_matches(bench: RunParts, slses: Sequence[str] | None) -> Mapping[str, Sequence[str]]:
+def run_matches(parts: RunParts, slses: Sequence[str] | None) -> Mapping[str, Sequence[str]]:
     """Return {saltenv: SLS references} of a run, and fetch the users' modules of these environments.
 
     Raise SlsError if the pillar has errors or the top file assigns no SLS to the minion.
     """
-    errors = bench.stage.ctx.pillar.get("_errors")
+    errors = parts.run.ctx.pillar.get("_errors")
     if errors:
         raise SlsError([SlsFault(f"The pillar does not compile: {error}") for error in errors])
-    matches: Mapping[str, Sequence[str]] = bench.top() if slses is None else {bench.stage.ctx.saltenv: list(slses)}
+    matches: Mapping[str, Sequence[str]] = parts.top() if slses is None else {parts.run.ctx.saltenv: list(slses)}
     if not matches:
         raise SlsError(
             [SlsFault("The top file gives this minion nothing", hint="name an SLS, or add a target to the top file")]
         )
-    bench.fetch_modules(list(matches))
+    parts.fetch_modules(list(matches))
     return matches
 
 
-def plan(bench: RunParts, slses: Sequence[str] | None) -> Planned:
+def plan(parts: RunParts, slses: Sequence[str] | None) -> Planned:
     """Return the predictions of a run of these SLS references, or of the top file's if ``slses`` is None. Raise SlsError.
 
-    ``bench`` must be in test mode.
+    ``parts`` must be in test mode.
     """
-    graph = run_draft(
-        bench, slses, lambda state: bench.loader.has("states", f"{state}.mod_watch", bench.stage.ctx)
-    ).graph
-    tree = bench.stage.tree
+    graph = run_draft(parts, slses, lambda state: parts.loader.has("states", f"{state}.mod_watch", parts.run.ctx)).graph
+    tree = parts.run.tree
     places = {tag(low): str(tree.locate(*_path(low)) or "") for low in graph.chunks}
-    loader = _NotingLoader(bench.loader)
+    loader = _NotingLoader(parts.loader)
     # ``parallel`` would run the state in a child process, and the plans recorded there would be lost.
     chunks = tuple({key: value for key, value in low.items() if key != "parallel"} for low in graph.chunks)
-    running = engine.run(_copied(graph._replace(chunks=chunks)), bench.stage.ctx, loader, bench.options)
+    running = engine.run(_copied(graph._replace(chunks=chunks)), parts.run.ctx, loader, parts.options)
     return Planned(tuple(predicted(graph, running, loader.plans)), places, graph)
 
 
-def report(planned: Planned) -> dict[str, Any]:
+def report(planned: Planned) -> PlanData:
     """Return a plan as a map for JSON: ``summary`` (one line) and ``states`` in order of evaluation."""
     return plan_data(planned.predictions, planned.places)
 
 
-def apply(bench: RunParts, planned: Planned) -> Running:
-    """Execute the planned low chunks without rendering again; return the running dictionary. ``bench`` is not in test mode."""
-    return engine.run(_copied(planned.graph), bench.stage.ctx, bench.loader, bench.options)
+def apply(parts: RunParts, planned: Planned) -> Running:
+    """Execute the planned low chunks without rendering again; return the running dictionary. ``parts`` is not in test mode."""
+    return engine.run(_copied(planned.graph), parts.run.ctx, parts.loader, parts.options)
 
 
 def _copied(graph: Graph) -> Graph:
@@ -111,7 +108,7 @@ class _NotingLoader(Loader):
 
     def _noting(self, own: Function) -> Function:
         @functools.wraps(own)
-        def noting(ctx: Context, *args: Any, **kwargs: Any) -> Any:
+        def noting(ctx: Context, *args: object, **kwargs: object) -> object:
             returned = own(ctx, *args, **kwargs)
             if isinstance(returned, Plan) and ctx.low:
                 key = str(ctx.low["state"]), str(ctx.low["__id__"]), str(ctx.low["name"])

@@ -39,7 +39,7 @@ def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = Fa
 
         salt web1 state.check
     """
-    findings = checking.check(_bench(ctx, kwargs), _split(mods) or ())
+    findings = checking.check(_parts(ctx, kwargs), _split(mods) or ())
     told = checking.report(findings)
     if told["summary"]["errors"]:
         ctx.scratch["retcode"] = 1
@@ -60,7 +60,7 @@ def plan(
     """
 
     def look() -> Any:
-        told = planning.report(planning.plan(_bench(ctx, kwargs), _split(mods)))
+        told = planning.report(planning.plan(_parts(ctx, kwargs), _split(mods)))
         if any(each["verdict"] == "fail" for each in told["states"]):
             ctx.scratch["retcode"] = 2
         if text:
@@ -82,7 +82,7 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
     make = drawing.FORMATS.get(format)
     if make is None:
         raise InvocationError(f"there is no format '{format}'; there are {', '.join(sorted(drawing.FORMATS))}")
-    return _or_errors(ctx, lambda: make(drawing.drawn(_bench(ctx, kwargs), _split(mods))))
+    return _or_errors(ctx, lambda: make(drawing.drawn(_parts(ctx, kwargs), _split(mods))))
 
 
 def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> object:
@@ -99,17 +99,17 @@ def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = Fals
     slses = None if mods == _HIGHSTATE else _split(mods)
 
     def look() -> Any:
-        told = explaining.explain(_bench(ctx, kwargs), slses, str(id_))
+        told = explaining.explain(_parts(ctx, kwargs), slses, str(id_))
         return explain_text(told) if text else told
 
     return _or_errors(ctx, look)
 
 
-def _bench(ctx: Context, kwargs: Mapping[str, object]) -> Any:
+def _parts(ctx: Context, kwargs: Mapping[str, object]) -> Any:
     options = {key: kwargs[key] for key in _OPTIONS if kwargs.get(key) is not None}
     if not isinstance(options.get("pillar", {}), Mapping):
         raise InvocationError("Pillar data must be formatted as a dictionary")
-    return ctx.state_system.bench({**options, "test": True})
+    return ctx.state_system.run_parts({**options, "test": True})
 
 
 def _or_errors(ctx: Context, look: Callable[[], object]) -> object:

@@ -40,7 +40,7 @@ from statecore.runtime.state_runs.run_result import failed
 class RunParts(NamedTuple):
     """Parts of a state run that has not begun, for ``statecore.analysis``: check, plan, explain, graph."""
 
-    stage: RunContext
+    run: RunContext
     loader: Loader
     options: engine.EngineOptions
     #: Returns {saltenv: SLS references} of the top file and the master's tops. Raises SlsError.
@@ -167,7 +167,7 @@ class StateRuns(StateSystem):
         """Remove the cached high data and return the file names. Raises CommandError if a file cannot be removed."""
         return HighCache(str(self._contexts.run_context({}).opts.get("cachedir") or "")).clear()
 
-    def bench(self, options: Mapping[str, object]) -> RunParts:
+    def run_parts(self, options: Mapping[str, object]) -> RunParts:
         """Return the parts of a run with these options. Compiles pillar; renders and runs nothing."""
         run = self._contexts.run_context(options)
         return RunParts(

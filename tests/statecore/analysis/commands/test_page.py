@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from statecore.analysis.commands.ending import Exit
+from statecore.analysis.commands.exit_codes import Exit
 from statecore.analysis.commands.main import VERBS, main
 from statecore.analysis.rules import RULES
 

@@ -46,9 +46,9 @@ class Minion:
         }
         return local_runtime(whole, grains=self.grains, pillar=self.pillar)
 
-    def bench(self, **options: Any) -> RunParts:
+    def run_parts(self, **options: Any) -> RunParts:
         """The parts of a run, in test mode unless told otherwise."""
-        return self.runtime().bench({"test": True, **options})
+        return self.runtime().run_parts({"test": True, **options})
 
     def short(self, text: str) -> str:
         """A text with the tree's own paths made short."""

@@ -86,13 +86,13 @@ def test_any_tree(files: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as made:
         minion = Minion(Path(made))
         minion.write(files)
-        findings = checking.check(minion.bench())
+        findings = checking.check(minion.run_parts())
         assert {finding.rule for finding in findings} <= RULES.keys()
         json.dumps(checking.report(findings))
         looks: list[Callable[[], Any]] = [
-            lambda: json.dumps(report(plan(minion.bench(), ["a"])), default=str),
-            lambda: [make(drawn(minion.bench(), ["a", "b"])) for make in FORMATS.values()],
-            lambda: json.dumps(explain(minion.bench(), ["a"], "a"), default=str),
+            lambda: json.dumps(report(plan(minion.run_parts(), ["a"])), default=str),
+            lambda: [make(drawn(minion.run_parts(), ["a", "b"])) for make in FORMATS.values()],
+            lambda: json.dumps(explain(minion.run_parts(), ["a"], "a"), default=str),
         ]
         refused = [faults for look in looks if (faults := _faults(look))]
         assert all(message for faults in refused for message in faults)

@@ -24,7 +24,7 @@ assert len(CASES) > 35
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_findings(minion: MakeMinion, case: dict[str, Any]) -> None:
     made = minion(case["files"], pillar=case.get("pillar"), grains=case.get("grains"))
-    found = merged({"": check(made.bench(), case.get("sls", ()))})
+    found = merged({"": check(made.run_parts(), case.get("sls", ()))})
     told = [made.short(_told(finding)) for finding in found]
     assert len(told) == len(case["findings"]), told
     for text, expected in zip(told, case["findings"], strict=True):
@@ -49,7 +49,7 @@ def test_runs_of_several_minions_are_one_list() -> None:
 
 def test_checking_twice_gives_the_same(minion: MakeMinion) -> None:
     made = minion(CASES["a ring, whole"]["files"])
-    assert check(made.bench()) == check(made.bench())
+    assert check(made.run_parts()) == check(made.run_parts())
 
 
 def _told(finding: Finding) -> str:

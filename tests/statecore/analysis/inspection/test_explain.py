@@ -89,7 +89,7 @@ def told(made: Minion, wanted: str, slses: list[str] | None = None) -> dict[str,
             return [short(each) for each in value]
         return made.short(value) if isinstance(value, str) else value
 
-    found: dict[str, Any] = short(explain(made.bench(), slses or ["site"], wanted))
+    found: dict[str, Any] = short(explain(made.run_parts(), slses or ["site"], wanted))
     return found
 
 
@@ -103,7 +103,7 @@ def test_where_it_comes_from(site: Minion) -> None:
 
 def test_the_top_file_that_names_it(site: Minion) -> None:
     site.write({"top.sls": "base:\n  'db*': [site]\n  'os:Debian':\n    - match: grain\n    - si*\n"})
-    found = explain(site.bench(), None, "conf")["named_by"]
+    found = explain(site.run_parts(), None, "conf")["named_by"]
     assert found | {"at": site.short(found["at"])} == {"target": "os:Debian", "sls": "site", "at": "top.sls:5"}
     assert "named_by" not in told(site, "conf")
 

@@ -72,10 +72,10 @@ def test_foretold(high: dict[str, Any]) -> None:
             (minion.host / f"etc/f{number}").chmod(0o644)
         minion.write({"a.sls": yaml.safe_dump(high, sort_keys=False)})
         try:
-            planned = plan(minion.bench(), ["a"])
+            planned = plan(minion.run_parts(), ["a"])
         except SlsError:
             return
-        running = apply(minion.runtime().bench({"test": False}), planned)
+        running = apply(minion.runtime().run_parts({"test": False}), planned)
         told = {each.tag: each.verdict for each in planned.predictions}
         came = {
             name: "fail" if entry["result"] is False else "change" if entry["changes"] else "unchanged"

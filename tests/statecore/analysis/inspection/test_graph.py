@@ -45,7 +45,7 @@ def test_graphs(minion: MakeMinion) -> None:
     made = minion({"many.sls": "".join(f"m{number}: test.nop\n" for number in range(5))})
     for name, (text, ids, arrows) in CASES.items():
         made.write({"a.sls": text})
-        found = drawn(made.bench(), ["a"])
+        found = drawn(made.run_parts(), ["a"])
         named = {box.number: box.id for box in found.boxes}
         assert [box.id for box in found.boxes] == ids, name
         told = [f"{named[arrow.first]} {arrow.kind} {named[arrow.then]}" for arrow in found.arrows]
@@ -55,4 +55,4 @@ def test_graphs(minion: MakeMinion) -> None:
 
 def test_states_of_one_id_are_told_apart_by_their_names(minion: MakeMinion) -> None:
     made = minion({"a.sls": "x: {test.nop: [{names: [one, two]}]}\ny: {test.nop: [{name: other}]}\n"})
-    assert [box.label for box in drawn(made.bench(), ["a"]).boxes] == ["one", "two", "y"]
+    assert [box.label for box in drawn(made.run_parts(), ["a"]).boxes] == ["one", "two", "y"]

@@ -112,7 +112,7 @@ def made(name, there=False):
 @pytest.mark.parametrize(("text", "expected"), VERDICTS.values(), ids=list(VERDICTS))
 def test_verdicts(minion: MakeMinion, text: str, expected: dict[str, tuple[str, list[str]]]) -> None:
     made = minion({"a.sls": text, "_states/thing.py": THING})
-    states = report(plan(made.bench(), ["a"]))["states"]
+    states = report(plan(made.run_parts(), ["a"]))["states"]
     # A state that listens has an entry of its own at the end; what it says there counts.
     found = {
         each["id"]: (each["verdict"], [f"{why['requisite']} {why['state']} {why['id']}" for why in each["because"]])
@@ -177,7 +177,7 @@ def test_diffs_of_files(minion: MakeMinion, state: str, old: str | None, expecte
     made = minion({"a.sls": f"x: {state}\n", "files/x": "of the tree\n"})
     if old is not None:
         (made.host / "etc/x").write_text(old)
-    told = report(plan(made.bench(), ["a"]))
+    told = report(plan(made.run_parts(), ["a"]))
     assert told["summary"].startswith("1 to change")
     diffs = [file["diff"] for state in told["states"] for file in state["files"]]
     assert [line for diff in diffs for line in diff.splitlines()] == expected
@@ -185,14 +185,14 @@ def test_diffs_of_files(minion: MakeMinion, state: str, old: str | None, expecte
 
 def test_the_summary_names_what_there_is(minion: MakeMinion) -> None:
     made = minion({"a.sls": VERDICTS["what fails, and what may not fail then"][0]})
-    assert report(plan(made.bench(), ["a"]))["summary"] == (
+    assert report(plan(made.run_parts(), ["a"]))["summary"] == (
         "2 to change, 2 cannot be known before, 2 would fail, 0 unchanged"
     )
 
 
 def test_parallel_states_and_aggregates_are_planned_in_place(minion: MakeMinion) -> None:
     text = "x: {file.managed: [{name: /etc/x}, {contents: new}, {parallel: True}]}\n"
-    planned = plan(minion({"a.sls": text}).bench(), ["a"])
+    planned = plan(minion({"a.sls": text}).run_parts(), ["a"])
     assert planned.predictions[0].files[0].after == b"new\n"
     assert planned.graph.chunks[0]["parallel"] is True
 
@@ -200,14 +200,14 @@ def test_parallel_states_and_aggregates_are_planned_in_place(minion: MakeMinion)
 def test_what_does_not_compile_says_why(minion: MakeMinion) -> None:
     made = minion({"a.sls": "x: {test.nop: [{require: [{test: y}]}]}\n"})
     with pytest.raises(SlsError, match="Referenced state does not exist"):
-        plan(made.bench(), ["a"])
+        plan(made.run_parts(), ["a"])
     with pytest.raises(SlsError, match="No matching sls found for 'b'"):
-        plan(made.bench(), ["b"])
+        plan(made.run_parts(), ["b"])
     with pytest.raises(SlsError, match="gives this minion nothing"):
-        plan(made.bench(), None)
+        plan(made.run_parts(), None)
     made.pillar = {"_errors": ["it is broken"]}
     with pytest.raises(SlsError, match="it is broken"):
-        plan(made.bench(), ["a"])
+        plan(made.run_parts(), ["a"])
 
 
 # ---------------------------------------------------------------------------------------------------------------- plan files
@@ -222,7 +222,7 @@ after: {test.succeed_with_changes: [{onchanges: [{file: motd}]}]}
 
 
 def kept(made: Minion) -> tuple[Planned, dict[str, Any]]:
-    planned = plan(made.bench(), ["a"])
+    planned = plan(made.run_parts(), ["a"])
     data = sealed(planned.predictions, planned.places, {"sls": ["a"]}, SALT)
     return planned, opened(json.dumps(data))
 
@@ -232,7 +232,7 @@ def test_what_was_planned_is_applied(minion: MakeMinion) -> None:
     _, before = kept(made)
     planned, now = kept(made)
     assert drift(before, now) == []
-    running = apply(made.runtime().bench({"test": False}), planned)
+    running = apply(made.runtime().run_parts({"test": False}), planned)
     assert all(entry["result"] for entry in running.values())
     assert (made.host / "etc/motd").read_text() == "hello\n"
     assert drift(before, kept(made)[1])
@@ -242,7 +242,7 @@ def test_the_tree_may_change_while_what_was_planned_is_applied(minion: MakeMinio
     made = minion({"a.sls": TREE})
     planned, _ = kept(made)
     made.write({"a.sls": "{{ broken"})
-    apply(made.runtime().bench({"test": False}), planned)
+    apply(made.runtime().run_parts({"test": False}), planned)
     assert (made.host / "etc/motd").read_text() == "hello\n"
 
 

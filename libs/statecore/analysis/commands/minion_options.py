@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
-from statecore.analysis.commands.ending import CommandFault
+from statecore.analysis.commands.exit_codes import CommandFault
 from statecore.model.option_types import OPTIONS, type_errors
 from statecore.model.ports import Jobs
 from statecore.render import yaml
@@ -21,7 +20,7 @@ _DEFAULT_ROOT = "/srv/salt"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class MinionOptions:
     """The minion that a command works for. All paths are absolute, because a plan file stores them."""
 
     #: saltenv -> directories of its state tree.
@@ -37,21 +36,21 @@ class Setting:
     #: A minion's configuration file, "" for none. Its file_roots are used if no other state tree is given.
     config: str = ""
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the setting as a map for a plan file."""
+    def as_data(self) -> dict[str, object]:
+        """Return the options as a map for a plan file."""
         return asdict(self)
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Setting:
-        """Return the setting stored in a plan file. Raise TypeError if ``data`` is not a stored setting."""
-        roots = data.get("file_roots")
-        texts = [value for name, value in data.items() if name != "file_roots"]
-        if not isinstance(roots, dict) or set(data) - {field.name for field in fields(cls)}:
-            raise TypeError("not the setting of a run")
+    def from_data(cls, data: object) -> MinionOptions:
+        """Return the options stored in a plan file. Raise TypeError if ``data`` is not the map that ``as_data`` made."""
+        roots = data.get("file_roots") if isinstance(data, dict) else None
+        if not isinstance(data, dict) or not isinstance(roots, dict) or set(data) - {one.name for one in fields(cls)}:
+            raise TypeError("not the options of a minion")
+        texts = {name: value for name, value in data.items() if name != "file_roots"}
         listed = [path for paths in roots.values() for path in (paths if isinstance(paths, list) else [None])]
-        if not all(isinstance(text, str) for text in (*roots, *listed, *texts)):
-            raise TypeError("not the setting of a run")
-        return cls(**data)
+        if not all(isinstance(text, str) for text in (*roots, *listed, *texts.values())):
+            raise TypeError("not the options of a minion")
+        return cls(roots, **texts)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -81,8 +80,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def setting_of(given: argparse.Namespace, *, tree: str = "", grains: str = "") -> Setting:
-    """Return the setting for parsed options. ``tree``: a state tree from a positional argument. Raise CommandFault."""
+def parsed_options(given: argparse.Namespace, *, tree: str = "", grains: str = "") -> MinionOptions:
+    """Return the options for parsed options. ``tree``: a state tree from a positional argument. Raise CommandFault."""
     env = given.saltenv or "base"
     roots: dict[str, list[str]] = {}
     config = given.config and _existing(given.config, "config")
@@ -94,55 +93,55 @@ def setting_of(given: argparse.Namespace, *, tree: str = "", grains: str = "") -
         roots.setdefault(named, []).append(_directory(directory, "state tree"))
     pillar = given.pillar and _existing(given.pillar, "pillar")
     root = _directory(given.root, "host root")
-    return Setting(roots, pillar, grains and _existing(grains, "grains"), given.saltenv, given.id, root, config)
+    return MinionOptions(roots, pillar, grains and _existing(grains, "grains"), given.saltenv, given.id, root, config)
 
 
 @contextmanager
-def runtime_of(setting: Setting, *, keep: str = "", jobs: Jobs | None = None) -> Iterator[Runtime]:
+def runtime_of(options: MinionOptions, *, keep: str = "", jobs: Jobs | None = None) -> Iterator[Runtime]:
     """Yield the minion's runtime in this process. Raise CommandFault for unusable options.
 
     Users' modules are synced to a temporary directory that is removed afterwards. ``keep`` is the directory for lasting data
     (backups of replaced files). ``jobs`` are the jobs that run on this host.
     """
-    grains = mapping_in(setting.grains, "grains") if setting.grains else None
-    as_file = setting.pillar and not Path(setting.pillar).is_dir()
-    pillar = mapping_in(setting.pillar, "pillar") if as_file else None
-    config = _options_in(setting.config) if setting.config else {}
-    name = setting.id or str((grains or {}).get("id") or config.get("id") or os.uname().nodename)
+    grains = mapping_in(options.grains, "grains") if options.grains else None
+    as_file = options.pillar and not Path(options.pillar).is_dir()
+    pillar = mapping_in(options.pillar, "pillar") if as_file else None
+    config = _options_in(options.config) if options.config else {}
+    name = options.id or str((grains or {}).get("id") or config.get("id") or os.uname().nodename)
     with tempfile.TemporaryDirectory(prefix="statecore-") as scratch:
-        opts: dict[str, Any] = {
+        opts: dict[str, object] = {
             "pillar_roots": {"base": []},
             **config,
             **(
-                {"file_roots": {env: list(roots) for env, roots in setting.file_roots.items()}}
-                if setting.file_roots
+                {"file_roots": {env: list(roots) for env, roots in options.file_roots.items()}}
+                if options.file_roots
                 else {}
             ),
-            **({"pillar_roots": {"base": [setting.pillar]}} if setting.pillar and not as_file else {}),
+            **({"pillar_roots": {"base": [options.pillar]}} if options.pillar and not as_file else {}),
             "id": name,
-            "host_root": setting.root,
+            "host_root": options.root,
             "extension_modules": f"{scratch}/extmods",
             "cachedir": keep or f"{scratch}/cache",
             # The user can read the pillar's files anyway, so a rendering error may show their content.
             "pillar_safe_render_error": False,
-            **({"saltenv": setting.saltenv} if setting.saltenv else {}),
+            **({"saltenv": options.saltenv} if options.saltenv else {}),
         }
         yield local_runtime(opts, grains=None if grains is None else {**grains, "id": name}, pillar=pillar, jobs=jobs)
 
 
-def cachedir_of(setting: Setting) -> str:
+def cachedir_of(options: MinionOptions) -> str:
     """Return the ``cachedir`` of the minion's configuration file; "" if there is none. Raise CommandFault."""
-    return str(_options_in(setting.config).get("cachedir") or "") if setting.config else ""
+    return str(_options_in(options.config).get("cachedir") or "") if options.config else ""
 
 
-def _options_in(file: str) -> dict[str, Any]:
+def _options_in(file: str) -> dict[str, object]:
     options = mapping_in(file, "config")
     if faults := type_errors(options):
         raise CommandFault(f"config: {file}: {'; '.join(faults)}")
     return {name: value for name, value in options.items() if value is not None or name not in OPTIONS}
 
 
-def mapping_in(file: str, what: str) -> dict[str, Any]:
+def mapping_in(file: str, what: str) -> dict[str, object]:
     """Return the map in a YAML or JSON file. Raise CommandFault with file and line if it holds no map.
 
     The output of ``salt-call --out json`` is accepted too: the map below its only key ``local`` is returned.
