@@ -53,7 +53,8 @@ MINION = (
 SETS: dict[str, tuple[str, ...]] = {
     "minion": MINION,
     # async-timeout: redis asks for it on Python before 3.11.3, which Debian bookworm has.
-    "master": (*MINION, "async-timeout", "redis"),
+    # google-re2: services' extra ``master``.
+    "master": (*MINION, "async-timeout", "google-re2", "redis"),
     "build": ("editables", "hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers"),
 }
 

@@ -13,6 +13,9 @@ from statecore.model.errors import TargetError
 
 OPERATORS = frozenset({"and", "or", "not", "(", ")"})
 
+#: Most parentheses inside each other.
+_DEEPEST = 50
+
 #: Type of the matched subjects.
 T = TypeVar("T")
 
@@ -39,15 +42,12 @@ def _loosened(piece: str) -> list[str]:
     """Split parentheses off a piece: ``(G@a:b`` becomes two words; ``E@web(1|2)`` stays one, because its parentheses
     are balanced.
     """
-    front: list[str] = []
-    while piece.startswith("("):
-        front.append("(")
-        piece = piece[1:]
-    back: list[str] = []
-    while piece.endswith(")") and piece.count(")") > piece.count("("):
-        back.append(")")
-        piece = piece[:-1]
-    return [*front, *([piece] if piece else []), *back]
+    core = piece.lstrip("(")
+    front = len(piece) - len(core)
+    surplus = core.count(")") - core.count("(")
+    back = min(max(surplus, 0), len(core) - len(core.rstrip(")")))
+    core = core[: len(core) - back]
+    return [*"(" * front, *([core] if core else []), *")" * back]
 
 
 class _CompoundParser(Generic[T]):
@@ -57,6 +57,7 @@ class _CompoundParser(Generic[T]):
         self._words = words
         self._meaning = meaning
         self._at = 0
+        self._depth = 0
 
     def parse(self) -> Callable[[T], bool]:
         matcher = self._or()
@@ -99,7 +100,11 @@ class _CompoundParser(Generic[T]):
             )
         self._at += 1
         if word == "(":
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise TargetError(f"a target has more than {_DEEPEST} parentheses inside each other")
             matcher = self._or()
+            self._depth -= 1
             if self._peek() != ")":
                 raise TargetError(f"a closing parenthesis is missing in '{' '.join(self._words)}'")
             self._at += 1

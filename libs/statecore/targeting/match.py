@@ -10,13 +10,14 @@ Source: docs/protocol.md#target-types
 from __future__ import annotations
 
 import fnmatch
+import hmac
 import inspect
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from statecore.model.errors import TargetError
 from statecore.targeting.compound import OPERATORS, compile_words, words_of
@@ -26,6 +27,9 @@ DEFAULT_DELIMITER = ":"
 
 #: Node groups may refer to each other. A deeper nesting means that a group refers to itself.
 _MAX_GROUP_DEPTH = 20
+
+#: Most parts of an expression KEY:KEY:VALUE. Every split into path and value is compared, so the time grows with the square.
+_MOST_PARTS = 64
 
 #: Characters of expressions. A word without them is a minion id.
 _NOT_IN_IDS = frozenset("@*?[]()")
@@ -48,6 +52,37 @@ Matcher: TypeAlias = Callable[[Subject], bool]
 Expand: TypeAlias = Callable[[str], Sequence[str]]
 
 
+class Pattern(Protocol):
+    """A compiled regular expression."""
+
+    def match(self, text: str, /) -> object:
+        """Return something other than None when the pattern matches the beginning of the text."""
+
+
+class Reading(NamedTuple):
+    """How the expressions of a target are read. The default is Salt's reading, for operators.
+
+    Node groups are always read by the default: the master's options define them.
+    """
+
+    #: (regular expression, ignore case) -> compiled pattern. Raises TargetError.
+    regex: Callable[[str, bool], Pattern]
+    #: True: words about pillar compare the exact value, and ``*`` is a text like any other, so that a sender cannot find
+    #: out a value piece by piece.
+    literal_pillar: bool = False
+
+
+def python_regex(pattern: str, ignore_case: bool) -> Pattern:
+    """Compile a regular expression with the module ``re``. Raises TargetError."""
+    try:
+        return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise TargetError(f"'{pattern}' is not a valid regular expression: {error}") from error
+
+
+SALTS_READING = Reading(python_regex)
+
+
 class _Language(NamedTuple):
     """Settings that an expression is compiled with."""
 
@@ -58,6 +93,7 @@ class _Language(NamedTuple):
     exact: bool = False
     #: Asks the range server for the minion ids of a range expression. None: there is no range server.
     ranges: Expand | None = None
+    reading: Reading = SALTS_READING
 
 
 def matches(
@@ -99,12 +135,13 @@ def compile_target(
     delimiter: str = DEFAULT_DELIMITER,
     nodegroups: Mapping[str, object] | None = None,
     ranges: Expand | None = None,
+    reading: Reading = SALTS_READING,
 ) -> Matcher:
     """Compile a target to a matcher. Raises TargetError for an unknown target type and for an invalid expression."""
     compiler = MATCHERS.get(tgt_type)
     if compiler is None:
         raise TargetError(f"there is no target type '{tgt_type}'; there are {', '.join(sorted(MATCHERS))}")
-    return compiler(tgt, _Language(delimiter, nodegroups or {}, ranges=ranges))
+    return compiler(tgt, _Language(delimiter, nodegroups or {}, ranges=ranges, reading=reading))
 
 
 def _text(tgt: object, kind: str) -> str:
@@ -119,7 +156,7 @@ def _glob(tgt: object, language: _Language) -> Matcher:
 
 
 def _pcre(tgt: object, language: _Language) -> Matcher:
-    pattern = _regex(_text(tgt, "pcre"))
+    pattern = language.reading.regex(_text(tgt, "pcre"), False)
     return lambda subject: pattern.match(subject.id) is not None
 
 
@@ -146,19 +183,25 @@ def _grain(tgt: object, language: _Language) -> Matcher:
 
 
 def _grain_pcre(tgt: object, language: _Language) -> Matcher:
-    return _nested(tgt, language, "grains", _regex_test)
+    return _nested(tgt, language, "grains", _regex_tests(language))
 
 
 def _pillar(tgt: object, language: _Language) -> Matcher:
-    return _nested(tgt, language, "pillar", _glob_test)
+    return (
+        _pillar_exact(tgt, language)
+        if language.reading.literal_pillar
+        else _nested(tgt, language, "pillar", _glob_test)
+    )
 
 
 def _pillar_pcre(tgt: object, language: _Language) -> Matcher:
-    return _nested(tgt, language, "pillar", _regex_test)
+    if language.reading.literal_pillar:
+        return _pillar_exact(tgt, language)
+    return _nested(tgt, language, "pillar", _regex_tests(language))
 
 
 def _pillar_exact(tgt: object, language: _Language) -> Matcher:
-    return _nested(tgt, language, "pillar", _exact_test)
+    return _nested(tgt, language, "pillar", _exact_test, wildcards=not language.reading.literal_pillar)
 
 
 def _ipcidr(tgt: object, language: _Language) -> Matcher:
@@ -202,7 +245,7 @@ def _nodegroup(tgt: object, language: _Language) -> Matcher:
         raise TargetError(f"there is no node group '{name}' (option nodegroups)")
     if language.depth >= _MAX_GROUP_DEPTH:
         raise TargetError(f"the node group '{name}' names itself")
-    return _compound(_group(name, language), language._replace(depth=language.depth + 1))
+    return _compound(_group(name, language), language._replace(depth=language.depth + 1, reading=SALTS_READING))
 
 
 def _group(name: str, language: _Language) -> str:
@@ -268,20 +311,38 @@ def _glob_test(pattern: str) -> Callable[[str], bool]:
     return lambda value: compiled.match(value.lower()) is not None
 
 
-def _regex_test(pattern: str) -> Callable[[str], bool]:
-    compiled = _regex(pattern, re.IGNORECASE)
-    return lambda value: compiled.match(value) is not None
+def _regex_tests(language: _Language) -> Callable[[str], Callable[[str], bool]]:
+    """Return a function that compiles a regular expression to a test of a value, by the language's reading."""
+
+    def test(pattern: str) -> Callable[[str], bool]:
+        compiled = language.reading.regex(pattern, True)
+        return lambda value: compiled.match(value) is not None
+
+    return test
 
 
 def _exact_test(pattern: str) -> Callable[[str], bool]:
-    return lambda value: value.lower() == pattern.lower()
+    wanted = pattern.lower().encode("utf-8", "surrogatepass")
+    # In constant time: a minion's target by another minion's pillar must not tell how much of a value was right.
+    return lambda value: hmac.compare_digest(value.lower().encode("utf-8", "surrogatepass"), wanted)
 
 
-def _nested(tgt: object, language: _Language, where: str, make_test: Callable[[str], Callable[[str], bool]]) -> Matcher:
+def _nested(
+    tgt: object,
+    language: _Language,
+    where: str,
+    make_test: Callable[[str], Callable[[str], bool]],
+    *,
+    wildcards: bool = True,
+) -> Matcher:
     expression, delimiter = _text(tgt, where), language.delimiter
     if delimiter not in expression:
         raise TargetError(f"'{expression}' must be KEY{delimiter}VALUE")
     parts = expression.split(delimiter)
+    if len(parts) > _MOST_PARTS:
+        raise TargetError(
+            f"'{expression[:40]}...' has {len(parts)} parts between {delimiter}; {_MOST_PARTS} are allowed"
+        )
     tests = _tests([delimiter.join(parts[at:]) for at in range(1, len(parts))], make_test)
 
     # Thousands of minions have the same few values.
@@ -297,7 +358,7 @@ def _nested(tgt: object, language: _Language, where: str, make_test: Callable[[s
         return text_fits(value if type(value) is str else str(value), pattern)
 
     where_at = Subject._fields.index(where)
-    plain = parts[0] if len(parts) == 2 and parts[0] != "*" else None
+    plain = parts[0] if len(parts) == 2 and (parts[0] != "*" or not wildcards) else None
     last = parts[-1]
 
     def match(subject: Subject) -> bool:
@@ -309,7 +370,7 @@ def _nested(tgt: object, language: _Language, where: str, make_test: Callable[[s
                 return text_fits(value, last)
             if type(value) is list and all(type(item) is str for item in value):
                 return any(text_fits(item, last) for item in value)
-        return nested_match(data, expression, fits, delimiter)
+        return nested_match(data, expression, fits, delimiter, wildcards=wildcards)
 
     return match
 
@@ -328,13 +389,6 @@ def _tests(
     if fault is not None and not found:
         raise fault
     return found
-
-
-def _regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern, flags)
-    except re.error as error:
-        raise TargetError(f"'{pattern}' is not a valid regular expression: {error}") from error
 
 
 # ---------------------------------------------------------------------------------------------------------------- compound

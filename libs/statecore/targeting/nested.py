@@ -15,30 +15,68 @@ from statecore.model.values import DELIMITER, traverse
 Fits: TypeAlias = Callable[[object, str], bool]
 
 
-def nested_match(data: object, expression: str, fits: Fits, delimiter: str = DELIMITER) -> bool:
+def nested_match(
+    data: object, expression: str, fits: Fits, delimiter: str = DELIMITER, *, wildcards: bool = True
+) -> bool:
     """Return whether the value at a path of ``expression`` fits the last part of the expression.
 
     Every split into path and value is tried, the longest path first. For a map, the pattern is compared with its keys;
     for a list, with each member. The path ``*`` is the whole map, and ``*`` before a pattern means every value of a
-    map.
+    map. Without ``wildcards``, ``*`` is a text like any other.
     """
-    for path, wanted in _cuts(expression, delimiter):
-        if path == "*":
-            found, wanted = data, expression
-        else:
-            found = traverse(data, path, {}, delimiter)
-        if found == {}:
-            continue
-        if isinstance(found, Mapping):
-            if _in_map(found, wanted, fits):
-                return True
-        elif isinstance(found, list | tuple):
-            for member in found:
-                if (isinstance(member, Mapping) and _in_map(member, wanted, fits)) or fits(member, wanted):
+    return _Search(fits, wildcards).found(data, expression, delimiter)
+
+
+class _Search:
+    """One comparison of data with an expression.
+
+    A map that contains maps is reached by many splits. Each pair of map and pattern is therefore compared only once:
+    without this rule the time doubles with each level of nesting.
+    """
+
+    def __init__(self, fits: Fits, wildcards: bool) -> None:
+        self._fits, self._wildcards = fits, wildcards
+        #: Pairs (identity of a map, pattern) that were compared. The data holds the maps, so identities stay unique.
+        self._compared: set[tuple[int, str]] = set()
+
+    def found(self, data: object, expression: str, delimiter: str) -> bool:
+        for path, wanted in _cuts(expression, delimiter):
+            if path == "*" and self._wildcards:
+                value, wanted = data, expression
+            else:
+                value = traverse(data, path, {}, delimiter)
+            if value == {}:
+                continue
+            if isinstance(value, Mapping):
+                if self._in_map(value, wanted):
                     return True
-        elif fits(found, wanted):
+            elif isinstance(value, list | tuple):
+                for member in value:
+                    if (isinstance(member, Mapping) and self._in_map(member, wanted)) or self._fits(member, wanted):
+                        return True
+            elif self._fits(value, wanted):
+                return True
+        return False
+
+    def _in_map(self, value: Mapping[object, object], pattern: str) -> bool:
+        # A match ends the whole comparison, so a pair that was compared before did not match.
+        if (id(value), pattern) in self._compared:
+            return False
+        self._compared.add((id(value), pattern))
+        any_key = self._wildcards and pattern.startswith("*:")
+        pattern = pattern.removeprefix("*:") if any_key else pattern
+        if (pattern == "*" and self._wildcards) or pattern in value or any(self._fits(key, pattern) for key in value):
             return True
-    return False
+        # As in Salt, the rest of an expression is split at colons, whatever its delimiter is.
+        if self.found(value, pattern, DELIMITER):
+            return True
+        for item in value.values() if any_key else ():
+            if isinstance(item, Mapping):
+                if self._in_map(item, pattern):
+                    return True
+            elif any(self._fits(each, pattern) for each in (item if isinstance(item, list) else [item])):
+                return True
+        return False
 
 
 @lru_cache(maxsize=1000)
@@ -48,19 +86,3 @@ def _cuts(expression: str, delimiter: str) -> tuple[tuple[str, str], ...]:
     """
     parts = expression.split(delimiter)
     return tuple((delimiter.join(parts[:at]), delimiter.join(parts[at:])) for at in range(len(parts) - 1, 0, -1))
-
-
-def _in_map(found: Mapping[object, object], pattern: str, fits: Fits) -> bool:
-    any_key = pattern.startswith("*:")
-    pattern = pattern.removeprefix("*:")
-    if pattern == "*" or pattern in found or any(fits(key, pattern) for key in found):
-        return True
-    if nested_match(found, pattern, fits):
-        return True
-    for value in found.values() if any_key else ():
-        if isinstance(value, Mapping):
-            if _in_map(value, pattern, fits):
-                return True
-        elif any(fits(item, pattern) for item in (value if isinstance(value, list) else [value])):
-            return True
-    return False

@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 #: A function that tells whether a compound target matches every minion of the job.
 Covers = Callable[[str], bool]
 
+#: The target of every minion.
+EVERYWHERE = "*"
+
 #: Functions of the module ``publish`` cannot be published by minions: that could go on for ever.
 _PUBLISHES = "publish."
 
@@ -30,11 +33,20 @@ class PeerCall(NamedTuple):
     kwargs: Mapping[str, Any] = {}
 
 
+def granted_targets(rules: Mapping[str, object], minion_id: str, call: PeerCall) -> list[str]:
+    """Return the compound targets on which the option ``peer`` allows the minion this call; ``*`` means every minion.
+    An empty list: the call is not allowed anywhere.
+    """
+    if call.fun.startswith(_PUBLISHES):
+        return []
+    return list(dict.fromkeys(target for rule in _granted(rules, minion_id) for target in targets_of(rule, call)))
+
+
 def may_publish(rules: Mapping[str, object], minion_id: str, calls: Sequence[PeerCall], covers: Covers) -> bool:
     """Return whether the option ``peer`` allows the minion to publish all of these calls."""
-    granted = list(_granted(rules, minion_id))
     return bool(calls) and all(
-        not call.fun.startswith(_PUBLISHES) and any(grants(rule, call, covers) for rule in granted) for call in calls
+        any(target == EVERYWHERE or covers(target) for target in granted_targets(rules, minion_id, call))
+        for call in calls
     )
 
 
@@ -64,15 +76,19 @@ def _granted(rules: Mapping[str, object], minion_id: str) -> Iterator[object]:
 
 def grants(rule: object, call: PeerCall, covers: Covers) -> bool:
     """Return whether a rule of an access list allows a call on the minions that ``covers`` checks."""
+    return any(target == EVERYWHERE or covers(target) for target in targets_of(rule, call))
+
+
+def targets_of(rule: object, call: PeerCall) -> Iterator[str]:
+    """Yield the compound target, or ``*``, on which a rule allows a call. Nothing: it does not allow the call."""
     if isinstance(rule, str):
-        return matches(rule, call.fun)
-    if not isinstance(rule, Mapping) or len(rule) != 1:
-        return False
-    ((target, functions),) = rule.items()
-    # A rule for the master's own functions (@runner) is no target.
-    if str(target).startswith("@") or (target != "*" and not covers(str(target))):
-        return False
-    return fits(functions, call)
+        if matches(rule, call.fun):
+            yield EVERYWHERE
+    elif isinstance(rule, Mapping) and len(rule) == 1:
+        ((target, functions),) = rule.items()
+        # A rule for the master's own functions (@runner) is no target.
+        if not str(target).startswith("@") and fits(functions, call):
+            yield str(target)
 
 
 def fits(functions: object, call: PeerCall) -> bool:

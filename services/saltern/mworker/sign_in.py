@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from saltern.kit.config.master import MasterOptions
+from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
 from saltern.mworker.commands.resend import heard_of, send_waiting
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import handshake, tags
@@ -24,6 +25,9 @@ _LOG = logging.getLogger("saltern.mworker")
 
 #: Key states in which an autosign option can still accept the key.
 _UNDECIDED = ("pending", "denied")
+
+#: Seconds of CPU time to compare an id with the lines of a file.
+_LINES_SECONDS = 1.0
 
 
 def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> bytes:
@@ -66,7 +70,7 @@ def _decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
         same_pem=stored is not None and (stored[1] == pem or clean_pem(stored[1]) == pem),
         auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(context.options, request),
-        auto_reject=_listed(context.options.autoreject_file, request.id),
+        auto_reject=_listed(context.options.autoreject_file, request.id, unsure=True),
         open_mode=context.options.open_mode,
         full=_full(context, request.id),
     )
@@ -144,9 +148,9 @@ def _by_grains(directory: str, grains: Mapping[str, object]) -> bool:
     return False
 
 
-def _listed(path: str, minion_id: str) -> bool:
+def _listed(path: str, minion_id: str, *, unsure: bool = False) -> bool:
     """Return whether a line of the file matches the minion id: a glob or a full regular expression; lines with ``#``
-    are comments.
+    are comments. ``unsure``: the answer for an id whose comparison takes too long.
     """
     if not path:
         return False
@@ -154,9 +158,17 @@ def _listed(path: str, minion_id: str) -> bool:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return False
-    return any(
-        _line_matches(line.strip(), minion_id) for line in lines if line.strip() and not line.lstrip().startswith("#")
-    )
+    try:
+        # The id comes from anybody, and the expressions may be ones that backtrack.
+        with cpu_limit(_LINES_SECONDS):
+            return any(
+                _line_matches(line.strip(), minion_id)
+                for line in lines
+                if line.strip() and not line.lstrip().startswith("#")
+            )
+    except CpuLimit:
+        _LOG.warning("%s: a line takes too long to compare with a minion id: write it more simply", path)
+        return unsure
 
 
 def _line_matches(line: str, minion_id: str) -> bool:

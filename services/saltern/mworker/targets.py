@@ -7,15 +7,26 @@ Source: docs/protocol.md#target-types
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
 
+from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
+from saltern.mworker.linear_regex import linear_regex
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
-from statecore.targeting.match import UNKNOWN, Expand, Subject, compile_target, expanded_target, listed_ids
+from statecore.targeting.match import (
+    SALTS_READING,
+    UNKNOWN,
+    Expand,
+    Reading,
+    Subject,
+    compile_target,
+    expanded_target,
+    listed_ids,
+)
 
 #: Target types that need only minion ids.
 _BY_ID = frozenset({"glob", "pcre", "list"})
@@ -26,6 +37,10 @@ _OF_WORDS = frozenset({"compound", "compound_pillar_exact", "nodegroup"})
 #: Target types that need pillar, and the parts of a compound expression that need pillar.
 _BY_PILLAR = frozenset({"pillar", "pillar_pcre", "pillar_exact", "nodegroup"})
 _ASKS_FOR_PILLAR = re.compile(r"[IJN].?@")
+
+#: Target types, and words of a compound expression, with regular expressions or pillar.
+_PATTERNS = frozenset({"pcre", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact"})
+_IS_PATTERN = re.compile(r"[EPIJN].?@")
 
 
 @dataclass(frozen=True)
@@ -49,28 +64,108 @@ def _ranges(context: WorkerContext) -> Expand:
     return cache(partial(expand, context.options.range_server))
 
 
-def resolve(
-    context: WorkerContext, tgt: object, tgt_type: str, delimiter: str = ":", *, by_pillar: bool = True
-) -> Resolved:
-    """Return the accepted minions that match a target. Raises TargetError for an expression that cannot be parsed.
+#: How targets of minions are read: they must not be able to keep a worker busy, or to read pillars of others by trying.
+_PEERS_READING = Reading(linear_regex, literal_pillar=True)
 
-    Without ``by_pillar`` no pillar matches, so that the sender cannot find out the pillar of other minions.
+#: Seconds of CPU time to compare a target with all minions.
+_OPERATORS_SECONDS = 5.0
+_PEERS_SECONDS = 1.0
+
+#: Limits of a minion's target: characters, words of a compound target, characters of a word that is no list.
+_MOST_CHARACTERS = 64 * 1024
+_MOST_WORDS = 500
+_LONGEST_WORD = 1000
+
+
+def resolve(
+    context: WorkerContext,
+    tgt: object,
+    tgt_type: str,
+    delimiter: str = ":",
+    *,
+    peer: bool = False,
+    pillar_of: Collection[str] | None = None,
+    only: str = "",
+) -> Resolved:
+    """Return the accepted minions that match a target. Raises TargetError for an expression that cannot be parsed, and
+    for one that takes too long.
+
+    ``peer``: a minion wrote the target. Its size is then limited, its regular expressions are linear ones, and words
+    about pillar compare the exact value. ``pillar_of``: minions whose pillar counts, so that the sender finds out
+    nothing about the pillar of others; None: every minion. ``only``: the one minion that is compared.
     """
+    if peer:
+        _check_size(tgt, tgt_type)
     accepted = context.store.minion_keys.accepted()
+    if only:
+        accepted = (only,) if only in accepted else ()
     ranges = _ranges(context)
     if tgt_type == "range":
         tgt, tgt_type = spelled(context, tgt, tgt_type)
     if tgt_type == "list":
         return _listed(tgt, accepted)
-    matcher = compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=context.options.nodegroups, ranges=ranges)
-    if tgt_type in _BY_ID:
-        return Resolved(tuple(name for name in accepted if matcher(Subject(name, {}))))
-    grains = context.store.cache.all_grains()
-    asked = tgt_type in _BY_PILLAR or _ASKS_FOR_PILLAR.search(str(tgt)) is not None
-    pillars = context.pillars() if by_pillar and asked else {}
+    by_id = tgt_type in _BY_ID
+    grains = {} if by_id else context.store.cache.all_grains()
+    asked = not by_id and (tgt_type in _BY_PILLAR or _ASKS_FOR_PILLAR.search(str(tgt)) is not None)
+    pillars = context.pillars() if asked and (pillar_of is None or pillar_of) else {}
+    if pillar_of is not None:
+        pillars = {name: pillars[name] for name in pillar_of if name in pillars}
+    # Asked before the limit begins, because the range server is reached over the network.
+    listed = _missing(context, tgt, tgt_type, accepted, ranges)
     nothing: Mapping[str, Any] = {}
-    found = [name for name in accepted if matcher(Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing)))]
-    return Resolved(tuple(found), _missing(context, tgt, tgt_type, accepted, ranges))
+    try:
+        with cpu_limit(_PEERS_SECONDS if peer else _OPERATORS_SECONDS):
+            matcher = compile_target(
+                tgt,
+                tgt_type,
+                delimiter=delimiter,
+                nodegroups=context.options.nodegroups,
+                ranges=ranges,
+                reading=_PEERS_READING if peer else SALTS_READING,
+            )
+            if by_id:
+                return Resolved(tuple(name for name in accepted if matcher(Subject(name, {}))))
+            found = [
+                name
+                for name in accepted
+                if matcher(Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing)))
+            ]
+    except CpuLimit as error:
+        raise TargetError(
+            f"the target {str(tgt)[:100]!r} ({tgt_type}) takes too long to compare with {len(accepted)} minions:"
+            " write its expressions more simply"
+        ) from error
+    return Resolved(tuple(found), listed)
+
+
+def is_meant(context: WorkerContext, minion_id: str, tgt: object, tgt_type: str) -> bool:
+    """Return whether a target that a minion wrote matches one minion, by that minion's own grains and pillar. Raises
+    TargetError.
+    """
+    return minion_id in resolve(context, tgt, tgt_type, peer=True, pillar_of=(minion_id,), only=minion_id).minions
+
+
+def reads_patterns(tgt: object, tgt_type: str) -> bool:
+    """Return whether a minion that compares this target with itself runs regular expressions or looks into its pillar.
+
+    Minions do that in their main process and without the limits of ``resolve``.
+    """
+    return tgt_type in _PATTERNS or (tgt_type in _OF_WORDS and _IS_PATTERN.search(str(tgt)) is not None)
+
+
+def _check_size(tgt: object, tgt_type: str) -> None:
+    """Raise TargetError for a target that is larger than a minion's may be."""
+    if tgt_type == "list":
+        return
+    words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else [tgt] if isinstance(tgt, str) else []
+    size = sum(map(len, words))
+    if size > _MOST_CHARACTERS:
+        raise TargetError(f"a target of {size} characters; {_MOST_CHARACTERS} are allowed")
+    parts = [part for word in words for part in word.split()] if tgt_type in _OF_WORDS else words
+    if len(parts) > _MOST_WORDS:
+        raise TargetError(f"a target of {len(parts)} words; {_MOST_WORDS} are allowed")
+    if any(len(part) > _LONGEST_WORD and not part.lstrip("(").startswith("L@") for part in parts):
+        raise TargetError(f"a word of a target has more than {_LONGEST_WORD} characters")
 
 
 def _missing(

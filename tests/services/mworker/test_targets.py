@@ -91,7 +91,7 @@ def test_what_is_no_target(fleet: Worker, tgt: Any, tgt_type: str) -> None:
 
 @pytest.mark.parametrize(("tgt", "tgt_type"), [("tier:gold", "pillar"), ("I@tier:gold", "compound")])
 def test_minions_learn_nothing_about_others_pillars(fleet: Worker, tgt: str, tgt_type: str) -> None:
-    assert resolve(fleet.context, tgt, tgt_type, by_pillar=False).minions == ()
+    assert resolve(fleet.context, tgt, tgt_type, peer=True, pillar_of=()).minions == ()
 
 
 def test_another_delimiter(fleet: Worker) -> None:

@@ -60,12 +60,18 @@ def publish(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> d
 
 
 def published(
-    context: WorkerContext, client: str, fields: Mapping[str, Any], more: Mapping[str, Any]
+    context: WorkerContext,
+    client: str,
+    fields: Mapping[str, Any],
+    more: Mapping[str, Any],
+    target: Resolved | None = None,
 ) -> dict[str, Any]:
     """Publish a job as ``publish`` does, with the fields of ``more`` added to its load. Raises ControlError.
 
-    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these minions
-    by name, because the grains that the master knows may be older than the minions' own.
+    ``target``: the minions that the target matches, if the caller has resolved it.
+
+    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these
+    minions by name, because the grains that the master knows may be older than the minions' own.
     """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
@@ -73,7 +79,8 @@ def published(
     try:
         # Minions do not know the master's node groups and its range server.
         tgt, tgt_type = spelled(context, tgt, tgt_type)
-        target = resolve(context, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
+        if target is None:
+            target = resolve(context, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
     within = fields.get("within")

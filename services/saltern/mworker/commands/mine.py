@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
 from saltern.mworker.peer_acl import matches
-from saltern.mworker.targets import resolve
+from saltern.mworker.targets import is_meant, resolve
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
 
 #: Most functions in one request; the worker queries Redis once for each.
 _MOST_FUNCTIONS = 1000
+
+#: Seconds of CPU time to compare a request with the expressions of the option mine_get.
+_RULES_SECONDS = 1.0
 
 #: Keys of a mine value with ``allow_tgt``, and of the value inside it. Salt: salt/utils/mine.py
 _GUARD, _VALUE = "__saltmine_acl__", "__data__"
@@ -46,12 +50,22 @@ def get(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> d
         said = "a request for %d functions of the mine is not answered; it may name %d"
         context.log.warning(said, len(functions), _MOST_FUNCTIONS, extra={"minion": minion_id})
         return {}
+    # Rights come first: a minion that may not have these functions costs no comparison of a target.
     try:
-        target = resolve(context, load.get("tgt", "*"), str(load.get("tgt_type", "glob")), by_pillar=False)
-    except TargetError as error:
-        context.log.warning("the target of a mine request is not understood: %s", error, extra={"minion": minion_id})
+        with cpu_limit(_RULES_SECONDS):
+            allowed = [name for name in functions if _may_have(context, minion_id, name)]
+    except CpuLimit:
+        context.log.warning("the expressions of the option mine_get take too long", extra={"minion": minion_id})
         return {}
-    allowed = [name for name in functions if _may_have(context, minion_id, name)]
+    if not allowed:
+        return {}
+    tgt, tgt_type = load.get("tgt", "*"), str(load.get("tgt_type", "glob"))
+    try:
+        # No pillar matches, so that the sender cannot find out the pillar of other minions.
+        target = resolve(context, tgt, tgt_type, peer=True, pillar_of=())
+    except TargetError as error:
+        context.log.warning("the target of a mine request is refused: %s", error, extra={"minion": minion_id})
+        return {}
     found = {name: _open_to(context, minion_id, context.store.cache.mine_get(target.minions, name)) for name in allowed}
     if isinstance(fun, str) and len(functions) == 1:
         return found.get(functions[0], {})
@@ -88,9 +102,9 @@ def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, objec
 
 def _is_meant(context: WorkerContext, minion_id: str, target: object, kind: str) -> bool:
     try:
-        return minion_id in resolve(context, target, kind).minions
+        return is_meant(context, minion_id, target, kind)
     except TargetError as error:
-        context.log.warning("allow_tgt of a mine is not understood, and allows nobody: %s", error)
+        context.log.warning("allow_tgt of a mine is refused, and allows nobody: %s", error)
         return False
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from saltern.kit.command.arguments import on_the_wire, parse_arguments
 from saltern.kit.links.control import ControlError
+from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
 from saltern.mworker.commands import control
 from saltern.mworker.deferred_reply import DeferredReply
-from saltern.mworker.peer_acl import PeerCall, may_publish, may_run, nowhere
+from saltern.mworker.peer_acl import EVERYWHERE, PeerCall, granted_targets, may_run
 from saltern.mworker.runners.runner import RunnerTools, run_runner, with_tools
-from saltern.mworker.targets import resolve
+from saltern.mworker.targets import Resolved, reads_patterns, resolve
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
 from statecore.model.errors import TargetError
@@ -27,13 +28,8 @@ _NEEDED = ("fun", "arg", "tgt", "ret")
 #: Most seconds that a minion may wait for returns; the reqserver forgets a deferred request after that (DEFERRED_SECONDS).
 _LONGEST_WAIT = 3600.0
 
-#: Map of a target type by which a minion could find out other minions' pillar step by step to the type without patterns.
-#: Node groups are defined by the master and are allowed.
-_EXACT: Mapping[str, str] = {
-    "pillar": "pillar_exact",
-    "pillar_pcre": "pillar_exact",
-    "compound": "compound_pillar_exact",
-}
+#: Seconds of CPU time to compare a request with the expressions of peer and peer_run.
+_RULES_SECONDS = 1.0
 
 
 def pub(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
@@ -86,7 +82,12 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
     fun = load.get("fun")
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
         return {}
-    if not may_run(context.options.peer_run, minion_id, fun):
+    try:
+        with cpu_limit(_RULES_SECONDS):
+            allowed = may_run(context.options.peer_run, minion_id, fun)
+    except CpuLimit:
+        allowed = False
+    if not allowed:
         return _refused(context, minion_id, load, "the option peer_run does not let it")
     arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
     try:
@@ -114,7 +115,7 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
-    within = _authorise(context, minion_id, calls, tgt, tgt_type)
+    target, within = _authorise(context, minion_id, calls, tgt, tgt_type)
     arguments = [on_the_wire(call.args, call.kwargs) for call in calls]
     several = len(calls) > 1
     fields = {
@@ -127,34 +128,55 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
         "request_id": _request_id(minion_id, load),
         "within": within,
     }
-    return control.published(context, minion_id, fields, {"id": minion_id})
+    return control.published(context, minion_id, fields, {"id": minion_id}, target)
 
 
 def _authorise(
     context: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: object, tgt_type: str
-) -> set[str] | None:
-    """Return the minion ids to which the job is restricted, or None for no restriction. Raises ControlError if it is
-    not allowed.
+) -> tuple[Resolved, frozenset[str] | None]:
+    """Return (minions that the target matches, minion ids to which the job is restricted or None for no restriction).
+    Raises ControlError if the job is not allowed.
+
+    Rights come first: a target is only compared for a minion that may publish these functions somewhere. The pillar of
+    minions on which it may not publish them counts as empty. The answer is then the same, whatever they hold.
     """
     try:
-        meant = set(resolve(context, tgt, tgt_type).minions)
-        if tgt_type in _EXACT and meant - set(resolve(context, tgt, _EXACT[tgt_type]).minions):
-            raise ControlError("AuthorizationError", "pillar is matched exactly here: no globs, no regular expressions")
+        with cpu_limit(_RULES_SECONDS):
+            granted = [granted_targets(context.options.peer, minion_id, call) for call in calls]
+    except CpuLimit as error:
+        raise ControlError("AuthorizationError", "the expressions of the option peer take too long with it") from error
+    if not all(granted):
+        raise ControlError("AuthorizationError", "the option peer does not let it")
+    everywhere = all(EVERYWHERE in targets for targets in granted)
+    reach = {} if everywhere else _reach(context, granted)
+    within_reach = None if everywhere else frozenset.intersection(*(_joined(reach, targets) for targets in granted))
+    try:
+        target = resolve(context, tgt, tgt_type, peer=True, pillar_of=within_reach)
     except TargetError as error:
         raise ControlError("TargetError", str(error)) from error
+    meant = frozenset(target.minions)
+    if not everywhere and not all(any(meant <= reach[one] for one in targets) for targets in granted):
+        raise ControlError("AuthorizationError", "the option peer does not let it")
+    # Minions compare a target in their main process. Expressions that could keep them busy, or that read their pillar
+    # in Salt's way, are not sent to them: the job goes to the minions by name.
+    by_name = not everywhere or reads_patterns(tgt, tgt_type)
+    return target, meant if by_name else None
 
-    def covers(target: str) -> bool:
+
+def _reach(context: WorkerContext, granted: Sequence[Sequence[str]]) -> dict[str, frozenset[str]]:
+    """Return {target of the option ``peer``: minions that it matches}. A target that cannot be parsed matches nobody."""
+    found: dict[str, frozenset[str]] = {}
+    for target in {one for targets in granted for one in targets}:
         try:
-            return meant <= set(resolve(context, target, "compound").minions)
+            found[target] = frozenset(resolve(context, target, "compound").minions)
         except TargetError as error:
             context.log.error("peer: the target %s is not understood and allows nothing: %s", target, error)
-            return False
+            found[target] = frozenset()
+    return found
 
-    if may_publish(context.options.peer, minion_id, calls, nowhere):
-        return None
-    if not may_publish(context.options.peer, minion_id, calls, covers):
-        raise ControlError("AuthorizationError", "the option peer does not let it")
-    return meant
+
+def _joined(reach: Mapping[str, frozenset[str]], targets: Sequence[str]) -> frozenset[str]:
+    return frozenset().union(*(reach[target] for target in targets))
 
 
 def _calls(load: Mapping[str, Any]) -> list[PeerCall]:

@@ -1,0 +1,53 @@
+"""A limit on the CPU time of a block of pure Python, such as matching a target that somebody else wrote.
+
+The limit also ends a regular expression of the module ``re`` that backtracks: its engine checks for signals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+
+class CpuLimit(Exception):
+    """The block took more CPU time than it may."""
+
+
+class _State:
+    """Whether a block with a limit runs now. A signal that arrives later is ignored."""
+
+    #: The signal's handler is installed, in this process or in the one that forked it.
+    installed = False
+    active = False
+
+
+def _expired(signum: int, frame: FrameType | None) -> None:
+    if _State.active:
+        _State.active = False
+        raise CpuLimit
+
+
+@contextlib.contextmanager
+def cpu_limit(seconds: float) -> Iterator[None]:
+    """Raise CpuLimit in the block after so much CPU time of this process, in seconds.
+
+    The block must be free of I/O, locks and other cleanup, because the exception can rise at any line. Only the main
+    thread has a limit (Python delivers signals there). In a nested block the outer limit counts.
+    """
+    if _State.active or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    if not _State.installed:
+        signal.signal(signal.SIGVTALRM, _expired)
+        _State.installed = True
+    _State.active = True
+    # CPU time, so that a busy machine changes nothing. pytest-timeout and others use the timer of real time.
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        _State.active = False
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
