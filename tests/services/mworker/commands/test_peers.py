@@ -103,11 +103,6 @@ def test_returns_are_for_who_published(worker: Worker) -> None:
         {"tgt": "a and and b", "tgt_type": "compound"},
         {"tgt_type": "nosuch"},
         {"tgt": "nosuch", "tgt_type": "nodegroup"},
-        {"tgt": "secret:s*", "tgt_type": "pillar"},
-        {"tgt": "secret:s.*", "tgt_type": "pillar_pcre"},
-        {"tgt": "I@secret:s*", "tgt_type": "compound"},
-        {"tgt": "N@dear", "tgt_type": "compound"},
-        {"tgt": "J@secret:s.*", "tgt_type": "compound"},
     ],
 )
 def test_what_is_refused_is_an_empty_answer(worker: Worker, change: dict[str, Any]) -> None:
