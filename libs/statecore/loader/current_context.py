@@ -22,5 +22,7 @@ def context_of(what: str) -> Context:
     """
     ctx = current.get()
     if ctx is None:
-        raise CommandError(f"{what} works while a function of a module runs, not while it is imported")
+        raise CommandError(
+            f"{what} can be called only while a function of a module runs, not while the module is imported"
+        )
     return ctx

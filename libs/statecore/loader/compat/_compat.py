@@ -1,4 +1,4 @@
-"""``salt._compat``: names of the standard library that older modules import from here."""
+"""``salt._compat`` for users' modules: names of the standard library that older modules import from here."""
 
 from __future__ import annotations
 

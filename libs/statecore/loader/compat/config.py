@@ -1,4 +1,6 @@
-"""``salt.config``: returns the options of the minion in which the module runs. It reads no configuration files."""
+"""``salt.config`` for users' modules: the options of the minion on which the module runs. No configuration file is
+read.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,12 @@ from statecore.loader.dunders import ModuleOpts
 
 
 def minion_config(path: object = None, *_: object, **__: object) -> dict[str, object]:
-    """Return the options of the running minion; ``path`` is ignored."""
+    """Return the options of the running minion. ``path`` is ignored."""
     return ModuleOpts(context_of("salt.config.minion_config"))
 
 
 def get_id(opts: object = None, *_: object, **__: object) -> tuple[str, bool]:
-    """Return (minion id, False). Salt's second value says whether the id is an IP address; an id from the configuration is not."""
+    """Return (minion id, False). The second value says whether the id is an IP address; an id from the configuration is
+    not.
+    """
     return str(context_of("salt.config.get_id").opts["id"]), False

@@ -1,4 +1,6 @@
-"""``salt.exceptions`` for users' modules: those that our own modules raise are these, under Salt's names."""
+"""``salt.exceptions`` for users' modules. Exceptions that Saltern raises itself are the same classes, under Salt's
+names.
+"""
 
 from __future__ import annotations
 
@@ -12,59 +14,59 @@ SaltStateFailure = StateFailure
 
 
 class SaltClientError(SaltException):
-    """Something that was asked of the master failed."""
+    """Salt's exception: a request to the master failed."""
 
 
 class SaltMasterError(SaltException):
-    """The master failed."""
+    """Salt's exception: the master had an error."""
 
 
 class SaltNoMinionsFound(SaltException):
-    """No minion is meant by a target."""
+    """Salt's exception: no minion matches the target."""
 
 
 class AuthenticationError(SaltException):
-    """A key or token was not accepted."""
+    """Salt's exception: a key or token was not accepted."""
 
 
 class AuthorizationError(SaltException):
-    """Somebody may not do this."""
+    """Salt's exception: the user has no permission for the request."""
 
 
 class EauthAuthenticationError(SaltException):
-    """External authentication said no."""
+    """Salt's exception: external authentication (eauth) refused the user."""
 
 
 class TokenAuthenticationError(SaltException):
-    """A token was not accepted."""
+    """Salt's exception: an authentication token was not accepted."""
 
 
 class InvalidKeyError(SaltException, ValueError):
-    """A key is not well formed."""
+    """Salt's exception: a cryptographic key is malformed."""
 
 
 class CommandNotFoundError(CommandExecutionError):
-    """A program that a function needs is not installed."""
+    """Salt's exception: a program that a function needs is not installed."""
 
 
 class LoaderError(SaltException):
-    """A module could not be loaded."""
+    """Salt's exception: a module could not be loaded."""
 
 
 class PublishError(SaltException):
-    """A job could not be published."""
+    """Salt's exception: a job could not be published to minions."""
 
 
 class MinionError(CommandExecutionError):
-    """A file or service of the minion could not be had."""
+    """Salt's exception: a file or service of the minion is not available."""
 
 
 class FileserverConfigError(SaltException):
-    """The file roots are not usable."""
+    """Salt's exception: the configuration of the fileserver (``file_roots``) is wrong."""
 
 
 class FileLockError(SaltException):
-    """A lock could not be had."""
+    """Salt's exception: a lock on a file could not be acquired. ``time_start`` is the Unix time at which waiting began."""
 
     def __init__(self, message: str, time_start: float | None = None, *args: object) -> None:
         super().__init__(message, *args)
@@ -72,7 +74,9 @@ class FileLockError(SaltException):
 
 
 class GitLockError(SaltException):
-    """A lock of a git repository could not be had."""
+    """Salt's exception: a lock on a git repository could not be acquired. ``errno`` is the number of the operating
+    system's error.
+    """
 
     def __init__(self, errno: int, message: str, *args: object) -> None:
         super().__init__(message, *args)
@@ -80,15 +84,15 @@ class GitLockError(SaltException):
 
 
 class GitRemoteError(SaltException):
-    """A git remote could not be asked."""
+    """Salt's exception: a git remote could not be reached."""
 
 
 class PkgParseError(CommandExecutionError):
-    """The package tool's output was not understood."""
+    """Salt's exception: the output of the package manager could not be parsed."""
 
 
 class SaltClientTimeout(SaltException):
-    """Minions did not answer in time."""
+    """Salt's exception: minions did not return in time. ``jid`` is the JID of the job, or None."""
 
     def __init__(self, message: str, jid: str | None = None, *args: object) -> None:
         super().__init__(message, *args)
@@ -96,88 +100,88 @@ class SaltClientTimeout(SaltException):
 
 
 class SaltCacheError(SaltException):
-    """A cache could not be used."""
+    """Salt's exception: a cache could not be read or written."""
 
 
 class TimedProcTimeoutError(CommandExecutionError):
-    """A command ran longer than it may."""
+    """Salt's exception: a command exceeded its time limit."""
 
 
 class TimeoutError(CommandExecutionError):
-    """Something took longer than it may."""
+    """Salt's exception: an operation exceeded its time limit."""
 
 
 class SaltReqTimeoutError(SaltException):
-    """The master did not answer."""
+    """Salt's exception: the master did not reply in time."""
 
 
 class SaltDeserializationError(SaltException):
-    """Data could not be read."""
+    """Salt's exception: a text or bytes could not be parsed as data."""
 
 
 class SaltValidationError(SaltException):
-    """Data is not what a schema says."""
+    """Salt's exception: data does not match its schema."""
 
 
 class UnsupportedAlgorithm(SaltException):
-    """An algorithm is not known."""
+    """Salt's exception: a cryptographic algorithm is unknown."""
 
 
 class SaltDaemonNotRunning(SaltException):
-    """A daemon is not there."""
+    """Salt's exception: a daemon of Salt does not run."""
 
 
 class SaltRunnerError(SaltException):
-    """A runner failed."""
+    """Salt's exception: a runner function failed."""
 
 
 class SaltWheelError(SaltException):
-    """A wheel function failed."""
+    """Salt's exception: a wheel function failed."""
 
 
 class SaltConfigurationError(SaltException):
-    """An option is missing or wrong."""
+    """Salt's exception: an option is missing or has a wrong value."""
 
 
 class SaltSystemExit(SystemExit):
-    """The process is to end."""
+    """Salt's exception that ends the process with the exit code ``code``, or prints ``msg`` and ends it with 1."""
 
     def __init__(self, code: int = 0, msg: str | None = None) -> None:
         super().__init__(msg or code)
 
 
 class SaltCloudException(SaltException):
-    """A cloud provider failed."""
+    """Salt's exception: a cloud provider failed."""
 
 
 class NotImplemented(SaltException):
-    """Nobody wrote this."""
+    """Salt's exception: a function is not implemented."""
 
 
 class TemplateError(SaltException):
-    """A template could not be rendered."""
+    """Salt's exception: a template could not be rendered."""
 
 
 class ArgumentValueError(CommandExecutionError):
-    """An argument has a value that it must not have."""
+    """Salt's exception: an argument has an invalid value."""
 
 
 class CheckError(CommandExecutionError):
-    """A check of the system failed."""
+    """Salt's exception: a check of the system failed."""
 
 
 class InvalidConfigError(CommandExecutionError):
-    """A configuration is wrong."""
+    """Salt's exception: a configuration is invalid."""
 
 
 class InvalidEntityError(CommandExecutionError):
-    """An entity is not valid."""
+    """Salt's exception: an entity is invalid."""
 
 
 class LoggingRuntimeError(RuntimeError):
-    """The log could not be set up."""
+    """Salt's exception: logging could not be set up."""
 
 
 def get_error_message(error: BaseException) -> str:
-    """The first argument of an exception, as text."""
+    """Return the first argument of an exception as text; "" if the exception has no arguments."""
     return str(error.args[0]) if error.args else ""

@@ -1,4 +1,4 @@
-"""``salt.fileclient``: files of the state tree, for the running module."""
+"""``salt.fileclient`` for users' modules: access to the files of the state tree (``salt://``)."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ Client = LocalClient = RemoteClient = FSClient = FileClient
 
 
 def get_file_client(opts: object, pillar: bool = False) -> FileClient:
-    """Return the file client of the minion in which the module runs."""
+    """Return the file client of the minion on which the user's module runs. ``opts`` is the module's ``__opts__``."""
     return FileClient(opts.ctx if isinstance(opts, ModuleOpts) else context_of("salt.fileclient.get_file_client"))

@@ -1,7 +1,8 @@
-"""``import salt.modules.NAME`` and ``salt.states.NAME``: modules whose functions are those of ``__salt__`` and ``__states__``.
+"""``import salt.modules.NAME`` and ``import salt.states.NAME`` in users' modules: modules with the functions of
+``__salt__`` and ``__states__``.
 
-Custom grains and modules import Salt's execution modules where they have no ``__salt__`` (``cmdmod._run_quiet`` in grains).
-The functions can be called only while a function of the importing module runs.
+Custom grains import Salt's execution modules because they have no ``__salt__`` (``cmdmod._run_quiet`` in grains). The
+functions can be called only while a function of the importing module runs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from types import ModuleType
 from statecore.loader.current_context import context_of
 from statecore.loader.dunders import SaltTable
 
-#: Salt's file -> the name that it serves, where they differ.
+#: File name of Salt's module -> the module's name in ``__salt__``, if the two differ.
 _VIRTUAL: Mapping[str, str] = {
     "cmdmod": "cmd",
     "configmod": "config",
@@ -34,7 +35,7 @@ _VIRTUAL: Mapping[str, str] = {
     "yumpkg": "pkg",
 }
 
-#: Private names that custom modules use all the same: the function, and what is set for it.
+#: Private function of Salt that custom modules call -> (public function with the same effect, arguments to set).
 _PRIVATE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "cmd._run_quiet": ("cmd.run", {"output_loglevel": "quiet"}),
     "cmd._run_all_quiet": ("cmd.run_all", {"output_loglevel": "quiet"}),
@@ -42,7 +43,9 @@ _PRIVATE: Mapping[str, tuple[str, Mapping[str, object]]] = {
 
 
 class _FunctionModule(ModuleType):
-    """A module whose attributes are looked up in the running module's context."""
+    """A module such as ``salt.modules.cmdmod``. Its attributes are the functions of that name in ``__salt__`` or
+    ``__states__``.
+    """
 
     def __getattr__(self, function: str) -> object:
         if function.startswith("__"):
@@ -63,5 +66,7 @@ class _FunctionModule(ModuleType):
 
 
 def module(name: str) -> ModuleType:
-    """Return the module object for ``salt.modules.NAME`` or ``salt.states.NAME``."""
+    """Return the module object that a user's module gets for ``import salt.modules.NAME`` or ``import
+    salt.states.NAME``.
+    """
     return _FunctionModule(name)

@@ -1,4 +1,6 @@
-"""``salt.loader``: the function tables of the running module's context. The arguments are ignored."""
+"""``salt.loader`` for users' modules: the function tables (``__salt__`` ...) of the running module. Most arguments are
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -14,35 +16,38 @@ def _context(opts: object, name: str) -> Context:
 
 
 def minion_mods(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """``__salt__``."""
+    """Return the map of execution functions that the running module has as ``__salt__``."""
     return SaltTable(_context(opts, "minion_mods").functions)
 
 
 def states(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """``__states__``."""
+    """Return the map of state functions that the running module has as ``__states__``."""
     return SaltTable(_context(opts, "states").states)
 
 
 def utils(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """``__utils__``."""
+    """Return the map of utility functions that the running module has as ``__utils__``."""
     return SaltTable(_context(opts, "utils").tables["utils"])
 
 
 def serializers(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """``__serializers__``."""
+    """Return the map of serializer functions that the running module has as ``__serializers__``."""
     return SaltTable(_context(opts, "serializers").tables["serializers"])
 
 
 def executors(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """``__executors__``."""
+    """Return the map of executor functions that the running module has as ``__executors__``."""
     return SaltTable(_context(opts, "executors").tables["executors"])
 
 
 def render(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """Users' renderers, as ``name.render``; those that are built in are asked for by ``slsutil.renderer``."""
+    """Return the map of "name.render" to the user's own renderers (``_renderers``).
+
+    The built-in renderers are not in the map; call the function ``slsutil.renderer`` for these.
+    """
     return SaltTable(_context(opts, "render").tables["renderers"])
 
 
 def grains(opts: object, *_: object, **__: object) -> dict[str, object]:
-    """The grains."""
+    """Return a copy of the minion's grains."""
     return dict(_context(opts, "grains").grains)

@@ -1,4 +1,4 @@
-"""``salt.runner``: runners that call each other."""
+"""``salt.runner`` for users' runners: calls other runners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.model.errors import CommandError
 
 
 class RunnerClient:
-    """Calls runners of the master on which the module runs."""
+    """Calls runner functions of the master on which the user's runner runs."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         """Accept and ignore Salt's arguments: the running master is used."""
@@ -24,10 +24,15 @@ class RunnerClient:
         print_event: bool = True,
         full_return: bool = False,
     ) -> object:
-        """Call a runner and return its result. Raise KeyError if the runner does not exist; CommandError on a minion."""
+        """Call a runner function and return its result; with ``full_return`` {"return": result, "success": True}.
+
+        Raise KeyError if the runner does not exist, CommandError on a minion.
+        """
         context = context_of("salt.runner.RunnerClient.cmd")
         if context.master is None:
-            raise CommandError("salt.runner.RunnerClient is for runners: on a minion, use __salt__['publish.runner']")
+            raise CommandError(
+                "salt.runner.RunnerClient works in runners only: on a minion, use __salt__['publish.runner']"
+            )
         value = SaltTable(context.functions)[fun](*(arg or ()), **(kwarg or {}))
         return {"return": value, "success": True} if full_return else value
 

@@ -1,4 +1,4 @@
-"""``salt.syspaths``: where Salt's own things lie unless the configuration says otherwise."""
+"""``salt.syspaths`` for users' modules: Salt's default paths, which the configuration may override."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``salt.template``: files and texts through the renderers."""
+"""``salt.template`` for users' modules: renders files and texts with Salt's renderers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,19 @@ def compile_template(
     input_data: str = "",
     **kwargs: object,
 ) -> object:
-    """The data of a file (``:string:``: of ``input_data``) that its ``#!`` line, or ``default``, renders."""
+    """Return the data that renderers make of a file: the renderers of its ``#!`` line, else those of ``default``
+    ("jinja|yaml").
+
+    ``template`` is a path; for ":string:" the text ``input_data`` is rendered. Raise SlsError if the text cannot be
+    rendered.
+    """
     ctx = context_of("salt.template.compile_template")
     text = input_data if template == ":string:" else Path(template).read_text("utf-8")
     return ctx.templates.data(text, default, kwargs, saltenv=saltenv, source=str(template))
 
 
 def compile_template_str(template: str, renderers: object, default: str, *_: object, **__: object) -> object:
-    """``compile_template`` of a text."""
+    """Return the data that renderers make of a text: the renderers of its ``#!`` line, else those of ``default``
+    ("jinja|yaml").
+    """
     return compile_template(":string:", renderers, default, input_data=template)

@@ -1,4 +1,6 @@
-"""``salt.version``: the version of Salt whose semantics these are, as modules compare it."""
+"""``salt.version`` for users' modules: the version of Salt whose functions Saltern has, in the form that modules
+compare.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Iterable
 
 from statecore.loader.compat import __version__
 
-#: Code names of releases, as modules name them in ``from_name``.
+#: Code name of a Salt release -> its version.
 _NAMES = {
     "Hydrogen": (2014, 1),
     "Helium": (2014, 7),
@@ -35,14 +37,16 @@ _NAMES = {
 
 @functools.total_ordering
 class SaltStackVersion:
-    """A version of Salt: ordered, as text, as a tuple."""
+    """A version of Salt, such as 3008.3. It can be compared with other versions, texts and tuples, and converted to
+    text or a tuple.
+    """
 
     def __init__(self, major: int, minor: int | None = None, bugfix: int | None = None) -> None:
         self.major, self.minor, self.bugfix = major, minor, bugfix
 
     @classmethod
     def parse(cls, version_string: str) -> SaltStackVersion:
-        """Of ``3008.3`` or ``v3008.3``. Raises ValueError."""
+        """Return the version that a text such as ``3008.3`` or ``v3008.3`` names. Raise ValueError for other texts."""
         match = re.match(r"v?(\d{4})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", version_string)
         if match is None:
             raise ValueError(f"Unable to parse version string: '{version_string}'")
@@ -50,7 +54,9 @@ class SaltStackVersion:
 
     @classmethod
     def from_name(cls, name: str) -> SaltStackVersion:
-        """Return the version of the release with this code name (``Oxygen``). Raises ValueError for an unknown name."""
+        """Return the version of the Salt release with this code name (``Oxygen``). Raise ValueError for an unknown
+        name.
+        """
         if name.capitalize() not in _NAMES:
             raise ValueError(f"Named version '{name}' is not known")
         return cls(*_NAMES[name.capitalize()])
@@ -59,12 +65,12 @@ class SaltStackVersion:
 
     @property
     def info(self) -> tuple[int, ...]:
-        """(3008, 3)."""
+        """The version's numbers as a tuple, such as (3008, 3)."""
         return tuple(part for part in (self.major, self.minor, self.bugfix) if part is not None)
 
     @property
     def string(self) -> str:
-        """``3008.3``."""
+        """The version as text, such as ``3008.3``."""
         return ".".join(str(part) for part in self.info)
 
     def _key(self) -> tuple[int, int, int]:

@@ -152,7 +152,7 @@ def test_requests(runtime: Runtime, server: str) -> None:
 def test_requests_that_cannot_be_made(runtime: Runtime) -> None:
     query = runtime.functions["own.query"]
     assert "error" in query("http://127.0.0.1:9/x")
-    assert query("file:///etc/passwd") == {"error": "file:///etc/passwd is no address of http or https"}
+    assert query("file:///etc/passwd") == {"error": "file:///etc/passwd is not a URL with http:// or https://"}
     with pytest.raises(InvocationError, match="not supported: cert, stream"):
         query("http://127.0.0.1:9/x", stream=True, cert="x")
 

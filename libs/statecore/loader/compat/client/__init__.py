@@ -1,4 +1,4 @@
-"""``salt.client``: publishes jobs from runners (LocalClient), and calls the minion's own functions (Caller)."""
+"""``salt.client`` for users' modules: LocalClient publishes jobs from runners, Caller calls the minion's own functions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from statecore.model.ports import Master, MinionJob
 
 
 class LocalClient:
-    """Publishes jobs and waits for their returns. Works in runners only: a minion cannot publish through a master."""
+    """Publishes jobs to minions and waits for their returns. It works in runners only: a minion cannot publish through
+    a master.
+    """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        """Accept and ignore Salt's arguments (configuration path, options): the running master is used."""
+        """Accept and ignore Salt's arguments (configuration path, options): the client uses the running master."""
 
     def __enter__(self) -> LocalClient:
         return self
@@ -38,12 +40,13 @@ class LocalClient:
         kwarg: Mapping[str, object] | None = None,
         **kwargs: object,
     ) -> dict[str, object]:
-        """Publish a job and return {minion id: return} of the minions that returned in time; ``full_return`` adds the exit code.
+        """Publish a job and return {minion id: return} for the minions that returned within ``timeout`` seconds.
 
-        Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
+        With ``full_return`` the value of each minion is {"ret": return, "retcode": exit code, "jid": JID}. Raise
+        CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
         _refuse("cmd", {**({"jid": jid} if jid else {}), **kwargs})
-        answers = _asked("cmd", MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout))
+        answers = _returns("cmd", MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout))
         return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
 
     def run_job(
@@ -59,9 +62,11 @@ class LocalClient:
         listen: bool = False,
         **kwargs: object,
     ) -> dict[str, object]:
-        """Publish a job without waiting; return a map with ``jid`` and ``minions``, or {} if no minion matches. Raises as ``cmd``.
+        """Publish a job without waiting. Return {"jid": JID, "minions": [minion id ...]}; {} if no minion matches the
+        target.
 
-        ``timeout`` and ``listen`` are accepted and ignored, because they are about waiting.
+        ``timeout`` and ``listen`` are accepted and ignored, because they concern waiting. Raise CommandError on a
+        minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
         _refuse("run_job", {**({"jid": jid} if jid else {}), **kwargs})
         return _master("run_job").publish(MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret))
@@ -77,7 +82,9 @@ class LocalClient:
         kwarg: Mapping[str, object] | None = None,
         **kwargs: object,
     ) -> str | int:
-        """Publish a job without waiting and return its JID; 0 if no minion matches. ``jobs.lookup_jid`` shows the returns."""
+        """Publish a job without waiting and return its JID; 0 if no minion matches the target. The runner
+        ``jobs.lookup_jid`` shows the returns.
+        """
         publish: Callable[..., dict[str, object]] = self.run_job
         made = publish(tgt, fun, arg, tgt_type, ret, jid=jid, kwarg=kwarg, **kwargs)
         return str(made["jid"]) if made else 0
@@ -93,10 +100,14 @@ class LocalClient:
         kwarg: Mapping[str, object] | None = None,
         **kwargs: object,
     ) -> Iterator[dict[str, object]]:
-        """Yield ``{minion: {"ret": ..., "retcode": ...}}`` for each minion that returned in time. Raises as ``cmd``."""
+        """Publish a job and yield {minion id: {"ret": return, "retcode": exit code}} for each minion that returned in
+        time.
+
+        Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
+        """
         _refuse("cmd_iter", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, timeout=timeout)
-        for name, answer in _asked("cmd_iter", job).items():
+        for name, answer in _returns("cmd_iter", job).items():
             yield {name: dict(answer)}
 
     def cmd_batch(
@@ -110,13 +121,14 @@ class LocalClient:
         batch: str | int = "10%",
         **kwargs: object,
     ) -> Iterator[dict[str, object]]:
-        """Yield ``{minion: return}`` of a job run in batches of ``batch`` minions (number or percentage), after all returned.
+        """Run a job on ``batch`` minions at the same time (a number or a percentage) until all have run it. Then yield
+        {minion id: return} for each.
 
-        Raises as ``cmd``.
+        Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
         _refuse("cmd_batch", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, batch=str(batch))
-        for name, answer in _asked("cmd_batch", job).items():
+        for name, answer in _returns("cmd_batch", job).items():
             yield {name: answer.get("ret")}
 
     def cmd_subset(
@@ -131,28 +143,33 @@ class LocalClient:
         full_return: bool = False,
         **kwargs: object,
     ) -> dict[str, object]:
-        """Run a job on ``subset`` randomly chosen minions and return the same as ``cmd``."""
+        """Run a job on ``subset`` randomly chosen minions of the target and return {minion id: return}.
+
+        Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
+        """
         _refuse("cmd_subset", kwargs)
         job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, subset=int(subset))
-        answers = _asked("cmd_subset", job)
+        answers = _returns("cmd_subset", job)
         return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
 
 
 class Caller:
-    """Calls functions of the minion on which the module runs."""
+    """Calls execution functions of the minion on which the user's module runs."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         """Accept and ignore Salt's arguments: the running minion is used."""
 
     def cmd(self, fun: str, *args: object, **kwargs: object) -> object:
-        """Call an execution function and return its result. Raise KeyError if the function does not exist."""
+        """Call an execution function such as ``test.ping`` and return its result. Raise KeyError if the function does
+        not exist.
+        """
         return SaltTable(context_of("salt.client.Caller.cmd").functions)[fun](*args, **kwargs)
 
     function = cmd
 
 
 def get_local_client(*args: object, **kwargs: object) -> LocalClient:
-    """Return a LocalClient."""
+    """Return a LocalClient, which publishes jobs to minions. The arguments are ignored."""
     return LocalClient()
 
 
@@ -161,12 +178,14 @@ def _refuse(what: str, given: Mapping[str, object]) -> None:
         raise InvocationError(f"salt.client.LocalClient.{what}: not supported: {', '.join(sorted(given))}")
 
 
-def _asked(what: str, job: MinionJob) -> dict[str, dict[str, object]]:
+def _returns(what: str, job: MinionJob) -> dict[str, dict[str, object]]:
     return _master(what).ask(job._replace(expected=False), {})
 
 
 def _master(what: str) -> Master:
     master = context_of(f"salt.client.LocalClient.{what}").master
     if master is None:
-        raise CommandError("salt.client.LocalClient is for runners: on a minion, use __salt__['publish.publish']")
+        raise CommandError(
+            "salt.client.LocalClient works in runners only: on a minion, use __salt__['publish.publish']"
+        )
     return master

@@ -1,15 +1,15 @@
-"""``salt.defaults``."""
+"""``salt.defaults`` for users' modules: constants."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Parts the keys of a path in targets.
+#: Separator of the keys in the path of a target, such as ``os:Debian``.
 DEFAULT_TARGET_DELIM: Final = ":"
 
 
 class _Constant:
-    """A unique marker value for "argument not given", compared by identity."""
+    """A unique marker value, such as "argument not given", that is compared by identity."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -18,7 +18,7 @@ class _Constant:
         return f"<Constant.{self.name}>"
 
     def __deepcopy__(self, memo: object) -> _Constant:
-        # It is told by identity.
+        # The marker is compared by identity, so a copy would be another marker.
         return self
 
 

@@ -1,4 +1,4 @@
-"""``salt.defaults.exitcodes``: Salt's names of exit codes (sysexits.h where it has them)."""
+"""``salt.defaults.exitcodes`` for users' modules: Salt's names of exit codes. Most are those of sysexits.h."""
 
 EX_OK = 0
 EX_GENERIC = 1

@@ -1,1 +1,1 @@
-"""``salt.ext``: nothing of it is left in Salt 3008 that a module would need."""
+"""``salt.ext`` for users' modules. It is empty: Salt 3008 has nothing left in it that a module needs."""

@@ -1,10 +1,10 @@
-"""``salt.log``: Python's logging, with Salt's further levels."""
+"""``salt.log`` for users' modules: Salt's log levels, which are more than Python's."""
 
 from __future__ import annotations
 
 import logging
 
-#: Salt's levels between and below Python's.
+#: Name of a level, in Salt's options -> number. Salt's own levels are between and below Python's.
 LOG_LEVELS = {
     "all": logging.NOTSET,
     "debug": logging.DEBUG,

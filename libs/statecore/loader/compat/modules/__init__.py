@@ -1,1 +1,1 @@
-"""``salt.modules``: its modules are served by name (``function_modules``)."""
+"""``salt.modules`` for users' modules. ``compat/function_modules.py`` makes the modules in it."""

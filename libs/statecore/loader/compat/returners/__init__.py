@@ -1,4 +1,4 @@
-"""``salt.returners``."""
+"""``salt.returners`` for users' modules: reads the options of a user's returner."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def get_returner_options(
     __opts__: Mapping[str, object] | None = None,
     **_: object,
 ) -> dict[str, object]:
-    """Option -> its value, of those in ``attrs`` (option -> name in the configuration) that are set or in ``defaults``.
+    """Map of each option of a user's returner to its value. ``attrs`` maps the option to its name in the configuration.
 
-    ``profile_attr`` and ``profile_attrs``: the option that names a map with more of them.
+    Options that are not set have the value from ``defaults``, or are left out. ``profile_attr`` is the option that
+    names a configured map (a profile); ``profile_attrs`` maps further options to their names in this profile.
     """
     option: Callable[..., Any] = (__salt__ or {}).get("config.option") or _from(__opts__ or {})
     given = (ret or {}).get("ret_kwargs")

@@ -1,4 +1,4 @@
-"""``salt.serializers``."""
+"""``salt.serializers`` for users' modules: errors of the modules that convert data from and to text."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from statecore.model.errors import StatecoreError
 
 
 class DeserializationError(StatecoreError, RuntimeError):
-    """A text could not be read."""
+    """A text or bytes could not be parsed as data."""
 
 
 class SerializationError(StatecoreError, RuntimeError):
-    """Data could not be written."""
+    """Data could not be written as text or bytes."""
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Turn every exception of the block into a DeserializationError."""
+    """Context manager that raises DeserializationError for every exception of its block."""
     try:
         yield
     except Exception as error:
@@ -27,7 +27,7 @@ def reading() -> Iterator[None]:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Turn every exception of the block into a SerializationError."""
+    """Context manager that raises SerializationError for every exception of its block."""
     try:
         yield
     except Exception as error:

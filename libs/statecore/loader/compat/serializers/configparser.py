@@ -1,4 +1,4 @@
-"""``salt.serializers.configparser``."""
+"""``salt.serializers.configparser`` for users' modules: INI files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def _parser(options: Mapping[str, object]) -> _configparser.ConfigParser:
 
 
 def deserialize(stream_or_string: str | Iterable[str], **options: object) -> dict[str, dict[str, str]]:
-    """Section -> option -> value."""
+    """Return the content of an INI text or open file as {section: {option: value}}. Raise DeserializationError.
+
+    ``options`` are arguments of Python's ConfigParser.
+    """
     with reading():
         parser = _parser(options)
         parser.read_file(io.StringIO(stream_or_string) if isinstance(stream_or_string, str) else stream_or_string)
@@ -25,7 +28,11 @@ def deserialize(stream_or_string: str | Iterable[str], **options: object) -> dic
 
 
 def serialize(obj: object, *, fp: IO[str] | None = None, **options: object) -> str | None:
-    """A map of maps as text, or into the file ``fp``."""
+    """Return {section: {option: value}} as INI text, or write it to the open file ``fp`` and return None. Raise
+    SerializationError.
+
+    ``options`` are arguments of Python's ConfigParser.
+    """
     with writing():
         if not isinstance(obj, dict):
             raise TypeError(f"configparser can only serialize dictionaries, not {type(obj)}")

@@ -1,4 +1,4 @@
-"""``salt.serializers.json``."""
+"""``salt.serializers.json`` for users' modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statecore.loader.compat.utils import json as _json
 
 
 def deserialize(stream_or_string: str | bytes | IO[str], **options: object) -> object:
-    """The data of a text, of bytes or a file."""
+    """Return the data of a JSON text, of bytes or of an open file. Raise DeserializationError."""
     with reading():
         if isinstance(stream_or_string, bytes | str):
             return _json.loads(stream_or_string)
@@ -18,7 +18,7 @@ def deserialize(stream_or_string: str | bytes | IO[str], **options: object) -> o
 
 
 def serialize(obj: object, **options: object) -> object:
-    """Data as text, or into the file ``fp``."""
+    """Return data as JSON text, or write it to the open file ``fp`` and return None. Raise SerializationError."""
     with writing():
         written: Callable[..., object] = _json.dump if "fp" in options else _json.dumps
         return written(obj, **options)

@@ -1,4 +1,4 @@
-"""``salt.serializers.msgpack``."""
+"""``salt.serializers.msgpack`` for users' modules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statecore.loader.compat.serializers import reading, writing
 
 
 def deserialize(stream_or_string: object, **options: object) -> object:
-    """The data of bytes, or of a file."""
+    """Return the data of msgpack bytes or of an open file. Raise DeserializationError."""
     with reading():
         settings = {"use_list": True, "raw": False, "strict_map_key": False, **options}
         if isinstance(stream_or_string, bytes):
@@ -17,7 +17,7 @@ def deserialize(stream_or_string: object, **options: object) -> object:
 
 
 def serialize(obj: object, **options: object) -> bytes:
-    """Data as bytes."""
+    """Return data as msgpack bytes. Raise SerializationError."""
     with writing():
         packed: bytes = _msgpack.packb(obj, **options)
         return packed

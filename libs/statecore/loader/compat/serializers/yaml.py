@@ -1,4 +1,4 @@
-"""``salt.serializers.yaml``."""
+"""``salt.serializers.yaml`` for users' modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 
 class _SerializerDumper(_BaseDumper):
-    """Writes subclasses of the plain types as those."""
+    """Writes subclasses of dict, list, tuple and str as plain YAML, without a tag for the class."""
 
 
 _SerializerDumper.add_multi_representer(dict, _yaml.SafeDumper.represent_dict)
@@ -27,14 +27,14 @@ _SerializerDumper.add_multi_representer(str, _yaml.SafeDumper.represent_str)
 
 
 def deserialize(stream_or_string: object, **options: object) -> object:
-    """The data of a text, of bytes or a file."""
+    """Return the data of a YAML text, of bytes or of an open file. Raise DeserializationError."""
     with reading():
         read: Callable[..., object] = _yaml.load
         return read(stream_or_string, **{"Loader": _yaml.SafeLoader, **options})
 
 
 def serialize(obj: object, **options: object) -> str:
-    """Data as text, without the end of the last line."""
+    """Return data as YAML text without the newline at the end. Raise SerializationError."""
     with writing():
         write: Callable[..., str] = _yaml.dump
         text = write(obj, **{"Dumper": _SerializerDumper, "default_flow_style": None, **options})

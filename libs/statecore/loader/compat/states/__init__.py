@@ -1,1 +1,1 @@
-"""``salt.states``: its modules are served by name (``function_modules``)."""
+"""``salt.states`` for users' modules. ``compat/function_modules.py`` makes the modules in it."""

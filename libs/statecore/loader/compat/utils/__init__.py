@@ -1,1 +1,1 @@
-"""``salt.utils``: the helpers that users' modules import most."""
+"""``salt.utils`` for users' modules: the helper functions that modules import most often."""

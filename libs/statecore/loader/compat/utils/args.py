@@ -1,4 +1,4 @@
-"""``salt.utils.args``: parse command-line arguments and inspect functions' signatures."""
+"""``salt.utils.args`` for users' modules: parses command-line arguments and inspects the signatures of functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KWARG_REGEX = re.compile(r"^([^\d\W][\w.-]*)=(?!=)(.*)$", re.UNICODE)
 
 
 class ArgSpec(NamedTuple):
-    """Argument names and defaults of a function, as ``inspect.getargspec`` returned them."""
+    """Names and defaults of a function's arguments, in the form of Python's old ``inspect.getargspec``."""
 
     args: list[str]
     varargs: str | None
@@ -27,12 +27,16 @@ class ArgSpec(NamedTuple):
 
 
 def clean_kwargs(**kwargs: object) -> dict[str, object]:
-    """Return the keyword arguments without those whose name starts with ``__`` (such as ``__pub_jid``)."""
+    """Return the keyword arguments whose name does not start with ``__`` (such as ``__pub_jid``) as a map."""
     return {key: value for key, value in kwargs.items() if not key.startswith("__")}
 
 
 def invalid_kwargs(invalid_kwargs: Mapping[str, object], raise_exc: bool = True) -> str | None:
-    """Report invalid keyword arguments: raise InvocationError, or return its message if ``raise_exc`` is false."""
+    """Raise InvocationError that lists the given invalid keyword arguments. Without ``raise_exc``, return its message
+    instead.
+
+    Return None if the map ``invalid_kwargs`` is empty.
+    """
     if not invalid_kwargs:
         return None
     listed = ", ".join(f"{key}={value}" for key, value in invalid_kwargs.items())
@@ -43,19 +47,23 @@ def invalid_kwargs(invalid_kwargs: Mapping[str, object], raise_exc: bool = True)
 
 
 def split_input(val: object, mapper: Callable[[object], object] | None = None) -> list[object]:
-    """Return a list unchanged, or text split at commas. ``mapper`` is applied to each value."""
+    """Return a text split at commas, or a list unchanged. If ``mapper`` is given, it is applied to each item."""
     values = val if isinstance(val, list) else [part.strip() for part in str(val).split(",")]
     return [mapper(value) if mapper else value for value in values]
 
 
 def parse_kwarg(string_: str) -> tuple[str | None, str | None]:
-    """Return (name, value) of ``name=value``; (None, None) for other text."""
+    """Return (name, value) of a text ``name=value``; (None, None) for other texts."""
     match = KWARG_REGEX.match(string_)
     return (match[1], match[2]) if match else (None, None)
 
 
 def yamlify_arg(arg: object) -> object:
-    """Return the value of a command-line word: a scalar, or a map or list if the word is in brackets."""
+    """Return the value of one command-line word, read as YAML: a number, a bool, None or text.
+
+    A word in brackets or braces is a list or map. Words with tabs or newlines, and values that are not text, are
+    returned unchanged.
+    """
     if not isinstance(arg, str) or arg.strip() in ("", "---", "...") or any(char in arg for char in "\t\r\n"):
         return arg
     if "_" in arg and all(char in "0123456789_" for char in arg.strip()):
@@ -78,9 +86,10 @@ def yamlify_arg(arg: object) -> object:
 
 
 def parse_input(args: Iterable[object], condition: bool = True, no_parse: Sequence[str] | None = None) -> object:
-    """Return command-line words as a list of values. If there are keyword arguments, the last item is a map of them.
+    """Return command-line words as a list of values, read as YAML. Words ``name=value`` become one map at the end of
+    the list.
 
-    If ``condition`` is false, return (positional arguments, keyword arguments). Values of names in ``no_parse`` stay text.
+    If ``condition`` is false, return (positional values, {name: value}). Values of the names in ``no_parse`` stay text.
     """
     positional: list[object] = []
     keywords: dict[str, object] = {}
@@ -96,13 +105,18 @@ def parse_input(args: Iterable[object], condition: bool = True, no_parse: Sequen
 
 
 def condition_input(args: Iterable[object], kwargs: Mapping[str, object] | None) -> list[object]:
-    """Return arguments in the form of a publication: large numbers as text, keyword arguments in one map at the end."""
+    """Return a call's arguments as the list of a publication: integers above 64 bits as text, keyword arguments in one
+    map at the end.
+    """
     given = [str(arg) if isinstance(arg, int) and arg.bit_length() > 64 else arg for arg in args]
     return [*given, {"__kwarg__": True, **kwargs}] if kwargs else given
 
 
 def get_function_argspec(func: Callable[..., object], is_class_method: bool | None = None) -> ArgSpec:
-    """Return a function's signature; for a decorated function that of the inner function. Raise TypeError if it is not callable."""
+    """Return the names and defaults of a function's arguments; for a decorated function those of the inner function.
+
+    With ``is_class_method`` the first argument is left out. Raise TypeError if ``func`` is not callable.
+    """
     if not callable(func):
         raise TypeError(f"{func} is not a callable")
     parameters = list(inspect.signature(inspect.unwrap(func)).parameters.values())
@@ -116,14 +130,14 @@ def get_function_argspec(func: Callable[..., object], is_class_method: bool | No
 
 
 def arg_lookup(fun: Callable[..., object], aspec: ArgSpec | None = None) -> dict[str, object]:
-    """Return ``{"args": required names, "kwargs": {name: default}}`` of a function."""
+    """Return {"args": names of the required arguments, "kwargs": {name: default}} of a function."""
     spec = aspec or get_function_argspec(fun)
     defaults = dict(zip(spec.args[::-1], (spec.defaults or ())[::-1], strict=False))
     return {"kwargs": defaults, "args": [name for name in spec.args if name not in defaults]}
 
 
 class _Report(TypedDict):
-    """A function's signature, as ``sys.argspec`` shows it."""
+    """The signature of one function, in the form in which ``sys.argspec`` shows it."""
 
     args: list[str] | None
     defaults: tuple[object, ...] | None
@@ -132,7 +146,9 @@ class _Report(TypedDict):
 
 
 def argspec_report(functions: Mapping[str, Callable[..., object]], module: str = "") -> dict[str, _Report]:
-    """Map of function name to signature, for the functions of a module or those that match a glob."""
+    """Map of function name to signature, for the functions of one module, or those whose name matches the glob
+    ``module``.
+    """
     names = (
         fnmatch.filter(functions, module)
         if "*" in module or "." in module
@@ -151,17 +167,20 @@ def argspec_report(functions: Mapping[str, Callable[..., object]], module: str =
 
 
 def shlex_split(s: object, **kwargs: bool) -> object:
-    """Split text into words as a shell does; return other values unchanged."""
+    """Return the list of words that a shell would make of a text. Values that are not text are returned unchanged."""
     return shlex.split(s, **kwargs) if isinstance(s, str) else s
 
 
 def test_mode(**kwargs: object) -> bool:
-    """Return whether a keyword argument called ``test``, in any case, is true."""
+    """Return whether a keyword argument called ``test``, in upper or lower case, is true."""
     return any(name.lower() == "test" and is_true(value) for name, value in kwargs.items())
 
 
 def parse_function(s: str) -> tuple[str | None, list[str] | None, dict[str, str] | None]:
-    """Return (name, arguments, keyword arguments) of ``module.function(1, a=b)``, all values as text; three None for other text."""
+    """Return (name, arguments, keyword arguments) of a text ``module.function(1, a=b)``. All values are text.
+
+    Return (None, None, None) for other texts.
+    """
     match = re.fullmatch(r"\s*([\w.]+)\s*\((.*)\)\s*", s, re.DOTALL)
     if match is None:
         return None, None, None

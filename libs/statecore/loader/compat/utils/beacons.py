@@ -1,4 +1,4 @@
-"""``salt.utils.beacons``."""
+"""``salt.utils.beacons`` for users' beacons."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 
 
 def list_to_dict(config: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """Merge a list of maps into one map; later maps override earlier ones."""
+    """Merge a beacon's configuration, a list of maps, into one map. Later maps override earlier ones."""
     return {key: value for entry in config for key, value in entry.items()}
 
 
 def remove_hidden_options(config: list[dict[str, object]], whitelist: Sequence[str]) -> list[dict[str, object]]:
-    """Remove the entries whose name starts with ``_`` and is not in ``whitelist`` from the list, and return it."""
+    """Remove the maps with a key that starts with ``_`` from a beacon's configuration, and return this list.
+
+    Keys in ``whitelist`` are allowed.
+    """
     config[:] = [entry for entry in config if not any(k.startswith("_") and k not in whitelist for k in entry)]
     return config

@@ -1,4 +1,4 @@
-"""``salt.utils.context``."""
+"""``salt.utils.context`` for users' modules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from types import FunctionType
 
 @contextlib.contextmanager
 def func_globals_inject(func: FunctionType, **overrides: object) -> Iterator[None]:
-    """Set names in the function's globals while the block runs, and restore them afterwards."""
+    """Context manager that sets global names of a function's module (``name=value``) while its block runs, and restores
+    them afterwards.
+    """
     # A bound method has no globals of its own.
     function: FunctionType = getattr(func, "__func__", func)
     namespace = function.__globals__

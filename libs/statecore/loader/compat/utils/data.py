@@ -1,4 +1,4 @@
-"""``salt.utils.data``: helpers for nested maps and lists."""
+"""``salt.utils.data`` for users' modules: helper functions for nested maps and lists."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ __getattr__ = filter_getattr(
 
 
 class Differences(TypedDict, total=False):
-    """The differing parts of two structures; {} if there are none."""
+    """The differing parts of two data structures, as "old" and "new"; {} if the structures are equal."""
 
     old: object
     new: object
 
 
 class CaseInsensitiveDict(MutableMapping[object, object]):
-    """A map that compares keys without regard to case and shows each key as it was last set."""
+    """A map that ignores the case of its keys. Each key is listed with the case in which it was last set."""
 
     def __init__(
         self, init: Mapping[object, object] | Iterable[tuple[object, object]] | None = None, **kwargs: object
@@ -70,11 +70,11 @@ class CaseInsensitiveDict(MutableMapping[object, object]):
         return repr(dict(self.items()))
 
     def items_lower(self) -> Iterator[tuple[object, object]]:
-        """Yield (lower-case key, value)."""
+        """Yield (key in lower case, value) for each entry of the map."""
         return ((key, value) for key, (_, value) in self._items.items())
 
     def copy(self) -> CaseInsensitiveDict:
-        """Return a copy with the same entries."""
+        """Return a copy of the map with the same keys and values."""
         return CaseInsensitiveDict(dict(self.items()))
 
 
@@ -83,7 +83,11 @@ def _lower(key: object) -> object:
 
 
 def _each_text(data: object, change: Callable[[object], object], keep_tuples: bool = False) -> object:
-    """Apply ``change`` to every scalar and key of a structure; tuples become lists unless ``keep_tuples`` is true."""
+    """Return a copy of nested maps and lists with ``change`` applied to every key and every value that is not a
+    container.
+
+    Tuples become lists unless ``keep_tuples`` is true.
+    """
     if isinstance(data, Mapping):
         return {
             _each_text(key, change, keep_tuples=True): _each_text(value, change, keep_tuples)
@@ -96,12 +100,12 @@ def _each_text(data: object, change: Callable[[object], object], keep_tuples: bo
 
 
 def to_lowercase(data: object, preserve_dict_class: bool = False) -> object:
-    """Return the structure with all text in lower case."""
+    """Return a copy of nested maps and lists with all texts, keys included, in lower case."""
     return _each_text(data, _lower, keep_tuples=True)
 
 
 def to_uppercase(data: object, preserve_dict_class: bool = False) -> object:
-    """Return the structure with all text in upper case."""
+    """Return a copy of nested maps and lists with all texts, keys included, in upper case."""
     return _each_text(data, lambda value: value.upper() if isinstance(value, str) else value, keep_tuples=True)
 
 
@@ -115,7 +119,10 @@ def decode(
     preserve_tuples: bool = False,
     to_str: bool = False,
 ) -> object:
-    """Return the structure with all bytes decoded to text; with ``keep``, bytes that cannot be decoded stay bytes."""
+    """Return a copy of nested maps and lists with all bytes, keys included, decoded to text (UTF-8 by default).
+
+    Raise UnicodeDecodeError for invalid bytes; with ``keep`` these stay bytes.
+    """
 
     def change(value: object) -> object:
         if not isinstance(value, str | bytes | bytearray):
@@ -141,7 +148,10 @@ def encode(
     preserve_dict_class: bool = False,
     preserve_tuples: bool = False,
 ) -> object:
-    """Return the structure with all text encoded to bytes; with ``keep``, text that cannot be encoded stays text."""
+    """Return a copy of nested maps and lists with all texts, keys included, encoded to bytes (UTF-8 by default).
+
+    Raise UnicodeEncodeError for text that cannot be encoded; with ``keep`` it stays text.
+    """
 
     def change(value: object) -> object:
         try:
@@ -158,12 +168,12 @@ encode_dict = encode_list = encode_tuple = encode
 
 
 def traverse_dict_and_list(data: object, key: str | int, default: object = None, delimiter: str = ":") -> object:
-    """Return the value at a path such as ``a:b:0`` through maps and lists; ``default`` if it is missing."""
+    """Return the value at a path such as ``a:b:0`` in nested maps and lists; ``default`` if there is none."""
     return traverse(data, key, default, delimiter)
 
 
 def traverse_dict(data: object, key: str, default: object = None, delimiter: str = ":") -> object:
-    """Return the value at a path such as ``a:b`` through maps only; ``default`` if it is missing."""
+    """Return the value at a path such as ``a:b`` in nested maps; ``default`` if there is none."""
     found: Any = data
     for each in key.split(delimiter):
         try:
@@ -176,9 +186,10 @@ def traverse_dict(data: object, key: str, default: object = None, delimiter: str
 def subdict_match(
     data: object, expr: str, delimiter: str = ":", regex_match: bool = False, exact_match: bool = False
 ) -> bool:
-    """Return whether ``expr`` (``key:subkey:value``) matches the data; the value is a glob, a regular expression or exact text.
+    """Return whether nested data has a value that ``expr`` (``key:subkey:value``) matches.
 
-    Every split of ``expr`` into path and value is tried. ``*`` in the path matches any key.
+    The value in ``expr`` is a glob; with ``regex_match`` a regular expression, with ``exact_match`` exact text. Every
+    split of ``expr`` into path and value is tried. ``*`` in the path matches any key.
     """
     return nested_match(data, expr, functools.partial(_fits, regex=regex_match, exact=exact_match), delimiter)
 
@@ -194,12 +205,12 @@ def _fits(value: object, pattern: str, *, regex: bool, exact: bool) -> bool:
 
 
 def substr_in_list(string_to_search_for: str, list_to_search: Iterable[str]) -> bool:
-    """Return whether the text is a substring of an item of the list."""
+    """Return whether the text ``string_to_search_for`` is part of any text in the list."""
     return any(string_to_search_for in each for each in list_to_search)
 
 
 def is_dictlist(data: object) -> bool:
-    """Return whether the value is a list of maps with one key each."""
+    """Return whether the value is a list of maps with one key each, such as the arguments of a state."""
     return isinstance(data, list) and all(isinstance(each, dict) and len(each) == 1 for each in data)
 
 
@@ -210,9 +221,10 @@ def repack_dictlist(
     key_cb: Callable[[object], object] | None = None,
     val_cb: Callable[[object, object], object] | None = None,
 ) -> dict[object, object]:
-    """Return a list of scalars and one-key maps as one map; {} if the value is not such a list.
+    """Return a list of one-key maps and plain values as one map; a plain value becomes a key with the value None.
 
-    A value that is such a list itself becomes a map too with ``recurse``; otherwise ``strict`` makes the result {}.
+    Return {} if ``data`` is not such a list. With ``recurse``, values that are such lists become maps as well; else
+    with ``strict`` they make the result {}. ``key_cb`` and ``val_cb`` change each key and value.
     """
     if isinstance(data, str):
         try:
@@ -245,18 +257,22 @@ def is_list(value: object) -> bool:
 
 
 def is_iter(thing: object, ignore: type | tuple[type, ...] = (str,)) -> TypeGuard[Iterable[Any]]:
-    """Return whether the value is iterable and not of a type in ``ignore``."""
+    """Return whether the value can be iterated and its type is not in ``ignore`` (by default text)."""
     return not (ignore and isinstance(thing, ignore)) and hasattr(type(thing), "__iter__")
 
 
 def sorted_ignorecase(to_sort: Iterable[str]) -> list[str]:
-    """Return the texts sorted without regard to case."""
+    """Return the texts as a list, sorted without regard to case."""
     return sorted(to_sort, key=str.lower)
 
 
 def is_true(value: object = None) -> bool:
-    """Return the boolean meaning of a value: a number above 0, the text "true" in any case, or Python's truth value."""
-    # Any value may be passed: what is not a number is a TypeError.
+    """Return Salt's truth value: True for a number above 0 (also as text), for the text "true" in any case, else
+    Python's truth value.
+
+    Other texts are False.
+    """
+    # int and float raise TypeError for values that are neither numbers nor text.
     numbers: tuple[Callable[[Any], object], ...] = (int, float)
     for number in numbers:
         with contextlib.suppress(ValueError, TypeError):
@@ -276,17 +292,23 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> object:
-    """Return the entry of ``lookup_dict`` whose key (a glob) matches the value, as ``grains.filter_by`` does."""
+    """Return the entry of ``lookup_dict`` whose key, a glob, matches the value at the path ``lookup`` in ``traverse``.
+
+    Without a match the entry ``default`` is returned. ``merge`` is merged over the entry, and the entry over the entry
+    ``base``, as by ``grains.filter_by``.
+    """
     return _filter_by(lookup_dict, lookup, traverse, merge, default, base)
 
 
 def stringify(data: Iterable[object]) -> list[str]:
-    """Return each value as text."""
+    """Return each value of the iterable as text, in a list."""
     return [str(each) for each in data]
 
 
 def simple_types_filter(data: object) -> object:
-    """Return the structure with every value that is not plain data replaced by its ``repr``."""
+    """Return a copy of nested maps and lists with every other object (not text, number, bool, None) replaced by its
+    ``repr``.
+    """
     plain = (str, int, float, bool, type(None))
     if isinstance(data, list | tuple):
         return [simple_types_filter(each) for each in data]
@@ -296,7 +318,10 @@ def simple_types_filter(data: object) -> object:
 
 
 def filter_falsey(data: object, recurse_depth: int | None = None, ignore_types: Iterable[type] = ()) -> object:
-    """Return a map or list without empty values. 0 and False count as empty unless their type is in ``ignore_types``."""
+    """Return a map or list without its empty values, down to ``recurse_depth`` levels below the first.
+
+    0 and False count as empty, unless their type is in ``ignore_types``.
+    """
     ignored = tuple(ignore_types)
 
     def inner(value: object) -> object:
@@ -322,9 +347,10 @@ def recursive_diff(
     ignore_order: bool = False,
     ignore_missing_keys: bool = False,
 ) -> Differences:
-    """Return the differences of two structures as ``{"old": ..., "new": ...}``; {} if there are none.
+    """Return the differing parts of two data structures as {"old": ..., "new": ...}; {} if they are equal.
 
-    List items are compared by index; with ``ignore_order`` an item may be anywhere in the other list.
+    Items of lists are compared by index; with ``ignore_order`` an item may be anywhere in the other list. Keys in
+    ``ignore_keys`` are not compared. With ``ignore_missing_keys``, keys that only the old map has are not reported.
     """
     again = functools.partial(
         recursive_diff, ignore_keys=ignore_keys, ignore_order=ignore_order, ignore_missing_keys=ignore_missing_keys
@@ -382,7 +408,11 @@ def _differing_lists(
 
 
 def get_value(obj: object, path: str, default: object = None) -> list[dict[str, object]]:
-    """Return the values at a path as ``[{"value": ..., "name": key}]``. ``{name}`` in the path matches every key."""
+    """Return the values at a path such as ``a:{name}:b`` in nested data, as a list of {"value": value, "name": key}.
+
+    ``{name}`` matches every key or index of its level; the matched key is returned under ``name``. ``default`` is the
+    value of a missing path.
+    """
     if not path:
         return [{"value": obj}]
     key, _, rest = path.partition(":")
@@ -402,10 +432,10 @@ def hash(value: object, algorithm: str = "sha512") -> str:
 
 
 def sample(value: Collection[object], size: int, seed: object = None) -> list[object]:
-    """Return ``size`` randomly chosen items of a list."""
+    """Return ``size`` randomly chosen items of a list. The same seed chooses the same items."""
     return random.Random(str(seed) if seed is not None else None).sample(list(value), size)
 
 
 def shuffle(value: Collection[object], seed: object = None) -> list[object]:
-    """Return all items of a list in random order."""
+    """Return all items of a list in random order. The same seed gives the same order."""
     return sample(value, len(value), seed)

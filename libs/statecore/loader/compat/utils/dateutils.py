@@ -1,4 +1,4 @@
-"""``salt.utils.dateutils``."""
+"""``salt.utils.dateutils`` for users' modules: times and durations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import datetime
 
 
 def date_cast(date: datetime.datetime | float | str | None) -> datetime.datetime:
-    """A local time of a datetime, seconds (number or text), or None for now. Raises RuntimeError."""
+    """Return a datetime in local time, from a datetime, from seconds since 1970 (number or text), or for None the
+    current time.
+
+    Raise RuntimeError for other values.
+    """
     if date is None:
         return datetime.datetime.now()
     if isinstance(date, datetime.datetime):
@@ -18,10 +22,12 @@ def date_cast(date: datetime.datetime | float | str | None) -> datetime.datetime
 
 
 def strftime(date: datetime.datetime | float | str | None = None, format: str = "%Y-%m-%d") -> str:
-    """A time in a format."""
+    """Return a time as text in the given format. ``date`` is a datetime, seconds since 1970 (number or text), or None
+    for now.
+    """
     return date_cast(date).strftime(format)
 
 
 def total_seconds(td: datetime.timedelta) -> float:
-    """Seconds of a duration."""
+    """Return the seconds of a timedelta."""
     return td.total_seconds()

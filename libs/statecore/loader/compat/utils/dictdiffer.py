@@ -1,4 +1,4 @@
-"""``salt.utils.dictdiffer``: differences between two maps."""
+"""``salt.utils.dictdiffer`` for users' modules: differences between two maps."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterable, Mapping
 
 
 class DictDiffer:
-    """The keys that were added, removed, changed or left unchanged between two maps."""
+    """The keys that differ between a current and a past version of a map: added, removed, changed, unchanged."""
 
     def __init__(self, current_dict: Mapping[object, object], past_dict: Mapping[object, object]) -> None:
         self.current_dict, self.past_dict = current_dict, past_dict
 
     def added(self) -> set[object]:
-        """Keys that are only in the current map."""
+        """Set of the keys that only the current map has."""
         return {*self.current_dict} - {*self.past_dict}
 
     def removed(self) -> set[object]:
-        """Keys that are only in the past map."""
+        """Set of the keys that only the past map has."""
         return {*self.past_dict} - {*self.current_dict}
 
     def changed(self) -> set[object]:
-        """Keys of both maps whose values differ."""
+        """Set of the keys that both maps have with different values."""
         return {key for key in self._both() if self.past_dict[key] != self.current_dict[key]}
 
     def unchanged(self) -> set[object]:
-        """Keys of both maps whose values are equal."""
+        """Set of the keys that both maps have with equal values."""
         return self._both() - self.changed()
 
     def _both(self) -> set[object]:
@@ -33,14 +33,18 @@ class DictDiffer:
 
 
 def diff(current_dict: Mapping[object, object], past_dict: Mapping[object, object]) -> DictDiffer:
-    """Return the DictDiffer of two maps."""
+    """Return the DictDiffer of a current and a past map."""
     return DictDiffer(current_dict, past_dict)
 
 
 def deep_diff(
     old: Mapping[object, object], new: Mapping[object, object], ignore: Iterable[object] | None = None
 ) -> dict[str, object]:
-    """Return the differences of two nested maps as ``{"old": ..., "new": ...}``, without keys in ``ignore``."""
+    """Return the differing parts of two nested maps as {"old": ..., "new": ...}; a side without differences is left
+    out.
+
+    Keys in ``ignore`` are not compared, at any level.
+    """
     ignored = frozenset(ignore or ())
     left, right = copy.deepcopy(dict(old)), copy.deepcopy(dict(new))
     _drop_equal(left, right, ignored)

@@ -1,4 +1,4 @@
-"""``salt.utils.dictupdate``: merge nested maps, and set values at a path such as ``a:b``."""
+"""``salt.utils.dictupdate`` for users' modules: merges nested maps, and sets values at a path such as ``a:b``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Map: TypeAlias = MutableMapping[str, object]
 def update(
     dest: object, upd: object, recursive_update: bool = True, merge_lists: bool = False, strict: bool = False
 ) -> object:
-    """``upd`` merged into ``dest``, which is changed and returned. Raises TypeError for what is no map.
+    """Merge the map ``upd`` into the map ``dest`` and return ``dest``, which is changed. Raise TypeError if one of them
+    is not a map.
 
-    Unlike in a merge of its own, what is taken over is not copied. ``strict``, with ``merge_lists``: a list is not replaced
-    by a map.
+    With ``merge_lists``, lists are joined instead of replaced. With ``strict`` as well, replacing a list by a map
+    raises TypeError. Values are not copied.
     """
     if not isinstance(dest, MutableMapping) or not isinstance(upd, Mapping):
         raise TypeError("Cannot update using non-dict types in dictupdate.update()")
@@ -37,34 +38,39 @@ def update(
 
 
 def _joined(old: list[object], new: list[object]) -> list[object]:
-    """Return the old values, followed by the new values that are not among them."""
+    """Return the items of the old list, followed by the items of the new list that the old list lacks."""
     return [*old, *(each for each in new if each not in old)]
 
 
 def merge(
     obj_a: object, obj_b: object, strategy: str = "smart", renderer: str = "yaml", merge_lists: bool = False
 ) -> object:
-    """Return two maps merged by a strategy; an unknown strategy means ``recurse``."""
+    """Return a map merged from two maps by a strategy: smart, aggregate, list, none, overwrite or recurse.
+
+    An unknown strategy means ``recurse``. With ``merge_lists``, lists are joined.
+    """
     return _merge(obj_a, obj_b, strategy if strategy in STRATEGIES else "recurse", lists=merge_lists)
 
 
 def merge_list(obj_a: object, obj_b: object) -> object:
-    """Return the first map; the value of each key that both maps have becomes a list of both values."""
+    """Return a map merged from two maps: the value of a key that both maps have becomes a list of both values."""
     return _merge(obj_a, obj_b, "list")
 
 
 def merge_recurse(obj_a: object, obj_b: object, merge_lists: bool = False) -> object:
-    """Return two maps merged at all levels."""
+    """Return a map merged from two maps at all levels; of two plain values the second map's is used."""
     return _merge(obj_a, obj_b, "recurse", lists=merge_lists)
 
 
 def merge_overwrite(obj_a: object, obj_b: object, merge_lists: bool = False) -> object:
-    """Return two maps merged; the second map's value wins."""
+    """Return a map merged from two maps at the first level; for a key that both maps have, the second map's value is
+    used.
+    """
     return _merge(obj_a, obj_b, "overwrite", lists=merge_lists)
 
 
 def ensure_dict_key(in_dict: Map, keys: str, delimiter: str = ":", ordered_dict: bool = False) -> Map:
-    """Create a map for each key of the path that is missing, and return the whole map."""
+    """Create the missing maps at a path such as ``a:b`` in nested maps, and return the outermost map."""
     at = in_dict
     for key in keys.split(delimiter):
         at = _map_at(at, key)
@@ -72,7 +78,7 @@ def ensure_dict_key(in_dict: Map, keys: str, delimiter: str = ":", ordered_dict:
 
 
 def set_dict_key_value(in_dict: Map, keys: str, value: object, delimiter: str = ":", ordered_dict: bool = False) -> Map:
-    """Set the value at a path, creating maps on the way, and return the whole map."""
+    """Set the value at a path such as ``a:b`` in nested maps, and return the outermost map. Missing maps are created."""
     holder, key = _holder(in_dict, keys, delimiter)
     holder[key] = value
     return in_dict
@@ -81,7 +87,10 @@ def set_dict_key_value(in_dict: Map, keys: str, value: object, delimiter: str = 
 def update_dict_key_value(
     in_dict: Map, keys: str, value: object, delimiter: str = ":", ordered_dict: bool = False
 ) -> Map:
-    """Update the map at a path and return the whole map. Raise InvocationError if the path holds another type."""
+    """Update the map at a path such as ``a:b`` in nested maps with another map, and return the outermost map.
+
+    Raise InvocationError if the value at the path is not a map.
+    """
     holder, key = _holder(in_dict, keys, delimiter)
     if holder.get(key) is None:
         holder[key] = {}
@@ -98,7 +107,10 @@ def update_dict_key_value(
 def append_dict_key_value(
     in_dict: Map, keys: str, value: object, delimiter: str = ":", ordered_dict: bool = False
 ) -> Map:
-    """Append the value to the list at a path and return the whole map. Raise InvocationError if the path holds another type."""
+    """Append a value to the list at a path such as ``a:b`` in nested maps, and return the outermost map.
+
+    Raise InvocationError if the value at the path is not a list.
+    """
     _list_at(in_dict, keys, delimiter, "append").append(value)
     return in_dict
 
@@ -106,7 +118,10 @@ def append_dict_key_value(
 def extend_dict_key_value(
     in_dict: Map, keys: str, value: object, delimiter: str = ":", ordered_dict: bool = False
 ) -> Map:
-    """Extend the list at a path and return the whole map. Raise InvocationError if the path holds another type."""
+    """Append several values to the list at a path such as ``a:b`` in nested maps, and return the outermost map.
+
+    Raise InvocationError if the value at the path is not a list.
+    """
     there = _list_at(in_dict, keys, delimiter, "extend")
     try:
         there.extend(value)
@@ -123,7 +138,7 @@ def _map_at(data: Map, key: str) -> Map:
 
 
 def _holder(data: Map, keys: str, delimiter: str) -> tuple[Map, str]:
-    """Return (the map that holds the path's last key, that key); create the map if it is missing."""
+    """Return (innermost map, last key) of a path in nested maps. Missing maps on the path are created."""
     *path, key = keys.split(delimiter)
     for each in path:
         data = _map_at(data, each)
@@ -131,7 +146,10 @@ def _holder(data: Map, keys: str, delimiter: str) -> tuple[Map, str]:
 
 
 def _list_at(data: Map, keys: str, delimiter: str, verb: str) -> Any:
-    """Return the value at the path, which has the method ``verb`` of a list. Raise InvocationError if it has not."""
+    """Return the value at a path in nested maps; a missing value becomes [].
+
+    Raise InvocationError if the value has no method called ``verb`` ("append" or "extend").
+    """
     holder, key = _holder(data, keys, delimiter)
     if holder.get(key) is None:
         holder[key] = []

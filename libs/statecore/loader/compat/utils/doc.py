@@ -1,10 +1,10 @@
-"""``salt.utils.doc``."""
+"""``salt.utils.doc`` for users' modules."""
 
 from __future__ import annotations
 
 import re
 
-#: What reStructuredText says -> what a terminal shows.
+#: (pattern of reStructuredText markup, replacement for a terminal).
 _PLAIN = (
     (r" *.. code-block:: \S+\n{1,2}", ""),
     (r".. note::", "Note:"),
@@ -15,7 +15,7 @@ _PLAIN = (
 
 
 def strip_rst(docs: dict[str, str | None]) -> dict[str, str | None]:
-    """Remove reStructuredText markup from {name: docstring}. Change and return the map."""
+    """Remove reStructuredText markup from the docstrings in {name: docstring}. The map is changed and returned."""
     for name, text in docs.items():
         for pattern, plain in _PLAIN:
             text = re.sub(pattern, plain, text) if text else text

@@ -1,4 +1,6 @@
-"""``salt.utils.files``: files of this machine. ``__salt__["file.*"]`` works on a managed host's files."""
+"""``salt.utils.files`` for users' modules: files of this machine. On a managed host elsewhere, ``__salt__["file.*"]``
+is needed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ _BOMS = (
 
 
 def fopen(*args: Any, **kwargs: Any) -> IO[Any]:
-    """Open a file. Text is UTF-8 with unchanged line ends unless the arguments say otherwise. Standard streams are refused."""
+    """Open a file as Python's ``open`` does, with UTF-8 for text and unchanged line ends by default.
+
+    Raise TypeError for the file descriptors 0, 1 and 2.
+    """
     if args and args[0] in (0, 1, 2):
         raise TypeError(f"{args[0]} is not a permitted file descriptor")
     given = list(args)
@@ -62,7 +67,9 @@ def fopen(*args: Any, **kwargs: Any) -> IO[Any]:
 
 @contextlib.contextmanager
 def flopen(*args: object, **kwargs: object) -> Iterator[IO[Any]]:
-    """Open a file with ``fopen`` and lock it: shared for reading, otherwise exclusive."""
+    """Context manager that opens a file with ``fopen`` and locks it with flock: shared for reading, otherwise
+    exclusive.
+    """
     mode = str(kwargs.get("mode") or (args[1] if len(args) > 1 else "r"))
     with fopen(*args, **kwargs) as opened:
         fcntl.flock(opened.fileno(), fcntl.LOCK_EX if set(mode) & set("wa") else fcntl.LOCK_SH)
@@ -76,7 +83,10 @@ def flopen(*args: object, **kwargs: object) -> Iterator[IO[Any]]:
 def fpopen(
     *args: object, uid: int | None = -1, gid: int | None = -1, mode: int | None = -1, **kwargs: object
 ) -> Iterator[IO[Any]]:
-    """Open a file with ``fopen`` and set its ``uid``, ``gid`` and ``mode``."""
+    """Context manager that opens a file with ``fopen`` and sets the file's owner, group and permission bits.
+
+    None or -1 leaves the owner, group or permission bits unchanged.
+    """
     with fopen(*args, **kwargs) as opened:
         before = os.fstat(opened.fileno())
         os.chown(
@@ -91,7 +101,7 @@ def fpopen(
 
 @contextlib.contextmanager
 def set_umask(mask: int | None) -> Iterator[None]:
-    """Set the process's umask while the block runs; None leaves it unchanged."""
+    """Context manager that sets the process's umask while its block runs; None leaves the umask unchanged."""
     if mask is None:
         yield
         return
@@ -114,7 +124,7 @@ def mkstemp(*args: object, close_fd: Literal[True] = True, **kwargs: object) -> 
 @overload
 def mkstemp(*args: object, close_fd: bool, **kwargs: object) -> str | tuple[int, str]: ...
 def mkstemp(*args: object, close_fd: bool = True, **kwargs: object) -> str | tuple[int, str]:
-    """Create a temporary file and return its path; with ``close_fd=False`` return (file descriptor, path)."""
+    """Create a temporary file and return its path; with ``close_fd=False`` leave it open and return (descriptor, path)."""
     kwargs.setdefault("prefix", TEMPFILE_PREFIX)
     make: Callable[..., tuple[int, str]] = tempfile.mkstemp
     descriptor, path = make(*args, **kwargs)
@@ -125,7 +135,12 @@ def mkstemp(*args: object, close_fd: bool = True, **kwargs: object) -> str | tup
 
 
 def copyfile(source: str, dest: str, backup_mode: str = "", cachedir: str = "") -> None:
-    """Replace a file atomically by a copy of another, keeping the replaced file's owner and mode. Raise OSError."""
+    """Replace the file ``dest`` atomically by a copy of the file ``source``. The owner and permission bits of ``dest``
+    stay.
+
+    With ``backup_mode`` "minion" or "both", the old file is copied to ``file_backup`` in ``cachedir`` first. Raise
+    OSError if ``source`` or the directory of ``dest`` does not exist.
+    """
     target = Path(dest)
     if not Path(source).is_file():
         raise OSError(f"[Errno 2] No such file or directory: {source}")
@@ -145,17 +160,17 @@ def copyfile(source: str, dest: str, backup_mode: str = "", cachedir: str = "") 
 
 
 def recursive_copy(source: str, dest: str) -> None:
-    """Copy all files below a directory into another directory."""
+    """Copy all files and directories below ``source`` into the directory ``dest``."""
     shutil.copytree(source, dest, copy_function=shutil.copyfile, dirs_exist_ok=True)
 
 
 def rename(src: str, dst: str) -> None:
-    """Rename a file, replacing the target."""
+    """Rename a file. An existing file of the new name is replaced."""
     os.replace(src, dst)
 
 
 def process_read_exception(exc: OSError, path: str, ignore: int | Iterable[int] | None = None) -> None:
-    """Raise CommandError for an error while reading a file, unless its errno is in ``ignore``."""
+    """Raise CommandError with a message about an error while reading a file, unless the error's errno is in ``ignore``."""
     ignored = (ignore,) if isinstance(ignore, int) else tuple(ignore or ())
     if exc.errno in ignored:
         return
@@ -167,19 +182,19 @@ def process_read_exception(exc: OSError, path: str, ignore: int | Iterable[int] 
 
 
 def safe_rm(tgt: str) -> None:
-    """Remove a file; ignore errors."""
+    """Remove a file. Errors are ignored."""
     with contextlib.suppress(OSError):
         os.remove(tgt)
 
 
 def remove(path: str) -> None:
-    """Remove a file; do nothing if it does not exist."""
+    """Remove a file if it exists. Raise OSError for other errors."""
     with contextlib.suppress(FileNotFoundError):
         os.remove(path)
 
 
 def rm_rf(path: str) -> None:
-    """Remove a file, a link, or a directory with its contents."""
+    """Remove a file, a symbolic link, or a directory with everything in it. Raise OSError."""
     if os.path.islink(path) or not os.path.isdir(path):
         os.remove(path)
     else:
@@ -193,7 +208,10 @@ def safe_walk(
     followlinks: bool = True,
     _seen: set[tuple[int, int]] | None = None,
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walk a tree as ``os.walk`` does, following links but entering no directory twice."""
+    """Yield (directory, directory names, file names) below ``top`` as ``os.walk`` does.
+
+    Symbolic links are followed, and no directory is visited twice. ``onerror`` is called with each OSError.
+    """
     seen = set() if _seen is None else _seen
     try:
         names = os.listdir(top)
@@ -219,7 +237,7 @@ def safe_walk(
 
 
 def list_files(directory: str) -> list[str]:
-    """Return the directory and all paths below it."""
+    """Return the paths of the directory itself and of everything below it, in no order."""
     found = {directory}
     for folder, inner, files in safe_walk(directory):
         found.update(os.path.join(folder, name) for name in (*inner, *files))
@@ -235,7 +253,9 @@ def is_empty(filename: str) -> bool:
 
 
 def is_text(fp_: str | os.PathLike[str] | IO[str] | IO[bytes], blocksize: int = 512) -> bool:
-    """Return whether a file (path or open file) starts with text."""
+    """Return whether a file (path or open file) is text, judged by its first ``blocksize`` bytes. False if it cannot be
+    read.
+    """
     if not isinstance(fp_, str | os.PathLike):
         return not stringutils.is_binary(fp_.read(blocksize))
     try:
@@ -246,47 +266,49 @@ def is_text(fp_: str | os.PathLike[str] | IO[str] | IO[bytes], blocksize: int = 
 
 
 def is_binary(path: str) -> bool:
-    """Return whether the file exists and does not start with text."""
+    """Return whether the file exists and its first 2048 bytes are not text."""
     return os.path.isfile(path) and not is_text(path, 2048)
 
 
 def is_fcntl_available(check_sunos: bool = False) -> bool:
-    """Return True: Linux has fcntl."""
+    """Return True: Linux has Python's module fcntl."""
     return True
 
 
 def guess_archive_type(name: str) -> str | None:
-    """Return "tar", "zip" or "rar" by the file name's suffix; None for other names."""
+    """Return "tar", "zip" or "rar" according to the suffix of the file name; None for other names."""
     lower = name.lower()
     return next((kind for kind, ends in _ARCHIVES.items() if lower.endswith(tuple(f".{end}" for end in ends))), None)
 
 
 def safe_filename_leaf(file_basename: str | bytes) -> str:
-    """Return a file name with characters that some file systems forbid escaped as in URLs."""
+    """Return a file name in which characters that some file systems forbid are escaped as in URLs (``%3A``)."""
     text = file_basename if isinstance(file_basename, str) else str(file_basename, "utf8")
     return re.sub(r'[\\:/*?"<>|]', lambda found: urllib.parse.quote(found[0], safe=""), text)
 
 
 def safe_filepath(file_path_name: str, dir_sep: str | None = None) -> str:
-    """Apply ``safe_filename_leaf`` to each part of a path."""
+    """Return a path in which characters that some file systems forbid are escaped as in URLs, in each part of the path."""
     separator = dir_sep or os.sep
     return separator.join(safe_filename_leaf(part) for part in file_path_name.split(separator))
 
 
 def st_mode_to_octal(mode: object) -> str:
-    """Return the last four octal digits of a mode as text; "" for an invalid mode."""
+    """Return the last four octal digits of a file's mode as text, such as "0644"; "" for an invalid mode."""
     return oct(mode)[-4:] if isinstance(mode, SupportsIndex) else ""
 
 
 def normalize_mode(mode: object) -> str | None:
-    """Return a mode as four digits of text."""
+    """Return a file's mode (``644``, ``"0o644"``) as text of four digits, such as "0644"; None for None."""
     if mode is None:
         return None
     return str(mode).replace("0o", "0").strip('"').strip("'").lstrip("0").zfill(4)
 
 
 def human_size_to_bytes(human_size: object) -> int:
-    """Return the number of bytes of ``10``, ``10K`` or ``10G``. Raise ValueError."""
+    """Return the number of bytes of a size such as ``10``, ``10K`` or ``10G`` (powers of 1024). Raise ValueError for
+    other texts.
+    """
     match = re.match(r"^(\d+)([KMGTP])?$", str(human_size))
     if match is None:
         raise ValueError("Size must be all digits, with an optional unit type (K, M, G, T, or P)")
@@ -294,7 +316,10 @@ def human_size_to_bytes(human_size: object) -> int:
 
 
 def get_encoding(path: str) -> str:
-    """Guess a file's encoding from its first bytes. Raise CommandError."""
+    """Return the encoding of a file, judged by its first 2048 bytes: by a byte order mark, else "UTF-8".
+
+    Raise CommandError if the bytes are not UTF-8, or if the path is not a file.
+    """
     if not os.path.isfile(path):
         raise CommandError("Not a file")
     with Path(path).open("rb") as file:

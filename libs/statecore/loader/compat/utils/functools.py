@@ -1,4 +1,4 @@
-"""``salt.utils.functools``."""
+"""``salt.utils.functools`` for users' modules: copies of functions, and calls with arguments of states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from statecore.model.errors import InvocationError
 def namespaced_function(
     function: types.FunctionType, global_dict: dict[str, object], *_: object, **__: object
 ) -> types.FunctionType:
-    """Return the function with another module's globals; names missing there are copied from the function's own globals."""
+    """Return a copy of the function that uses ``global_dict``, another module's globals.
+
+    Global names that ``global_dict`` lacks are copied into it from the function's own module.
+    """
     for key, value in function.__globals__.items():
         global_dict.setdefault(key, value)
     made = types.FunctionType(
@@ -25,7 +28,9 @@ def namespaced_function(
 
 
 def alias_function(fun: types.FunctionType, name: str, doc: str | None = None) -> types.FunctionType:
-    """Return a copy of the function with another name and docstring."""
+    """Return a copy of the function with another name, and with the docstring ``doc`` or one that names the original
+    function.
+    """
     made = types.FunctionType(fun.__code__, fun.__globals__, str(name), fun.__defaults__, fun.__closure__)
     made.__dict__.update(fun.__dict__)
     made.__kwdefaults__ = fun.__kwdefaults__
@@ -34,14 +39,14 @@ def alias_function(fun: types.FunctionType, name: str, doc: str | None = None) -
 
 
 class _Parsed(TypedDict):
-    """Arguments of a call in the form of ``parse_function``."""
+    """The positional and keyword arguments of a call, as ``parse_function`` returns them."""
 
     args: list[object]
     kwargs: dict[str, object]
 
 
 def parse_function(function_arguments: Iterable[object]) -> _Parsed:
-    """Return ``{"args": ..., "kwargs": ...}`` for a list whose maps are keyword arguments."""
+    """Return {"args": [...], "kwargs": {...}} for a list of arguments. Maps in the list are keyword arguments."""
     given = list(function_arguments)
     keywords: dict[str, object] = {}
     for each in given:
@@ -51,7 +56,10 @@ def parse_function(function_arguments: Iterable[object]) -> _Parsed:
 
 
 def call_function(salt_function: Callable[..., object], *args: object, **kwargs: object) -> object:
-    """Call a function with arguments whose maps are keyword arguments. Raise InvocationError if a required one is missing."""
+    """Call a function and return its result. Maps among ``args`` are keyword arguments of the function.
+
+    Raise InvocationError if the arguments do not fit the function, for example if a required one is missing.
+    """
     parsed = parse_function(args)
     keywords = {**parsed["kwargs"], **kwargs}
     try:

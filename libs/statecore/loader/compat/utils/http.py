@@ -1,4 +1,6 @@
-"""``salt.utils.http``: one request, and its answer as a map. Unlike in Salt proxies are taken from the environment alone."""
+"""``salt.utils.http`` for users' modules: one HTTP request. Unlike in Salt, proxies are taken from environment
+variables only.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from statecore.loader.compat.utils import yaml as _yaml
 from statecore.model.errors import InvocationError
 
-#: Arguments of Salt's function that are understood; others are refused by name.
+#: Default time limit of a request, in seconds.
 _TIMEOUT = 30.0
 
 
@@ -40,15 +42,15 @@ def query(
     timeout: float | None = None,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Send one HTTP request and return ``{"body": text}``, or ``{"dict": data}`` with ``decode``.
+    """Send one HTTP request and return {"body": text}; with ``decode`` {"dict": data}, with ``text`` {"text": text}.
 
-    ``status``, ``headers`` and ``text`` add these keys. A failed request returns ``{"error": reason}``, with ``status`` if
-    the server sent one. Raise InvocationError for unsupported arguments.
+    ``status`` and ``headers`` add the keys of the same names. ``timeout`` is in seconds (default 30). A failed request
+    returns {"error": reason}, with ``status`` if the server sent one. Raise InvocationError for unsupported arguments.
     """
     if kwargs:
         raise InvocationError(f"salt.utils.http.query: not supported: {', '.join(sorted(kwargs))}")
     if not url.lower().startswith(("http://", "https://")):
-        return {"error": f"{url} is no address of http or https"}
+        return {"error": f"{url} is not a URL with http:// or https://"}
     if params:
         url += ("&" if "?" in url else "?") + urllib.parse.urlencode(params)
     body = data if isinstance(data, bytes | None) else _body(data)

@@ -1,4 +1,4 @@
-"""``salt.utils.immutabletypes``."""
+"""``salt.utils.immutabletypes`` for users' modules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from types import MappingProxyType
 
 
 def freeze(obj: object) -> object:
-    """A map, list or set that cannot be changed; anything else as it is."""
+    """Return a read-only copy of nested maps, lists and sets; a list becomes a tuple. Other values are returned
+    unchanged.
+    """
     if isinstance(obj, dict):
         return MappingProxyType({key: freeze(value) for key, value in obj.items()})
     if isinstance(obj, list):

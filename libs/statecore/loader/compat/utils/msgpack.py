@@ -1,4 +1,4 @@
-"""``salt.utils.msgpack``."""
+"""``salt.utils.msgpack`` for users' modules: the functions of the library msgpack."""
 
 from __future__ import annotations
 

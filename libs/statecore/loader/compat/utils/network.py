@@ -1,4 +1,7 @@
-"""``salt.utils.network``: address functions, and the managed host's addresses (from ``__salt__["network.*"]``)."""
+"""``salt.utils.network`` for users' modules: functions for IP addresses, and the addresses of the managed host.
+
+The host's addresses are those of ``__salt__["network.interfaces"]``.
+"""
 
 from __future__ import annotations
 
@@ -42,24 +45,24 @@ def _address(text: object) -> Address | None:
 
 
 def is_ip(ip_addr: object) -> bool:
-    """Whether this is an address."""
+    """Return whether the value is an IP address."""
     return _address(ip_addr) is not None
 
 
 def is_ipv4(ip_addr: object) -> bool:
-    """Whether this is an IPv4 address."""
+    """Return whether the value is an IPv4 address."""
     found = _address(ip_addr)
     return found is not None and found.version == 4
 
 
 def is_ipv6(ip_addr: object) -> bool:
-    """Whether this is an IPv6 address."""
+    """Return whether the value is an IPv6 address."""
     found = _address(ip_addr)
     return found is not None and found.version == 6
 
 
 def is_loopback(ip_addr: object) -> bool:
-    """Whether this is an address of the machine itself."""
+    """Return whether the value is a loopback address, such as 127.0.0.1."""
     found = _address(ip_addr)
     return found is not None and found.is_loopback
 
@@ -72,27 +75,27 @@ def _is_network(cidr: object, version: int) -> bool:
 
 
 def is_ipv4_subnet(cidr: object) -> bool:
-    """Whether this is an IPv4 network."""
+    """Return whether the value is an IPv4 network such as ``10.0.0.0/8``."""
     return _is_network(cidr, 4)
 
 
 def is_ipv6_subnet(cidr: object) -> bool:
-    """Whether this is an IPv6 network."""
+    """Return whether the value is an IPv6 network such as ``fd00::/8``."""
     return _is_network(cidr, 6)
 
 
 def is_subnet(cidr: object) -> bool:
-    """Whether this is a network."""
+    """Return whether the value is an IPv4 or IPv6 network such as ``10.0.0.0/8``."""
     return is_ipv4_subnet(cidr) or is_ipv6_subnet(cidr)
 
 
 def sanitize_host(host: str) -> str:
-    """Return a host name without invalid characters; an address unchanged."""
+    """Return a host name without the characters that host names must not have; an IP address unchanged."""
     return host if is_ip(host) else _HOST_CHARACTERS.sub("", host[:255])
 
 
 def cidr_to_ipv4_netmask(cidr_bits: str | int) -> str:
-    """``24`` as ``255.255.255.0``; "" for what is no length of a prefix."""
+    """Return the IPv4 netmask of a prefix length: ``255.255.255.0`` for 24. "" for an invalid length."""
     try:
         bits = int(cidr_bits)
     except (TypeError, ValueError):
@@ -101,34 +104,40 @@ def cidr_to_ipv4_netmask(cidr_bits: str | int) -> str:
 
 
 def natural_ipv4_netmask(ip_addr: str, fmt: str = "prefixlen") -> str:
-    """The netmask of an address's class, as ``/24`` or (``netmask``) ``255.255.255.0``."""
+    """Return the netmask of an IPv4 address's class: ``/24`` by default, ``255.255.255.0`` if ``fmt`` is "netmask"."""
     first = int(ip_addr.split(".", 1)[0])
     bits = 24 if first >= 192 else 16 if first >= 128 else 8
     return cidr_to_ipv4_netmask(bits) if fmt == "netmask" else f"/{bits}"
 
 
 def rpad_ipv4_network(ip_addr: str) -> str:
-    """``10.1`` as ``10.1.0.0``."""
+    """Return a shortened IPv4 network with its missing zeros: ``10.1.0.0`` for ``10.1``."""
     return ".".join((ip_addr.split(".") + ["0"] * 4)[:4])
 
 
 def get_net_start(ipaddr: str, netmask: object) -> str:
-    """The first address of a network."""
+    """Return the first address of the network that contains an address: 10.1.0.0 for 10.1.2.3 and ``255.255.0.0``."""
     return str(ipaddress.ip_network(f"{ipaddr}/{netmask}", strict=False).network_address)
 
 
 def get_net_size(mask: str) -> int:
-    """``255.255.255.0`` as 24."""
+    """Return the prefix length of an IPv4 netmask: 24 for ``255.255.255.0``."""
     return len("".join(f"{int(part):08b}" for part in mask.split(".")).rstrip("0"))
 
 
 def calc_net(ipaddr: str, netmask: object = None) -> str:
-    """The network of an address, as ``10.0.0.0/8``."""
+    """Return the network that contains an address, as text such as ``10.0.0.0/8``.
+
+    ``netmask`` is a netmask or a prefix length; without it, ``ipaddr`` itself contains the prefix length
+    (``10.1.2.3/8``).
+    """
     return str(ipaddress.ip_network(ipaddr if netmask is None else f"{ipaddr}/{netmask}", strict=False))
 
 
 def in_subnet(cidr: str, addr: str | Address | list[str] | tuple[str, ...] | None = None) -> bool:
-    """Return whether one of the addresses (default: the managed host's) is in the network."""
+    """Return whether one of the addresses is in the network ``cidr``. Without ``addr``, the managed host's own
+    addresses are checked.
+    """
     try:
         network = ipaddress.ip_network(cidr)
     except ValueError:
@@ -139,13 +148,21 @@ def in_subnet(cidr: str, addr: str | Address | list[str] | tuple[str, ...] | Non
 
 
 def ip_bracket(addr: object, strip: bool = False) -> str:
-    """An IPv6 address in brackets, or without; IPv4 as it is."""
+    """Return an IPv6 address in square brackets, or without brackets if ``strip`` is true. An IPv4 address is returned
+    unchanged.
+
+    Raise ValueError if it is not an IP address.
+    """
     found = ipaddress.ip_address(str(addr).lstrip("[").rstrip("]"))
     return f"[{found}]" if found.version == 6 and not strip else str(found)
 
 
 def parse_host_port(host_port: str) -> tuple[str, int | None]:
-    """Host and port of ``host:1``, ``[::1]:1``, ``::1`` or ``host``. Raises ValueError."""
+    """Return (host, port) of a text such as ``host:1``, ``[::1]:1``, ``::1`` or ``host``. The port is None if the text
+    has none.
+
+    Raise ValueError for other texts.
+    """
     host, port = host_port, None
     if host_port.startswith("["):
         host, _, rest = host_port[1:].rpartition("]")
@@ -166,7 +183,10 @@ def parse_host_port(host_port: str) -> tuple[str, int | None]:
 
 
 def hex2ip(hex_ip: str, invert: bool = False) -> str:
-    """An address as the kernel writes it in /proc/net; ``invert``: in words of the machine's own order."""
+    """Return the IP address of a hexadecimal text as in /proc/net. Other texts are returned unchanged.
+
+    With ``invert``, the bytes of each 32-bit word are reversed, as Linux writes them on little-endian machines.
+    """
     if len(hex_ip) == 32:
         words = [hex_ip[at : at + 8] for at in range(0, 32, 8)]
         if invert:
@@ -185,7 +205,11 @@ def hex2ip(hex_ip: str, invert: bool = False) -> str:
 
 
 def mac2eui64(mac: str, prefix: str | None = None) -> str | None:
-    """The EUI-64 of a MAC address; with a prefix the address in that network, None where that is none."""
+    """Return the EUI-64 identifier of a MAC address. With ``prefix``, return the IPv6 address with this identifier in
+    the network.
+
+    None if the network is invalid or has no such address.
+    """
     digits = re.sub("[.:-]", "", mac).lower()
     eui64 = f"{int(digits[:2], 16) | 2:02x}{digits[2:6]}fffe{digits[6:]}"
     if prefix is None:
@@ -198,7 +222,9 @@ def mac2eui64(mac: str, prefix: str | None = None) -> str | None:
 
 
 def isportopen(host: str, port: int | str) -> int | bool:
-    """Return 0 if a TCP port accepts connections, otherwise the errno; False for an invalid port."""
+    """Return 0 if the TCP port of a host accepts connections, otherwise the errno. False for a port number outside 1 to
+    65535.
+    """
     if not 1 <= int(port) <= 65535:
         return False
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -206,7 +232,7 @@ def isportopen(host: str, port: int | str) -> int | bool:
 
 
 def host_to_ips(host: str) -> list[str] | None:
-    """Return the addresses of a host name; None if it has none."""
+    """Return the IP addresses of a host name; None if the name cannot be resolved."""
     try:
         found = socket.getaddrinfo(host, 0, socket.AF_UNSPEC, socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -215,7 +241,7 @@ def host_to_ips(host: str) -> list[str] | None:
 
 
 def ip_to_host(ip: str) -> str | None:
-    """Return the host name of an address; None if it has none."""
+    """Return the host name of an IP address; None if it has none."""
     try:
         return socket.gethostbyaddr(ip)[0]
     except (OSError, UnicodeError):
@@ -223,28 +249,28 @@ def ip_to_host(ip: str) -> str | None:
 
 
 def is_reachable_host(entity_name: str) -> bool:
-    """Return whether the name resolves to an address."""
+    """Return whether a host name can be resolved to an IP address. No connection is made."""
     return host_to_ips(entity_name) is not None
 
 
 def get_fqhostname() -> str:
-    """Return the managed host's fully qualified name."""
+    """Return the fully qualified host name of the managed host."""
     return str(context_of("salt.utils.network.get_fqhostname").grains.get("fqdn") or socket.getfqdn())
 
 
 class _AddressFacts(TypedDict, total=False):
-    """One address of a network interface, as ``network.interfaces`` shows it."""
+    """One IP address of a network interface, as the function ``network.interfaces`` shows it."""
 
     address: str
     netmask: str
     broadcast: str
     label: str
-    #: Of a secondary address: "inet" or "inet6".
+    #: Only in ``secondary``: "inet" or "inet6".
     type: str
 
 
 class _Interface(TypedDict, total=False):
-    """One network interface, as ``network.interfaces`` shows it."""
+    """One network interface, as the function ``network.interfaces`` shows it."""
 
     up: bool
     hwaddr: str
@@ -254,7 +280,9 @@ class _Interface(TypedDict, total=False):
 
 
 def interfaces() -> dict[str, _Interface]:
-    """The managed host's interfaces, as ``network.interfaces``."""
+    """Map of interface name to the facts about the managed host's network interface, as the function
+    ``network.interfaces`` returns it.
+    """
     found: dict[str, _Interface] = context_of("salt.utils.network.interfaces").call("network.interfaces")
     return found
 
@@ -263,32 +291,42 @@ linux_interfaces = interfaces
 
 
 def interface(iface: str) -> list[_AddressFacts] | str:
-    """As ``network.interface``."""
+    """Return the list of the IPv4 addresses of a network interface, each as {"address": ..., "netmask": ...}; "" if it
+    has none.
+    """
     return interfaces().get(iface, _Interface()).get("inet", "")
 
 
 def interface_ip(iface: str) -> str:
-    """The first address of an interface, "" where it has none."""
+    """Return the first IPv4 address of a network interface of the managed host; "" if it has none."""
     found = interfaces().get(iface, _Interface()).get("inet")
     return str(found[0].get("address", "")) if found else ""
 
 
 def hw_addr(iface: str) -> str:
-    """The hardware address of an interface, "" where it has none."""
+    """Return the hardware (MAC) address of a network interface of the managed host; "" if it has none."""
     return str(interfaces().get(iface, _Interface()).get("hwaddr", ""))
 
 
 def ip_addrs(
     interface: object = None, include_loopback: bool = False, interface_data: dict[str, _Interface] | None = None
 ) -> list[str]:
-    """IPv4 addresses of the interfaces, those of the loopback left out unless asked for."""
+    """Return the sorted IPv4 addresses of the managed host, or of one interface (name, list or comma-separated text).
+
+    Loopback addresses are left out unless ``include_loopback`` is true. ``interface_data`` replaces the host's
+    interfaces.
+    """
     return _addresses("inet", interface, include_loopback, interface_data)
 
 
 def ip_addrs6(
     interface: object = None, include_loopback: bool = False, interface_data: dict[str, _Interface] | None = None
 ) -> list[str]:
-    """IPv6 addresses, as ``ip_addrs``."""
+    """Return the sorted IPv6 addresses of the managed host, or of one interface (name, list or comma-separated text).
+
+    Loopback addresses are left out unless ``include_loopback`` is true. ``interface_data`` replaces the host's
+    interfaces.
+    """
     return _addresses("inet6", interface, include_loopback, interface_data)
 
 
@@ -306,5 +344,5 @@ def _addresses(
 
 
 def subnets(interfaces: object = None) -> object:
-    """Networks of the managed host, as ``network.subnets``."""
+    """Return the IPv4 networks of the managed host (``10.0.0.0/8``), as the function ``network.subnets`` does."""
     return context_of("salt.utils.network.subnets").call("network.subnets", interfaces)

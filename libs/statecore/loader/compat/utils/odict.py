@@ -1,4 +1,6 @@
-"""``salt.utils.odict``: every dict keeps its order now; these are the names that older modules import."""
+"""``salt.utils.odict`` for users' modules: ordered dicts. Every dict keeps its order today; older modules import these
+names.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ __all__ = ["DefaultOrderedDict", "HashableOrderedDict", "OrderedDict"]
 
 
 class DefaultOrderedDict(OrderedDict[object, object]):
-    """An ordered dict that creates missing values by a factory."""
+    """An ordered dict that creates a missing value by calling ``default_factory``."""
 
     def __init__(self, default_factory: Callable[[], object] | None = None, *args: object, **kwargs: object) -> None:
         if default_factory is not None and not callable(default_factory):
@@ -25,7 +27,7 @@ class DefaultOrderedDict(OrderedDict[object, object]):
         return value
 
     def copy(self) -> DefaultOrderedDict:
-        """Another with the same entries."""
+        """Return a copy of the dict with the same entries and the same ``default_factory``."""
         return type(self)(self.default_factory, self)
 
     def __deepcopy__(self, memo: dict[int, object]) -> DefaultOrderedDict:
@@ -33,7 +35,7 @@ class DefaultOrderedDict(OrderedDict[object, object]):
 
 
 class HashableOrderedDict(OrderedDict[object, object]):
-    """An ordered dict that can be a map key; its hash is that of its identity."""
+    """An ordered dict that can be a map's key. Its hash is its identity."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return id(self)

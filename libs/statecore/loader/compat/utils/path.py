@@ -1,4 +1,4 @@
-"""``salt.utils.path``. Of this machine."""
+"""``salt.utils.path`` for users' modules: programs and paths of this machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.compat.utils import args, stringutils
 
-#: Where programs are looked for besides PATH.
+#: Directories that are searched for programs in addition to PATH.
 _MORE = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin")
 
 
 def which(exe: str | None = None) -> str | None:
-    """The path of a program."""
+    """Return the path of a program on this machine; None if it is not installed.
+
+    The directories of PATH and the usual directories of programs (/sbin, /usr/bin ...) are searched.
+    """
     if not exe:
         return None
     directories = [""] if os.path.isabs(exe) else dict.fromkeys([*os.environ.get("PATH", "").split(os.pathsep), *_MORE])
@@ -26,14 +29,14 @@ def which(exe: str | None = None) -> str | None:
 
 
 def which_bin(exes: object) -> str | None:
-    """Return the path of the first of these programs that is installed; None if none is."""
+    """Return the path of the first of these programs that is installed on this machine; None if none is."""
     if not isinstance(exes, Iterable):
         return None
     return next((found for exe in exes if (found := which(exe))), None)
 
 
 def check_or_die(command: str | None) -> None:
-    """Raise CommandNotFoundError if the program is not installed."""
+    """Raise CommandNotFoundError if the program is not installed on this machine."""
     if command is None:
         raise CommandNotFoundError("'None' is not a valid command.")
     if not which(command):
@@ -41,7 +44,9 @@ def check_or_die(command: str | None) -> None:
 
 
 def join(*parts: str | bytes, **kwargs: object) -> str:
-    """Parts as one path, where a later absolute part does not drop the earlier ones."""
+    """Return the parts joined to one normalized path. A part that begins with a slash is appended too: ``/a`` and
+    ``/b`` give ``/a/b``.
+    """
     args.invalid_kwargs({name: value for name, value in kwargs.items() if name != "use_posixpath"})
     if not parts:
         return ""
@@ -50,12 +55,12 @@ def join(*parts: str | bytes, **kwargs: object) -> str:
 
 
 def islink(path: str) -> bool:
-    """Whether this is a link."""
+    """Return whether the path is a symbolic link."""
     return os.path.islink(path)
 
 
 def readlink(path: str) -> str:
-    """What a link leads to."""
+    """Return the target of a symbolic link. Raise OSError if the path is not a link."""
     return os.readlink(path)
 
 
@@ -65,20 +70,20 @@ def os_walk(
     onerror: Callable[[OSError], object] | None = None,
     followlinks: bool = False,
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """``os.walk``, in text."""
+    """Yield (directory, directory names, file names) below ``top`` as ``os.walk`` does. All names are text."""
     yield from os.walk(stringutils.to_unicode(top), topdown, onerror, followlinks)
 
 
 def expand(path: str) -> str:
-    """A path with ``~``, variables and links resolved."""
+    """Return a path with ``~``, environment variables and symbolic links resolved."""
     return os.path.realpath(os.path.expandvars(os.path.expanduser(path)))
 
 
 def safe_path(path: str, allow_path: object = None) -> bool:
-    """Return True: Salt's check concerns Windows paths only."""
+    """Return True: in Salt this function checks Windows paths only."""
     return True
 
 
 def sanitize_win_path(winpath: str) -> str:
-    """A path without characters that Windows forbids."""
+    """Return a path in which the characters that Windows forbids are replaced by ``_``."""
     return winpath.translate({ord(char): "_" for char in '<>:|?*"'})

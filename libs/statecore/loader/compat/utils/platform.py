@@ -1,4 +1,4 @@
-"""``salt.utils.platform``: Saltern manages Linux."""
+"""``salt.utils.platform`` for users' modules: the operating system of this machine, which is always Linux."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def is_linux() -> bool:
-    """True."""
+    """Return True: Saltern runs on Linux only."""
     return True
 
 
 def _no() -> bool:
-    """False."""
+    """Return False: Saltern runs on Linux only."""
     return False
 
 
@@ -21,22 +21,22 @@ is_smartos = is_smartos_globalzone = is_smartos_zone = spawning_platform = _no
 
 
 def is_fedora() -> bool:
-    """Whether this machine runs Fedora."""
+    """Return whether this machine runs Fedora."""
     return _os_release_id() == "fedora"
 
 
 def is_photonos() -> bool:
-    """Whether this machine runs Photon OS."""
+    """Return whether this machine runs Photon OS."""
     return _os_release_id() == "photon"
 
 
 def is_aarch64() -> bool:
-    """Whether this machine's processor is a 64-bit ARM."""
+    """Return whether this machine has a 64-bit ARM processor."""
     return _platform.machine().startswith("aarch64")
 
 
 def get_machine_identifier() -> dict[str, str]:
-    """``{"machine_id": ...}``, {} where there is none."""
+    """Return {"machine_id": content of /etc/machine-id or /var/lib/dbus/machine-id}; {} if there is no such file."""
     for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
         if path.exists():
             return {"machine_id": path.read_text("utf-8").strip()}

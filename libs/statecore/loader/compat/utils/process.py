@@ -1,4 +1,4 @@
-"""``salt.utils.process``: whether a process runs. Salt's functions for daemons are not provided."""
+"""``salt.utils.process`` for users' modules: whether a process runs. Salt's functions for daemons are not provided."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def os_is_running(pid: int | str) -> bool:
-    """Whether a process of this machine runs."""
+    """Return whether a process with this process id runs on this machine."""
     try:
         os.kill(int(pid), 0)
     except PermissionError:

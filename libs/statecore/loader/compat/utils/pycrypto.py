@@ -1,4 +1,4 @@
-"""``salt.utils.pycrypto``."""
+"""``salt.utils.pycrypto`` for users' modules: random passwords."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ def secure_password(
     whitespace: bool = False,
     printable: bool = False,
 ) -> str:
-    """Return a random password of the requested kinds of characters, from a secure source."""
+    """Return a random password of ``length`` characters, from a cryptographic source. The flags choose the kinds of
+    characters.
+
+    ``chars`` replaces the kinds of characters by its own. ``use_random`` is accepted and ignored.
+    """
     kinds = (
         (lowercase, string.ascii_lowercase),
         (uppercase, string.ascii_uppercase),

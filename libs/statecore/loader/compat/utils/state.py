@@ -1,4 +1,4 @@
-"""``salt.utils.state``."""
+"""``salt.utils.state`` for users' state modules."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ class StateReturn(TypedDict, total=False):
 
 
 def gen_tag(low: Mapping[str, object]) -> str:
-    """The tag of a low chunk in a running dictionary."""
+    """Return the tag of a low chunk (``module_|-id_|-name_|-function``), its key in the running dictionary."""
     return f"{low['state']}_|-{low['__id__']}_|-{low['name']}_|-{low['fun']}"
 
 
 def merge_subreturn(original_return: StateReturn, sub_return: StateReturn, subkey: str | None = None) -> StateReturn:
-    """Merge a sub-state's return into a state's return: its failure, its comment, and its changes under its name."""
+    """Merge the return of a sub-state into the return of a state, and return the latter, which is changed.
+
+    A failed result and the comment are taken over. The changes are added under ``subkey``, or under the sub-state's
+    name.
+    """
     if sub_return["result"] is False:
         original_return["result"] = False
     added = sub_return["comment"] if isinstance(sub_return["comment"], list) else [sub_return["comment"]]

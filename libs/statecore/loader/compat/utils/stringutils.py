@@ -1,4 +1,4 @@
-"""``salt.utils.stringutils``."""
+"""``salt.utils.stringutils`` for users' modules: text and bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __getattr__ = filter_getattr(
     },
 )
 
-#: Bytes that a text has, besides those of UTF-8.
+#: Byte values of ASCII text.
 _TEXT = bytes(range(32, 127)) + b"\n\r\t\f\b"
 
 
@@ -38,7 +38,11 @@ def _encodings(encoding: object) -> Sequence[str]:
 
 
 def to_unicode(s: object, encoding: object = None, errors: str = "strict", normalize: bool = False) -> str:
-    """Decode bytes to text; text is returned unchanged. Of several encodings the first that fits is used. Raise TypeError."""
+    """Return bytes decoded to text; text is returned unchanged. Of several encodings the first that fits is used.
+
+    With ``normalize`` the text is in Unicode normal form C. Raise TypeError for other types, UnicodeDecodeError if no
+    encoding fits.
+    """
     encodings = _encodings(encoding)
     if isinstance(s, str):
         return unicodedata.normalize("NFC", s) if normalize else s
@@ -59,7 +63,10 @@ to_str = to_unicode
 
 
 def to_bytes(s: object, encoding: object = None, errors: str = "strict") -> bytes:
-    """Encode text to bytes; bytes are returned unchanged. Of several encodings the first that fits is used. Raise TypeError."""
+    """Return text encoded to bytes; bytes are returned unchanged. Of several encodings the first that fits is used.
+
+    Raise TypeError for other types, UnicodeEncodeError if no encoding fits.
+    """
     encodings = _encodings(encoding)
     if isinstance(s, bytes | bytearray):
         return bytes(s)
@@ -75,7 +82,7 @@ def to_bytes(s: object, encoding: object = None, errors: str = "strict") -> byte
 
 
 def to_num(text: str | float) -> str | float:
-    """Return the number that a text represents; other values unchanged."""
+    """Return the number that a text represents; text that is not a number is returned unchanged."""
     numbers: tuple[type[int], type[float]] = (int, float)
     for number in numbers:
         try:
@@ -86,24 +93,24 @@ def to_num(text: str | float) -> str | float:
 
 
 def to_none(text: object) -> object:
-    """Return None for blank text; other values unchanged."""
+    """Return None for an empty or blank text; other values are returned unchanged."""
     return text if str(text).strip() else None
 
 
 def is_quoted(value: object) -> str:
-    """Return the quote character around the text; "" if it is not quoted."""
+    """Return the quote character around a text (``'`` or ``"``); an empty text if it is not quoted."""
     if not isinstance(value, str) or value[:1] != value[-1:] or not value.startswith(("'", '"')):
         return ""
     return value[0]
 
 
 def dequote(value: object) -> object:
-    """A text without the quotes around it."""
+    """Return a text without the quotes around it; other values are returned unchanged."""
     return value[1:-1] if isinstance(value, str) and is_quoted(value) else value
 
 
 def is_binary(data: object) -> bool:
-    """Return whether bytes look binary: they contain NUL, or more than 30 % of them are not text characters."""
+    """Return whether bytes look binary: they contain NUL, or more than 30 % of them are not bytes of text."""
     if not data or not isinstance(data, str | bytes):
         return False
     raw = to_bytes(data)
@@ -114,24 +121,24 @@ def is_binary(data: object) -> bool:
         raw.decode("utf-8")
         known += bytes(range(128, 255))
     except UnicodeDecodeError as error:
-        # A block may end within a character.
+        # A block that was read from a file may end within a character.
         if error.reason == "unexpected end of data":
             known += bytes(range(128, 255))
     return len(raw.translate(None, known)) / len(raw) > 0.3
 
 
 def random(size: int = 32) -> str:
-    """Return a random text from a secure source."""
+    """Return a random text of ``size`` characters, from a cryptographic source."""
     return base64.b64encode(os.urandom(size)).decode()[:size]
 
 
 def contains_whitespace(text: str) -> bool:
-    """Whether there is white space in a text."""
+    """Return whether the text contains white space."""
     return any(char.isspace() for char in text)
 
 
 def expr_match(line: str, expr: str) -> bool:
-    """Return whether a glob or a regular expression matches the whole text."""
+    """Return whether the whole text matches ``expr``, a glob or a regular expression."""
     try:
         return fnmatch.fnmatch(line, expr) or re.fullmatch(expr, line) is not None
     except (re.error, TypeError):
@@ -141,7 +148,10 @@ def expr_match(line: str, expr: str) -> bool:
 def check_include_exclude(
     path_str: str, include_pat: str | list[str] | None = None, exclude_pat: str | list[str] | None = None
 ) -> bool:
-    """Return whether the include pattern matches the path and the exclude pattern does not. ``E@`` marks a regular expression."""
+    """Return whether a path matches an include pattern (if there is one) and matches no exclude pattern.
+
+    A pattern is a glob, or after ``E@`` a regular expression. A list of patterns is allowed.
+    """
 
     def matched(patterns: str | list[str]) -> bool:
         return any(
@@ -153,12 +163,14 @@ def check_include_exclude(
 
 
 def print_cli(msg: object, retries: int = 10, step: float = 0.01) -> None:
-    """Prints a line."""
+    """Print a value and a newline to standard output. ``retries`` and ``step`` are accepted and ignored."""
     sys.stdout.write(f"{msg}\n")
 
 
 def get_context(template: str, line: int, num_lines: int = 5, marker: str | None = None) -> str:
-    """Return the lines of a text around one line, between dashed lines; ``marker`` is appended to the line."""
+    """Return the lines of a text around the line number ``line``, between dashed lines. ``marker`` is appended to that
+    line.
+    """
     lines = template.splitlines()
     if line > len(lines):
         return template
@@ -169,12 +181,14 @@ def get_context(template: str, line: int, num_lines: int = 5, marker: str | None
 
 
 def get_diff_list(a: Iterable[object], b: Iterable[object], *args: object, **kwargs: object) -> Iterator[str]:
-    """The lines of a unified diff."""
+    """Return the lines of a unified diff of two lists of lines. Further arguments are those of
+    ``difflib.unified_diff``.
+    """
     left, right = ([to_unicode(line, ("utf-8", "latin-1")) for line in lines] for lines in (a, b))
     lines_of: Callable[..., Iterator[str]] = difflib.unified_diff
     return lines_of(left, right, *args, **kwargs)
 
 
 def get_diff(a: Iterable[object], b: Iterable[object], *args: object, **kwargs: object) -> str:
-    """A unified diff of two lists of lines."""
+    """Return a unified diff of two lists of lines as one text. Further arguments are those of ``difflib.unified_diff``."""
     return "".join(get_diff_list(a, b, *args, **kwargs))

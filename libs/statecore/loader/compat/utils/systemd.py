@@ -1,4 +1,7 @@
-"""``salt.utils.systemd``: whether the managed host runs systemd. Results are cached in ``context``, a module's ``__context__``."""
+"""``salt.utils.systemd`` for users' modules: facts about systemd on the managed host.
+
+Facts are cached in the argument ``context``, a module's ``__context__``.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +28,19 @@ def _remembered(context: object, name: str, ask: Callable[[], _T]) -> _T:
 
 
 def booted(context: object = None) -> bool:
-    """Whether systemd runs and can be reached."""
+    """Return whether systemd is the running init system of the managed host."""
     grains = context_of("salt.utils.systemd.booted").grains
     return bool(_remembered(context, "booted", lambda: grains.get("init") == "systemd"))
 
 
 def offline(context: object = None) -> bool:
-    """Return whether the host has systemd, but systemd is not running."""
+    """Return whether systemd is installed on the managed host but does not run, as in a chroot."""
     host = context_of("salt.utils.systemd.offline").host
     return bool(_remembered(context, "offline", lambda: not booted(context) and host.which("systemctl") is not None))
 
 
 def version(context: object = None) -> int | None:
-    """Return systemd's version; None if it is not known."""
+    """Return the version number of systemd on the managed host; None if it is unknown."""
     ctx = context_of("salt.utils.systemd.version")
 
     def ask() -> int | None:
@@ -50,5 +53,5 @@ def version(context: object = None) -> int | None:
 
 
 def has_scope(context: object = None) -> bool:
-    """Return whether systemd supports running a command in its own scope."""
+    """Return whether systemd on the managed host can run a command in a scope of its own (version 205 or newer)."""
     return booted(context) and (version(context) or 0) >= 205

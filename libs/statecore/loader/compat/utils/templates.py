@@ -1,4 +1,4 @@
-"""``salt.utils.templates``: render text with a template engine; each function returns ``{"result": bool, "data": ...}``."""
+"""``salt.utils.templates`` for users' modules: functions that render a text with a template engine (JINJA, MAKO)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ def _engine(name: str) -> Callable[..., dict[str, object]]:
         tmplpath: object = None,
         **kws: object,
     ) -> dict[str, object]:
-        """The rendered text (``to_str``) or a file that holds it; ``tmplsrc`` is a file, or text (``from_str``)."""
+        """Render a template and return {"result": True, "data": path of a temporary file with the rendered text}.
+
+        ``tmplsrc`` is a path, or with ``from_str`` the template's text. With ``to_str``, "data" is the rendered text
+        itself. On failure "result" is False and "data" the error message.
+        """
         ctx = context_of(f"salt.utils.templates.{name.upper()}")
         text = tmplsrc if from_str else Path(tmplsrc).read_text("utf-8")
         names: dict[str, object] = {**(context or {}), **{key: kws[key] for key in ("sls", "saltenv") if key in kws}}

@@ -1,4 +1,4 @@
-"""``salt.utils.timeutil``."""
+"""``salt.utils.timeutil`` for users' modules: times and durations."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ _CLOCKS = ("%H%M", "%Hh%M", "%I%p", "%I:%M%p", "%I:%M %p")
 
 
 def utcnow() -> datetime:
-    """Return the current UTC time, without a time zone."""
+    """Return the current time in UTC as a datetime without a time zone."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def utcfromtimestamp(timestamp: float) -> datetime:
-    """Return the UTC time of a Unix timestamp, without a time zone."""
+    """Return the time in UTC of a Unix timestamp as a datetime without a time zone."""
     return datetime.fromtimestamp(timestamp, UTC).replace(tzinfo=None)
 
 
 def timestring_map(val: str | float | None) -> float | None:
-    """Return the seconds of ``90``, ``1.5h`` or ``2d``; None for None. Raise ValueError."""
+    """Return the seconds of a duration such as ``90``, ``1.5h`` or ``2d``; None for None. Raise ValueError for other
+    texts.
+    """
     if val is None:
         return None
     try:
@@ -36,7 +38,12 @@ def timestring_map(val: str | float | None) -> float | None:
 
 
 def get_timestamp_at(time_in: object = None, time_at: str | float | None = None) -> float | None:
-    """Return the timestamp after a duration (minutes, ``2h30``, ``1:15``) or at a time (``22h30``). Raise ValueError."""
+    """Return the Unix timestamp of a future time: after the duration ``time_in``, or at the clock time ``time_at``;
+    else None.
+
+    ``time_in`` is a number of minutes, ``2h30`` or ``1:15``; ``time_at`` is a text such as ``22h30``, or a timestamp.
+    Raise ValueError for other texts.
+    """
     if time_in:
         hours, _, minutes = str(time_in).replace("h", ":").replace("m", "").rpartition(":")
         moment = utcnow() + timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
@@ -54,5 +61,7 @@ def get_timestamp_at(time_in: object = None, time_at: str | float | None = None)
 
 
 def get_time_at(time_in: object = None, time_at: str | float | None = None, out_fmt: str = "%Y-%m-%dT%H:%M:%S") -> str:
-    """``get_timestamp_at`` in a format, in local time."""
+    """Return a future time as text in the format ``out_fmt``, in local time. The arguments are those of
+    ``get_timestamp_at``.
+    """
     return time.strftime(out_fmt, time.localtime(get_timestamp_at(time_in, time_at)))

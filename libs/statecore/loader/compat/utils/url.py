@@ -1,4 +1,4 @@
-"""``salt.utils.url``."""
+"""``salt.utils.url`` for users' modules: ``salt://`` URLs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from urllib.parse import quote, urlparse, urlunsplit
 
 
 def parse(url: str) -> tuple[str, str | None]:
-    """Path and environment of ``salt://path?saltenv=env``; (the URL, None) for other URLs."""
+    """Return (path, saltenv) of a URL ``salt://path?saltenv=env``. The saltenv is None if the URL has none.
+
+    For other URLs return (the URL, None).
+    """
     if not url.startswith("salt://"):
         return url, None
     path, found, saltenv = url.removeprefix("salt://").partition("?saltenv=")
@@ -18,13 +21,13 @@ def parse(url: str) -> tuple[str, str | None]:
 
 
 def create(path: str, saltenv: str | None = None) -> str:
-    """``salt://path``, with its environment."""
+    """Return the URL ``salt://path``, followed by ``?saltenv=...`` if a saltenv is given."""
     rest = urlunsplit(("", "", path.replace("\\", "/"), f"saltenv={saltenv}" if saltenv else "", ""))
     return f"salt://{rest}"
 
 
 def is_escaped(url: str) -> bool:
-    """Whether a path begins with ``|``."""
+    """Return whether the path of a ``salt://`` URL, or a plain path, begins with the escape character ``|``."""
     scheme = urlparse(url).scheme
     if scheme == "salt":
         return parse(url)[0].startswith("|")
@@ -32,7 +35,10 @@ def is_escaped(url: str) -> bool:
 
 
 def escape(url: str) -> str:
-    """Return the path with ``|`` in front: its ``?saltenv=`` is then not read as an environment."""
+    """Return a ``salt://`` URL or plain path with the escape character ``|`` before its path.
+
+    A text ``?saltenv=`` in an escaped path is part of the path.
+    """
     scheme = urlparse(url).scheme
     if scheme == "salt":
         path, saltenv = parse(url)
@@ -41,7 +47,7 @@ def escape(url: str) -> str:
 
 
 def unescape(url: str) -> str:
-    """A path without ``|`` before it."""
+    """Return a ``salt://`` URL or plain path without the escape character ``|`` before its path."""
     scheme = urlparse(url).scheme
     if scheme == "salt":
         path, saltenv = parse(url)
@@ -50,12 +56,12 @@ def unescape(url: str) -> str:
 
 
 def add_env(url: str, saltenv: str | None) -> str:
-    """A salt:// URL with this environment; others as they are."""
+    """Return a ``salt://`` URL with this saltenv. Other URLs are returned unchanged."""
     return create(parse(url)[0], saltenv) if url.startswith("salt://") else url
 
 
 def split_env(url: str) -> tuple[str, str | None]:
-    """A salt:// URL without its environment, and that."""
+    """Return (URL without the saltenv, saltenv or None) for a ``salt://`` URL; (the URL, None) for other URLs."""
     if not url.startswith("salt://"):
         return url, None
     path, saltenv = parse(url)
@@ -63,19 +69,21 @@ def split_env(url: str) -> tuple[str, str | None]:
 
 
 def validate(url: str, protos: Container[str]) -> bool:
-    """Whether a URL has one of these schemes."""
+    """Return whether the scheme of a URL (``https``) is in ``protos``."""
     return urlparse(url).scheme in protos
 
 
 def strip_proto(url: str) -> str:
-    """A URL without its scheme."""
+    """Return a URL without its scheme (``https://``)."""
     return re.sub("^[^:/]+://", "", url)
 
 
 def add_http_basic_auth(
     url: str, user: str | None = None, password: str | None = None, https_only: bool = False
 ) -> str:
-    """A URL with name and password in it. Raises ValueError where only https may have them."""
+    """Return a URL with a user name and a password in it. Raise ValueError if ``https_only`` is true and the scheme is
+    not https.
+    """
     if user is None and password is None:
         return url
     parts = urlparse(url)
@@ -86,5 +94,5 @@ def add_http_basic_auth(
 
 
 def redact_http_basic_auth(output: str) -> str:
-    """Return the text without user names and passwords in URLs."""
+    """Return a text in which the user names and passwords of http and https URLs are replaced by ``<redacted>``."""
     return re.sub("(https?)://.*@", r"\1://<redacted>@", output, flags=re.IGNORECASE)

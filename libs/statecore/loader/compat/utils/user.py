@@ -1,4 +1,6 @@
-"""``salt.utils.user``. Of this machine; users of a managed host are reached through ``__salt__["user.*"]``."""
+"""``salt.utils.user`` for users' modules: users and groups of this machine. For a managed host use
+``__salt__["user.*"]``.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,20 @@ from statecore.model.errors import CommandError
 
 
 def get_user() -> str:
-    """The name of the user that this process runs as."""
+    """Return the name of the user that this process runs as."""
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def get_specific_user() -> str:
-    """``get_user``; of root by sudo, ``sudo_NAME``."""
+    """Return the name of the user that this process runs as; for root through sudo, ``sudo_`` and the name of the
+    original user.
+    """
     user = get_user()
     return f"sudo_{os.environ['SUDO_USER']}" if user == "root" and "SUDO_USER" in os.environ else user
 
 
 def get_uid(user: str | None = None) -> int | None:
-    """The number of a user, our own without a name; None where there is none."""
+    """Return the uid of a user of this machine, without a name this process's uid; None if there is no such user."""
     try:
         return os.geteuid() if user is None else pwd.getpwnam(user).pw_uid
     except KeyError:
@@ -29,7 +33,7 @@ def get_uid(user: str | None = None) -> int | None:
 
 
 def get_gid(group: str | None = None) -> int | None:
-    """The number of a group, our own without a name; None where there is none."""
+    """Return the gid of a group of this machine, without a name this process's gid; None if there is no such group."""
     try:
         return os.getegid() if group is None else grp.getgrnam(group).gr_gid
     except KeyError:
@@ -37,12 +41,16 @@ def get_gid(group: str | None = None) -> int | None:
 
 
 def get_default_group(user: str) -> str:
-    """The group that a user has at login. Raises KeyError."""
+    """Return the name of a user's primary group. Raise KeyError if there is no such user."""
     return grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name
 
 
 def get_group_dict(user: str | None = None, include_default: bool = True) -> dict[str, int]:
-    """Name -> number of the groups that a user is in."""
+    """Map of group name to gid, for the groups of a user (without a name, this process's user). {} if there is no such
+    user.
+
+    ``include_default``: include the user's primary group.
+    """
     name = user or get_user()
     try:
         account = pwd.getpwnam(name)
@@ -56,17 +64,21 @@ def get_group_dict(user: str | None = None, include_default: bool = True) -> dic
 
 
 def get_group_list(user: str, include_default: bool = True) -> list[str]:
-    """Names of the groups that a user is in, sorted."""
+    """Return the sorted names of a user's groups. ``include_default``: include the primary group."""
     return sorted(get_group_dict(user, include_default))
 
 
 def get_gid_list(user: str, include_default: bool = True) -> list[int]:
-    """Numbers of the groups that a user is in, sorted."""
+    """Return the sorted gids of a user's groups. ``include_default``: include the primary group."""
     return sorted(set(get_group_dict(user, include_default).values()))
 
 
 def chugid(runas: str, group: str | None = None) -> None:
-    """Switch this process to another user. Raise CommandError. For a child process, before it starts a program."""
+    """Switch this process to another user and the user's groups. Call it in a child process, before the child runs a
+    program.
+
+    Raise CommandError if the user or group does not exist, or if this process is not root.
+    """
     try:
         account = pwd.getpwnam(runas)
         gid = grp.getgrnam(group).gr_gid if group else account.pw_gid
@@ -78,7 +90,11 @@ def chugid(runas: str, group: str | None = None) -> None:
 
 
 def chugid_and_umask(runas: str | None, umask: int | None, group: str | None = None) -> None:
-    """Switch this process to another user if ``runas`` is another one, and set the umask."""
+    """Switch this process to the user ``runas`` unless it runs as this user already, and set the umask if it is not
+    None.
+
+    Raise CommandError if the user or group does not exist, or if this process is not root.
+    """
     if (runas and runas != get_user()) or group:
         chugid(runas or get_user(), group)
     if umask is not None:

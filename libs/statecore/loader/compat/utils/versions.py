@@ -1,4 +1,4 @@
-"""``salt.utils.versions``."""
+"""``salt.utils.versions`` for users' modules: compares versions and warns about deprecated features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _Day: TypeAlias = str | date
 
 @functools.total_ordering
 class LooseVersion:
-    """A version of numbers and words. If one of two versions has a word, all parts are compared as text."""
+    """A version of numbers and words that can be compared. If one of two versions has a word, all parts are compared as
+    text.
+    """
 
     def __init__(self, vstring: str) -> None:
         self.vstring = vstring
@@ -59,13 +61,15 @@ def _loose(version: LooseVersion | str) -> LooseVersion:
     return version if isinstance(version, LooseVersion) else LooseVersion(version)
 
 
-#: Of both, modules use the order alone.
+#: Modules use only the comparison of these classes, which is the same.
 Version = StrictVersion = LooseVersion
 parse = LooseVersion
 
 
 def version_cmp(pkg1: object, pkg2: object, ignore_epoch: bool = False) -> int | None:
-    """Compare two versions: return -1, 0 or 1; None if they cannot be compared."""
+    """Compare two versions: return -1, 0 or 1; None if the versions cannot be compared. ``ignore_epoch``: ignore a
+    prefix ``1:``.
+    """
     first, second = (LooseVersion(str(each).split(":", 1)[-1] if ignore_epoch else str(each)) for each in (pkg1, pkg2))
     try:
         return (first > second) - (first < second)
@@ -90,7 +94,10 @@ def compare(
     cmp_func: Callable[..., object] | None = None,
     ignore_epoch: bool = False,
 ) -> bool:
-    """Whether ``ver1 oper ver2`` holds; False for an unknown operator."""
+    """Return whether ``ver1 oper ver2`` holds (``oper`` is one of <, <=, ==, !=, >=, >). False for an unknown operator.
+
+    ``cmp_func`` compares two versions in place of ``version_cmp``.
+    """
     if oper not in _FITS:
         return False
     order = (cmp_func or version_cmp)(ver1, ver2, ignore_epoch=ignore_epoch)
@@ -104,7 +111,9 @@ def warn_until(
     stacklevel: int | None = None,
     **_: object,
 ) -> None:
-    """Warn that a feature will be removed in a version (number, code name or tuple)."""
+    """Warn that a feature will be removed in a version of Salt (number, code name or tuple). ``{version}`` in the
+    message is the version.
+    """
     until = _salt_version(version)
     warnings.warn(message.format(version=until.string), category, stacklevel=stacklevel or 2)
 
@@ -112,7 +121,9 @@ def warn_until(
 def warn_until_date(
     date: _Day, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: object
 ) -> None:
-    """Warn that a feature will be removed on a date (``20270131``, or a date)."""
+    """Warn that a feature will be removed on a date (``20270131``, or a date). ``{date}`` and ``{today}`` in the
+    message are dates.
+    """
     day = _day(date)
     text = message.format(date=day.isoformat(), today=datetime.now(UTC).date().isoformat())
     warnings.warn(text, category, stacklevel=stacklevel or 2)
@@ -125,7 +136,7 @@ def kwargs_warn_until(
     stacklevel: int | None = None,
     **_: object,
 ) -> None:
-    """Warn about keyword arguments that will be removed in a version."""
+    """Warn that the given keyword arguments will be removed in a version of Salt (number, code name or tuple)."""
     until = _salt_version(version)
     if kwargs or __saltstack_version__ >= until:
         names = ", ".join(f"'{name}'" for name in kwargs)

@@ -1,4 +1,4 @@
-"""``salt.utils.xmlutil``."""
+"""``salt.utils.xmlutil`` for users' modules."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from xml.etree.ElementTree import Element, tostring
 
 
 def to_dict(xmltree: Element, attr: bool = False) -> object:
-    """Return an XML element as nested maps by tag; repeated tags become a list. ``attr`` adds the attributes."""
+    """Return an XML element as nested maps of tag to content. Repeated tags become a list. ``attr`` adds the
+    attributes.
+    """
     return _with_attributes(xmltree) if attr else _plain(xmltree)
 
 
 def element_to_str(node: Element) -> str:
-    """An element as text."""
+    """Return an XML element as text."""
     return tostring(node).decode()
 
 
 def _name(tag: str) -> str:
-    """A tag without its namespace."""
+    """Return an XML tag without its namespace."""
     return tag.rpartition("}")[2]
 
 
 def _append(found: dict[str, object], name: str, value: object) -> None:
-    """Turn the entry ``name`` into a list, if it is none yet, and append the value of a repeated tag."""
+    """Append the value of a repeated XML tag to the list at ``found[name]``. A single value is turned into a list
+    first.
+    """
     before = found[name]
     if isinstance(before, list):
         before.append(value)

@@ -1,4 +1,7 @@
-"""``salt.utils.yaml``: PyYAML with Salt's differences. Dates stay text, ``0644`` is 644, a key that comes twice is an error."""
+"""``salt.utils.yaml`` for users' modules: PyYAML with Salt's rules.
+
+Dates stay text, ``0644`` is the number 644, and a key that occurs twice in a map is an error.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,16 @@ else:
 
 
 class SaltYamlSafeLoader(_BaseLoader):
-    """Reads YAML as Salt does."""
+    """Loader of PyYAML that reads YAML by Salt's rules."""
 
     def construct_scalar(self, node: ScalarNode | MappingNode) -> str:
-        """The text of a scalar; zeros before a decimal number say nothing."""
+        """Return the text of a scalar node. Leading zeros of a decimal number are removed."""
         if node.tag == "tag:yaml.org,2002:int" and not node.value.startswith(("0b", "0x")):
             node.value = node.value.lstrip("0") or "0"
         return super().construct_scalar(node)
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, object]:
-        """A map. Raises ConstructorError for a key that comes twice."""
+        """Return the map of a mapping node. Raise ConstructorError for a key that occurs twice or is not hashable."""
         self.flatten_mapping(node)
         found: dict[Hashable, object] = {}
         for key_node, value_node in node.value:
@@ -52,7 +55,7 @@ SaltYamlSafeLoader.add_constructor("tag:yaml.org,2002:timestamp", SaltYamlSafeLo
 
 
 class _Dumper(_BaseDumper):
-    """Writes subclasses of dict and of list as those, and what YAML cannot say as null."""
+    """Writes subclasses of dict, list and str as plain YAML, and every object of another type as null."""
 
 
 _Dumper.add_multi_representer(dict, _yaml.SafeDumper.represent_dict)
@@ -66,12 +69,12 @@ _add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2
 def safe_load(
     stream: str | bytes | IO[str] | IO[bytes], Loader: type[_BaseLoader] | None = SaltYamlSafeLoader
 ) -> object:
-    """The value of a YAML text or file. Raises YAMLError."""
+    """Return the data of a YAML text or open file. Raise YAMLError if it is not valid YAML."""
     return _yaml.load(stream, Loader=Loader or SaltYamlSafeLoader)
 
 
 def safe_dump(data: object, stream: IO[str] | IO[bytes] | None = None, **kwargs: object) -> object:
-    """A value as YAML, into a file or returned."""
+    """Return data as YAML text, or write it to the open file ``stream`` and return None."""
     write: Callable[..., object] = _yaml.dump
     return write(data, stream, Dumper=_Dumper, **{"allow_unicode": True, "default_flow_style": None, **kwargs})
 

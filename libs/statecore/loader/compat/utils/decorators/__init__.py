@@ -1,4 +1,4 @@
-"""``salt.utils.decorators``: decorators that users' modules import."""
+"""``salt.utils.decorators`` for users' modules."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ Function: TypeAlias = Callable[..., object]
 
 
 class Depends:
-    """``@depends("library")``: keep the function only if the module has this name, or the argument is True.
+    """Decorator ``@depends("library")``: the loader keeps the function only if its module has this name, or the
+    argument is True.
 
-    ``version``: minimum version of the library. ``retcode``, ``nonzero_retcode``: the argument is a command that must end with this
-    exit code. ``fallback_function`` replaces the function otherwise. ``loader/user_module.py`` evaluates this.
+    With ``version`` the library must have at least this version. With ``retcode`` or ``nonzero_retcode`` the argument
+    is a command, which must end with this exit code. Otherwise ``fallback_function`` replaces the function, or the
+    function is left out. ``loader/user_module.py`` evaluates the decorator.
     """
 
     def __init__(self, *dependencies: object, **kwargs: object) -> None:
@@ -39,7 +41,7 @@ depends = Depends
 
 
 def memoize(func: Function) -> Function:
-    """Cache the function's results by the text of its arguments."""
+    """Decorator that caches a function's results. The key of the cache is the text of all arguments."""
     known: dict[str, object] = {}
 
     @functools.wraps(func)
@@ -53,7 +55,7 @@ def memoize(func: Function) -> Function:
 
 
 def timing(function: Function) -> Function:
-    """Log how long each call of the function takes."""
+    """Decorator that logs the seconds of each call of a function."""
 
     @functools.wraps(function)
     def timed(*args: object, **kwargs: object) -> object:
@@ -66,7 +68,7 @@ def timing(function: Function) -> Function:
 
 
 def ignores_kwargs(*kwarg_names: str) -> Callable[[Function], Function]:
-    """Return a decorator that drops these keyword arguments before the function is called."""
+    """Return a decorator that removes the keyword arguments ``kwarg_names`` from each call of a function."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -79,7 +81,7 @@ def ignores_kwargs(*kwarg_names: str) -> Callable[[Function], Function]:
 
 
 def ensure_unicode_args(function: Function) -> Function:
-    """Return the function: in Python 3 all text is Unicode."""
+    """Decorator without effect: in Python 3 all text is Unicode."""
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> object:
@@ -91,13 +93,15 @@ def ensure_unicode_args(function: Function) -> Function:
 def _given(
     function: Function, names: tuple[str, ...], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> list[str]:
-    """Return the names for which a call passes a true value."""
+    """Return those of ``names`` for which the call of the function has a true value."""
     positional = zip(function.__code__.co_varnames, args, strict=False)
     return [name for name, value in (*kwargs.items(), *positional) if value and name in names]
 
 
 def require_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
-    """Return a decorator that raises InvocationError unless exactly one of these arguments is given."""
+    """Return a decorator whose function raises InvocationError unless exactly one of the arguments ``kwarg_names`` is
+    given.
+    """
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -115,7 +119,9 @@ def require_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
 
 
 def allow_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
-    """Return a decorator that raises InvocationError if more than one of these arguments is given."""
+    """Return a decorator whose function raises InvocationError if more than one of the arguments ``kwarg_names`` is
+    given.
+    """
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -132,7 +138,9 @@ def allow_one_of(*kwarg_names: str) -> Callable[[Function], Function]:
 def is_deprecated(
     globals: dict[str, object], version: str, with_successor: str | None = None
 ) -> Callable[[Function], Function]:
-    """Return a decorator that logs, at each call, the version that removes the function and its successor."""
+    """Return a decorator that logs a warning at each call: the version that removes the function, and the function to
+    use instead.
+    """
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -150,9 +158,11 @@ def is_deprecated(
 def with_deprecated(
     globals: dict[str, Any], version: str, with_name: str | None = None, policy: int = 1
 ) -> Callable[[Function], Function]:
-    """Return a decorator that lets the configuration select the function's old form (``_NAME``, or ``with_name``).
+    """Return a decorator that calls the function's older form (``_NAME``, or ``with_name``) if the configuration
+    demands it.
 
-    The options ``use_deprecated`` and ``use_superseded`` of the configuration or the pillar list functions as ``module.function``.
+    The options ``use_deprecated`` and ``use_superseded``, in the minion's options or its pillar, list functions as
+    ``module.function``.
     """
 
     def decorate(function: Function) -> Function:

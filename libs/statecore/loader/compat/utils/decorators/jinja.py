@@ -1,4 +1,4 @@
-"""``salt.utils.decorators.jinja``: functions that a module offers to templates."""
+"""``salt.utils.decorators.jinja`` for users' modules: decorators that mark Jinja filters, tests and globals in Salt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class _Named:
-    """A decorator that returns the function unchanged: users' modules cannot add template filters, tests or globals."""
+    """Decorator that returns the function unchanged: users' modules cannot add Jinja filters, tests or globals."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name

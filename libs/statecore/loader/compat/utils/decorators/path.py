@@ -1,4 +1,4 @@
-"""``salt.utils.decorators.path``: functions that need programs of this machine."""
+"""``salt.utils.decorators.path`` for users' modules: decorators for functions that need programs of this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from statecore.loader.compat.utils import path
 
 
 def which(exe: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """Return a decorator that raises CommandNotFoundError if the program is not installed on this machine."""
+    """Return a decorator whose function raises CommandNotFoundError if the program ``exe`` is not installed on this
+    machine.
+    """
 
     def decorate(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
@@ -25,7 +27,9 @@ def which(exe: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
 
 
 def which_bin(exes: Sequence[str]) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """Return a decorator that raises CommandNotFoundError if none of the programs is installed on this machine."""
+    """Return a decorator whose function raises CommandNotFoundError if none of the programs is installed on this
+    machine.
+    """
 
     def decorate(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)

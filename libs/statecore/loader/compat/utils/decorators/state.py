@@ -1,4 +1,4 @@
-"""``salt.utils.decorators.state``: what a state function returns, made regular."""
+"""``salt.utils.decorators.state`` for users' state modules: checks and unifies the return of a state function."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from statecore.model.errors import CommandError
 
 
 class OutputUnifier:
-    """``@state_output_check`` and its kin: policies for what a state function returns.
+    """Decorator of a state function that checks and unifies its return. ``policies`` are "content_check" and "unify".
 
-    ``content_check``: the return must be a dict with name, changes, result and comment. ``unify``: a comment that is a list
-    becomes text; ``result: False`` where a sub-state of ``changes`` failed is left to the engine.
+    "content_check" raises CommandError unless the return is a dict with name, changes, result and comment. "unify"
+    joins a comment that is a list to text and makes the result a bool. The engine handles failed sub-states in
+    ``changes``.
     """
 
     def __init__(self, *policies: str) -> None:

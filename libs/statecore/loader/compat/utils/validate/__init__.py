@@ -1,1 +1,1 @@
-"""``salt.utils.validate``."""
+"""``salt.utils.validate`` for users' modules: checks of addresses, paths and user names."""

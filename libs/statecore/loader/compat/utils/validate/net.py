@@ -1,4 +1,4 @@
-"""``salt.utils.validate.net``."""
+"""``salt.utils.validate.net`` for users' modules: checks of addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAC = re.compile(r"(?:[0-9A-F]{1,2}([-:.]))(?:[0-9A-F]{1,2}\1){4}[0-9A-F]{1,2}"
 
 
 def mac(addr: str) -> bool:
-    """Whether this is a MAC address."""
+    """Return whether the text is a MAC address."""
     return _MAC.fullmatch(addr) is not None
 
 
@@ -28,22 +28,22 @@ def _address(addr: object, family: socket.AddressFamily, longest: int) -> bool:
 
 
 def ipv4_addr(addr: object) -> bool:
-    """Whether this is an IPv4 address, with a prefix's length or without."""
+    """Return whether the value is an IPv4 address, with or without a prefix length (``/24``)."""
     return _address(addr, socket.AF_INET, 32)
 
 
 def ipv6_addr(addr: object) -> bool:
-    """Whether this is an IPv6 address, with a prefix's length or without."""
+    """Return whether the value is an IPv6 address, with or without a prefix length (``/64``)."""
     return _address(addr, socket.AF_INET6, 128)
 
 
 def ip_addr(addr: object) -> bool:
-    """Whether this is an address, with a prefix's length or without."""
+    """Return whether the value is an IPv4 or IPv6 address, with or without a prefix length."""
     return ipv4_addr(addr) or ipv6_addr(addr)
 
 
 def netmask(mask: object) -> bool:
-    """Whether this is an IPv4 netmask."""
+    """Return whether the value is an IPv4 netmask such as ``255.255.255.0``."""
     try:
         return isinstance(mask, str) and bool(ipaddress.IPv4Network(f"0.0.0.0/{mask}"))
     except ValueError:

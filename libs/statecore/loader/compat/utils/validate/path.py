@@ -1,4 +1,4 @@
-"""``salt.utils.validate.path``. Of this machine."""
+"""``salt.utils.validate.path`` for users' modules: permissions of paths on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import os
 
 
 def is_writeable(path: str, check_parent: bool = False) -> bool:
-    """Whether a path can be written to; with ``check_parent``, one that is not there in a directory that can."""
+    """Return whether this process may write to the path.
+
+    With ``check_parent``, a path that does not exist counts as writable if this process may write to its directory.
+    """
     if os.path.exists(path):
         return os.access(path, os.W_OK)
     parent = os.path.dirname(path)
@@ -14,10 +17,10 @@ def is_writeable(path: str, check_parent: bool = False) -> bool:
 
 
 def is_readable(path: str) -> bool:
-    """Whether a path is there and can be read."""
+    """Return whether the path exists and this process may read it."""
     return os.access(path, os.R_OK)
 
 
 def is_executable(path: str) -> bool:
-    """Whether a path is there and can be run."""
+    """Return whether the path exists and this process may execute it."""
     return os.access(path, os.X_OK)

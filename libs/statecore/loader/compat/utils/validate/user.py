@@ -1,4 +1,4 @@
-"""``salt.utils.validate.user``."""
+"""``salt.utils.validate.user`` for users' modules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def valid_username(user: object) -> bool:
-    """Whether this can be the name of a user."""
+    """Return whether the value can be the name of a Linux user: at most 32 characters, the first a letter or ``_``."""
     return (
         isinstance(user, str)
         and len(user) <= 32
