@@ -109,6 +109,7 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
     "minion_start": re.compile(r"salt/minion/(?P<minion>[^/]+)/start"),
     "minion_refresh": re.compile(r"minion/refresh/(?P<minion>[^/]+)"),
     "beacon": re.compile(r"salt/beacon/(?P<minion>[^/]+)(?s:/.*)?"),
+    "state_result": re.compile(r"salt/state_result/(?P<jid>[^/]+)/(?P<minion>[^/]+)/(?s:.*)"),
     "auth": re.compile("salt/auth"),
     "key": re.compile("salt/key"),
     "aes_rotated": re.compile("key"),
@@ -126,31 +127,65 @@ def parse(tag: str) -> ParsedTag | None:
     return None
 
 
-#: Globs of tags that only the master fires; events of minions with such a tag are dropped.
-#: Source: docs/protocol.md#event-blacklist
-_MASTERS_OWN = (
-    "salt/job/*/publish",
-    "salt/job/*/new",
-    "salt/job/*/return",
+#: Kinds of Salt's own tags that a minion may fire, each about itself.
+_OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start", "beacon", "state_result"})
+
+#: Beginnings of tags that belong to the master, or that name a minion or a job. A minion may fire none of them except
+#: the kinds of _OF_MINIONS: a tag that only resembles one of Salt's matches globs of the option ``reactor``, in which
+#: ``*`` matches slashes, too. Source: docs/protocol.md#event-blacklist
+_RESERVED = (
+    "salt//",
+    "salt/auth",
+    "salt/batch",
+    "salt/beacon",
+    "salt/cloud",
+    "salt/cluster",
+    "salt/event",
+    "salt/fileserver",
+    "salt/job",
     "salt/key",
-    "salt/cloud/*",
-    "salt/run/*",
-    "salt/cluster/*",
-    "*salt/reactors/manage/*",
-    "salt/wheel/*/new",
-    "salt/wheel/*/return",
+    "salt/minion",
+    "salt/netapi",
+    "salt/presence",
+    "salt/reactors",
+    "salt/run",
+    "salt/state_result",
+    "salt/stats",
+    "salt/syndic",
+    "salt/wheel",
+    "minion/",
+    "resource/",
+    "saltern/",
+    "minion_start",
 )
 
+#: Globs of other tags that only the master fires.
+_MASTERS_OWN = ("*salt/reactors/manage/*",)
 
-#: Prefixes of Salt's own tags.
-_SALTS = ("salt/", "minion/")
-
-
-def is_salts(tag: str) -> bool:
-    """Return whether a tag is Salt's own. Readers of such events take ``id`` in the data for the sender."""
-    return tag.startswith(_SALTS) or tag == MINION_START_LEGACY
+#: Longest tag of a minion's event, characters. Tags of beacons contain paths, which have at most 4096 bytes.
+_LONGEST = 5000
 
 
-def minion_may_fire(tag: str) -> bool:
-    """Return whether the master may put a minion's event with this tag onto the bus."""
-    return not any(fnmatch.fnmatchcase(tag, pattern) for pattern in _MASTERS_OWN)
+def minion_may_fire(tag: str, minion: str) -> bool:
+    """Return whether the master may put an event with this tag onto the bus for a minion."""
+    if not 0 < len(tag) <= _LONGEST:
+        return False
+    if tag == MINION_START_LEGACY:
+        return True
+    about = parse(tag)
+    if about is not None:
+        return about.kind in _OF_MINIONS and about.minion == minion
+    return (
+        tag.isprintable()
+        and not tag.startswith(_RESERVED)
+        and not any(fnmatch.fnmatchcase(tag, pattern) for pattern in _MASTERS_OWN)
+    )
+
+
+#: Form of the tag ``<state>.<function>`` of a failed state; both parts come from the minion's return.
+_STATE_FUNCTION = re.compile(r"[A-Za-z_][\w-]*\.[A-Za-z_]\w*", re.ASCII)
+
+
+def is_state_function(tag: str) -> bool:
+    """Return whether a text is the name of a state function, such as ``file.managed``."""
+    return len(tag) <= _LONGEST and _STATE_FUNCTION.fullmatch(tag) is not None

@@ -4,6 +4,10 @@ Each failed state causes two events: first ``<state>.<function>``, Salt's old ta
 ``salt/job/<jid>/sub/<minion>/error/<fun>``. As in Salt, only runs of ``state.highstate`` and ``state.sls`` with a
 return code other than 0 cause them; ``state.apply`` does not.
 
+The keys of a return come from the minion. A first part and a last part that are no name of a state function cause no
+event of the first kind, so a minion cannot choose a tag of Salt's or of the operator's. An ``id`` in a state is replaced
+by the minion's.
+
 Source: docs/protocol.md#event-tags. Salt: salt/utils/event.py, fire_ret_load
 """
 
@@ -17,17 +21,26 @@ from saltwire import tags
 #: Functions whose failed states cause events.
 _REPORTED = frozenset({"state.highstate", "state.sls"})
 
+#: Most failed states of one return that cause events.
+MOST = 1000
+
 #: Separator of the parts of a state's tag: state, id, name, function.
 _PARTS = "_|-"
 
 
 def failed_states(ret: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield (tag, data) of the events about the failed states in a return, in order. Other returns yield nothing."""
+    """Yield (tag, data) of the events about the first MOST failed states in a return, in order. Other returns yield
+    nothing.
+    """
+    left = MOST
     for fun, states, retcode in _runs(ret):
         if fun not in _REPORTED or not retcode or not isinstance(states, Mapping):
             continue
         for key, state in states.items():
             if isinstance(state, Mapping) and state.get("result") is False:
+                left -= 1
+                if left < 0:
+                    return
                 yield from _events(str(key), {**state, "retcode": retcode}, ret, fun)
 
 
@@ -36,7 +49,8 @@ def _events(
 ) -> Iterator[tuple[str, dict[str, object]]]:
     parts = key.split(_PARTS)
     name = f"{parts[0]}.{parts[-1]}"
-    yield name, state
+    if tags.is_state_function(name):
+        yield name, state | ({"id": ret["id"]} if "id" in state else {})
     about = {"jid": ret["jid"], "id": ret["id"], "success": False, "return": f"Error: {name}", "fun": fun}
     user = {"user": ret["user"]} if "user" in ret else {}
     yield tags.job_state_error(ret["jid"], ret["id"], fun), {**state, **about, **user}

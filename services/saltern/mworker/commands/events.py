@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from saltern.mworker.commands.resend import heard_of
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
-
-#: Kinds of Salt's own tags that a minion may fire about itself. Others (returns, sign-ins, keys, presence) are the master's alone,
-#: because listeners act on them.
-_OF_MINIONS = frozenset({"job_start", "job_progress", "minion_start", "beacon"})
+from saltwire.errors import shown
 
 #: Fields of a message that do not go into the event; the master sets ``_stamp`` itself.
 _NOT_FIRED = frozenset({"nonce", "tok", "sig", "_stamp"})
@@ -29,9 +26,8 @@ def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, obje
                 _fire_one(context, minion_id, event["tag"], event.get("data", event), pretag)
         return
     tag = load.get("tag")
-    if isinstance(tag, str) and _allowed(context, minion_id, tag):
-        kept = {name: value for name, value in load.items() if name not in _NOT_FIRED}
-        context.fire(tag, {**kept, "id": minion_id})
+    if isinstance(tag, str):
+        fire_for(context, minion_id, tag, {name: value for name, value in load.items() if name not in _NOT_FIRED})
 
 
 def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: object, pretag: object) -> None:
@@ -41,19 +37,20 @@ def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: object, pr
         else {"data": data}
     )
     for one in ([f"{pretag}/{tag}"] if isinstance(pretag, str) and pretag else []) + [tag]:
-        if _allowed(context, minion_id, one):
-            # Readers of Salt's own tags trust the id in the data, so it is set to the sender's.
-            context.fire(one, body | {"id": minion_id} if "id" in body and tags.is_salts(one) else body)
+        fire_for(context, minion_id, one, body)
 
 
-def _allowed(context: WorkerContext, minion_id: str, tag: str) -> bool:
-    """Return whether a minion may fire an event with this tag: no tag that only the master fires, none about another minion."""
-    about = tags.parse(tag)
-    own = about is None or (about.kind in _OF_MINIONS and about.minion == minion_id)
-    if own and tags.minion_may_fire(tag):
-        return True
-    context.log.warning("the event %r is not for minions to fire and was dropped", tag, extra={"minion": minion_id})
-    return False
+def fire_for(context: WorkerContext, minion_id: str, tag: str, data: Mapping[str, object]) -> None:
+    """Fire an event whose tag or data a minion chose, or drop it if the minion may not fire the tag.
+
+    Reactions trust the field ``id``: it is always the sender's.
+    """
+    if tags.minion_may_fire(tag, minion_id):
+        context.fire(tag, {**data, "id": minion_id})
+    else:
+        context.log.warning(
+            "the event %s is not for minions to fire and was dropped", shown(tag), extra={"minion": minion_id}
+        )
 
 
 def register_resources(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:

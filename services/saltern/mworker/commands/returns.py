@@ -22,17 +22,18 @@ from saltwire.jid import is_jid, new_jid
 #: Fields that every return has.
 _NEEDED = ("jid", "fun", "return")
 
-#: Fields of the message that do not become part of the stored result.
-_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "traceparent"})
+#: Fields of a job that the event of a job of the minion's own has in addition. Salt: salt/utils/job.py, store_job
+_ASKED = ("arg", "tgt", "tgt_type")
+
+#: Fields of the message that do not become part of the stored result. A minion's own word about a job (_ASKED) would
+#: change the job in the returner of ``master_job_cache``.
+_MESSAGE_FIELDS = frozenset({"cmd", "nonce", "tok", "ts", "sig", "own_jid", "traceparent", "_stamp", *_ASKED})
 
 #: JID in the return of a job that the minion started itself (salt-call, schedule), and the field with the minion's own id of the
 #: job. By that id a repeated return does not become a second job. Stock minions send no such field; for them the nonce is used,
 #: which recognises a message that is given to a second worker.
 _OWN = "req"
 _OWN_ID = "own_jid"
-
-#: Fields of the job that the event of such a return has in addition. Salt: salt/utils/job.py, store_job
-_ASKED = ("arg", "tgt", "tgt_type")
 
 #: JID in a return that the master must not store (``return_job: nocache`` of a schedule).
 _UNKEPT = "nocache"

@@ -188,29 +188,17 @@ class TestEvents:
         events = [{"tag": "a", "data": {"x": 1}}, {"tag": "b", "data": "text"}, {"tag": "c"}, {"no": "tag"}, "nonsense"]
         worker.minion().ask("_minion_event", events=events, pretag="pre")
         assert worker.events == [
-            ("pre/a", {"x": 1}),
-            ("a", {"x": 1}),
-            ("pre/b", {"data": "text"}),
-            ("b", {"data": "text"}),
-            ("pre/c", {"tag": "c"}),
-            ("c", {"tag": "c"}),
+            ("pre/a", {"x": 1, "id": "web1"}),
+            ("a", {"x": 1, "id": "web1"}),
+            ("pre/b", {"data": "text", "id": "web1"}),
+            ("b", {"data": "text", "id": "web1"}),
+            ("pre/c", {"tag": "c", "id": "web1"}),
+            ("c", {"tag": "c", "id": "web1"}),
         ]
 
-    @pytest.mark.parametrize(
-        ("tag", "told"),
-        [
-            ("minion_start", "web1"),
-            ("salt/beacon/web1/load", "web1"),
-            # By Salt's globs, too, this begins as db1's does.
-            ("salt/minion/db1/more/start", "web1"),
-            (f"salt/job/{JID}/ret/db1/more", "web1"),
-            # An id of its own, of which Salt knows nothing.
-            ("site/order", "db1"),
-        ],
-    )
-    def test_under_salts_tags_the_sender_is_who_it_is(self, worker: Worker, tag: str, told: str) -> None:
-        worker.minion().ask("_minion_event", events=[{"tag": tag, "data": {"id": "db1", "_stamp": "2020"}}])
-        assert worker.events == [(tag, {"id": told})]
+    def test_the_stamp_of_a_batch_is_the_masters(self, worker: Worker) -> None:
+        worker.minion().ask("_minion_event", events=[{"tag": "my/tag", "data": {"id": "web1", "_stamp": "2020"}}])
+        assert worker.events == [("my/tag", {"id": "web1"})]
 
     def test_the_master_says_when(self, worker: Worker) -> None:
         worker.minion().ask("_minion_event", tag="my/tag", data={}, _stamp="2020")
