@@ -43,6 +43,8 @@ class RequestSocket:
             (zmq.MAXMSGSIZE, _MAX_ANSWER),
             (zmq.TCP_KEEPALIVE, 1),
             (zmq.TCP_KEEPALIVE_IDLE, 300),
+            # No limit: libzmq ends the process where a heartbeat is due on a broken connection whose queue is full.
+            (zmq.RCVHWM, 0),
             (zmq.HEARTBEAT_IVL, 5000),
             (zmq.HEARTBEAT_TIMEOUT, 15000),
         ):

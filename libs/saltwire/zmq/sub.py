@@ -38,6 +38,8 @@ def subscribe(
         (zmq.MAXMSGSIZE, _MAX_PUBLICATION),
         (zmq.TCP_KEEPALIVE, 1),
         (zmq.TCP_KEEPALIVE_IDLE, 300),
+        # No limit: libzmq ends the process where a heartbeat is due on a broken connection whose queue is full.
+        (zmq.RCVHWM, 0),
         (zmq.HEARTBEAT_IVL, 10000),
         (zmq.HEARTBEAT_TIMEOUT, 30000),
     ):

@@ -15,7 +15,7 @@ import zmq
 from saltern.kit.links import frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
-from saltern.kit.links.sockets import LinkKeys, bind
+from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
 from saltern.kit.process.service import Role, run_role
 
 _TICK = 500
@@ -45,6 +45,7 @@ def _loop(role: Role) -> None:
     pub.setsockopt(zmq.XPUB_VERBOSER, 1)
     # Report a subscriber's full queue, so that lost events are counted.
     pub.setsockopt(zmq.XPUB_NODROP, 1)
+    without_aborts(pub)
     curve_auth.serve(pull, "event_pull")
     curve_auth.serve(pub, "event_pub")
     try:

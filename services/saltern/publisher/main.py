@@ -28,7 +28,7 @@ import zmq
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.store import Store
 from saltern.kit.keys.master_keys import MasterKeys
-from saltern.kit.links.sockets import bind
+from saltern.kit.links.sockets import bind, without_aborts
 from saltern.kit.process.service import Role, run_role, unusable
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
@@ -100,6 +100,7 @@ class Publisher:
         self._pub = context.socket(zmq.XPUB)
         for name, value in _OPTIONS.items():
             self._pub.setsockopt(name, value)
+        without_aborts(self._pub)
         bind(self._pub, options.interface, options.publish_port, "publish_port")
         self._cursor: str | None = None
         self._next_alive = 0.0
@@ -286,11 +287,12 @@ class Publisher:
 _OPTIONS: Mapping[int, int] = {
     zmq.XPUB_VERBOSER: 1,
     zmq.SNDHWM: 1000,
-    zmq.RCVHWM: 1000,
     zmq.BACKLOG: 1000,
-    zmq.HEARTBEAT_IVL: 10_000,
-    zmq.HEARTBEAT_TIMEOUT: 30_000,
+    # Seconds. A minion whose machine vanished is noticed after about two minutes.
     zmq.TCP_KEEPALIVE: 1,
+    zmq.TCP_KEEPALIVE_IDLE: 60,
+    zmq.TCP_KEEPALIVE_INTVL: 15,
+    zmq.TCP_KEEPALIVE_CNT: 3,
     # Bytes. Subscribers only send subscriptions, which are short.
     zmq.MAXMSGSIZE: 4096,
 }

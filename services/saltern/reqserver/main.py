@@ -16,7 +16,7 @@ from saltern.kit.config.worker_pools import read_pools
 from saltern.kit.links import control, frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.deadlines import read_deadlines
-from saltern.kit.links.sockets import LinkKeys, bind
+from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
 from saltern.kit.links.worker_link import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
 from saltern.reqserver import clear_header
@@ -76,12 +76,13 @@ class Server:
             pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names
         }
         self._minions = _router(context, options.max_request_bytes)
-        # docs/protocol.md#request-framing: an identity that reconnects replaces its old connection; dead peers are noticed.
-        self._minions.setsockopt(zmq.HEARTBEAT_IVL, 10_000)
-        self._minions.setsockopt(zmq.HEARTBEAT_TIMEOUT, 30_000)
         self._minions.setsockopt(zmq.BACKLOG, 1000)
         self._control = _router(context, _MAX_CONTROL_BYTES)
         self._workers = _router(context, -1)
+        # docs/protocol.md#request-framing: an identity that reconnects replaces its old connection. Operators' connections have
+        # no fixed identity, so that none may take the place of another and get its answers.
+        for one in (self._minions, self._workers):
+            one.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._curve_auth.serve(self._control, "control")
         self._curve_auth.serve(self._workers, "workers")
         bind(self._minions, options.interface, options.ret_port, "ret_port")
@@ -287,14 +288,17 @@ def _queue_limits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
 
 
 def _address(frame: zmq.Frame) -> str:
-    """Return the IP address of a request's sender."""
-    return str(frame.get("Peer-Address"))
+    """Return the IP address of a request's sender; empty for a connection of ZMTP 1.0 or 2.0, which has none."""
+    try:
+        return str(frame.get("Peer-Address"))
+    except zmq.ZMQError:
+        return ""
 
 
 def _router(context: zmq.Context[zmq.Socket[bytes]], max_bytes: int) -> zmq.Socket[bytes]:
     router = context.socket(zmq.ROUTER)
-    router.setsockopt(zmq.ROUTER_HANDOVER, 1)
     router.setsockopt(zmq.LINGER, 1000)
+    without_aborts(router)
     router.setsockopt(zmq.MAXMSGSIZE, max_bytes)
     router.setsockopt(zmq.SNDHWM, 0)
     for name, value in _KEEPALIVE.items():

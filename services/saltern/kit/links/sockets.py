@@ -125,6 +125,28 @@ class LinkKeys:
         return self.known[name]
 
 
+#: A connection without a sign of life for three seconds is given up, whether it is silent or waits for an acknowledgement.
+_PROBES: Mapping[int, int] = {
+    zmq.TCP_KEEPALIVE: 1,
+    zmq.TCP_KEEPALIVE_IDLE: 1,
+    zmq.TCP_KEEPALIVE_INTVL: 1,
+    zmq.TCP_KEEPALIVE_CNT: 3,
+    # Milliseconds.
+    zmq.TCP_MAXRT: 3000,
+}
+
+
+def without_aborts(socket: zmq.Socket[bytes]) -> None:
+    """Set the options of a socket that strangers, or operators, connect to, so that no connection can end this process.
+
+    libzmq (up to 4.3.5) calls abort() where it has to write a heartbeat, or the answer to one, on a connection that is broken
+    but was not read to its end. A connection is read to its end unless its queue is full. So the socket sends no heartbeats
+    of its own, and its queues have no limit. Call it before ``bind``.
+    """
+    socket.setsockopt(zmq.HEARTBEAT_IVL, 0)
+    socket.setsockopt(zmq.RCVHWM, 0)
+
+
 #: Milliseconds that one attempt to connect may take.
 CONNECT_MS = 3000
 
@@ -138,9 +160,10 @@ def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: 
     # A restarted server is found again quickly, and a long absence does not hammer it.
     socket.setsockopt(zmq.RECONNECT_IVL, 50)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-    # A peer that vanished without a word (a killed container) is noticed, so that its replacement is connected to.
-    socket.setsockopt(zmq.HEARTBEAT_IVL, 1000)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
+    # A peer that vanished without a word (a killed container) is noticed, so that its replacement is connected to. The kernel does
+    # it: heartbeats of ZeroMQ end the peer's process (``without_aborts``).
+    for name, value in _PROBES.items():
+        socket.setsockopt(name, value)
     # An address that swallows every packet (a node that is lost) is left, and the name looked up anew: the kernel would try it for
     # two minutes.
     socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
