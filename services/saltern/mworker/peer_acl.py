@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from saltern.kit.command.arguments import looks_like_keyword
+
 #: A function that tells whether a compound target matches every minion of the job.
 Covers = Callable[[str], bool]
 
@@ -107,6 +109,9 @@ def _function_fits(condition: object, call: PeerCall) -> bool:
 
 def _arguments_fit(condition: object, call: PeerCall) -> bool:
     if not isinstance(condition, Mapping):
+        return False
+    if any(looks_like_keyword(one) for one in call.args):
+        # Minions of different releases may read it in different ways, so no condition can hold for it.
         return False
     args, kwargs = condition.get("args") or [], condition.get("kwargs") or {}
     if len(call.args) < len(args) or not kwargs.keys() <= call.kwargs.keys():

@@ -17,6 +17,9 @@ import yaml
 #: ``name=value``, but not ``name==value``.
 _KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)\Z", re.DOTALL)
 
+#: ``name=value`` in a publication. As in Salt, the value is one line, and one line end behind it is left out.
+_SENT_KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)$")
+
 #: Starts like a word or a path and holds nothing that YAML gives a meaning to. Words of YAML's own are in _RESERVED.
 _PLAIN = re.compile(r"[A-Za-z_/][\w./@*+,=-]*\Z", re.ASCII)
 
@@ -124,16 +127,36 @@ def sendable(keyword: Mapping[str, object]) -> dict[str, object]:
     return {name: _not_a_jid(value) for name, value in keyword.items()}
 
 
-def off_the_wire(given: Iterable[object]) -> tuple[list[object], dict[str, object]]:
-    """Return the (positional, keyword) arguments of an execution function from the list ``arg`` of a publication."""
+def read_arguments(given: Iterable[object]) -> tuple[list[object], dict[str, object]]:
+    """Return the (positional, keyword) arguments of an execution function from the list ``arg`` of a publication.
+
+    This is the only reading of that list: the master decides by it who may publish the job, and publishes what it read;
+    minions call the function by it. A map with ``__kwarg__: True`` holds keyword arguments, and so does a text
+    ``name=value`` of one line; a later one replaces an earlier one of the same name. Every other value is positional.
+    Salt: salt/minion.py, load_args_and_kwargs
+    """
     positional: list[object] = []
     keyword: dict[str, object] = {}
     for one in given:
-        if isinstance(one, Mapping) and one.get("__kwarg__") is True:
-            keyword |= {str(name): value for name, value in one.items() if name != "__kwarg__"}
+        if isinstance(one, Mapping) and "__kwarg__" in one:
+            named = {str(name): value for name, value in one.items() if name != "__kwarg__"}
+            if one["__kwarg__"] is True:
+                keyword |= named
+            else:
+                # Salt's minions remove the mark from a map that is an ordinary argument.
+                positional.append(named)
+        elif isinstance(one, str) and (match := _SENT_KEYWORD.match(one)):
+            keyword[match[1]] = value_of(match[2])
         else:
             positional.append(one)
     return positional, keyword
+
+
+def looks_like_keyword(word: object) -> bool:
+    """Return whether a value is a text that begins with ``name=``. Minions of Saltern 0.1 read such a text of several
+    lines as a keyword argument.
+    """
+    return isinstance(word, str) and _KEYWORD.match(word) is not None
 
 
 def _not_a_jid(value: object) -> object:

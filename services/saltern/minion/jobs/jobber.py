@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import msgpack
 
+from saltern.kit.command.arguments import read_arguments
 from saltern.kit.process.tracing import Tracing
 from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.ipc.messages import SPOOLED
@@ -30,9 +30,6 @@ from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 _LOG = logging.getLogger("saltern.minion")
-
-#: ``name=value``, but not ``name==value``.
-_KEYWORD = re.compile(r"([^\d\W]\w*)=(?!=)(.*)\Z", re.DOTALL)
 
 #: Prefix of the keyword arguments that describe the publication. ``__pub_id`` is the id of the publishing minion.
 _PUBLICATION = "__pub_"
@@ -175,7 +172,7 @@ def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _call(runtime: Runtime, fun: str, args: Sequence[object], load: Mapping[str, object]) -> Returned:
-    positional, keywords = split_arguments(args)
+    positional, keywords = read_arguments(args)
     # Only the master may set these: functions that sign certificates trust the id.
     keywords = {name: value for name, value in keywords.items() if not name.startswith(_PUBLICATION)}
     return _guarded(runtime, fun, positional, {**keywords, **_publication(load, _PUBLICATION_FIELDS)}, load)
@@ -201,31 +198,8 @@ def _guarded(
         return Returned(f"The minion function ended its process: SystemExit: {error.code}", 1, False)
 
 
-def split_arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the (positional, keyword) arguments of a function from the list ``arg`` of a publication.
-
-    A map with ``__kwarg__`` holds keyword arguments. Source: docs/protocol.md#publications
-    """
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
-    for argument in args:
-        if _is_keywords(argument):
-            keywords |= {str(name): value for name, value in argument.items() if name != "__kwarg__"}
-        elif isinstance(argument, str) and (pair := _keyword(argument)):
-            keywords[pair[0]] = pair[1]
-        else:
-            positional.append(argument)
-    return positional, keywords
-
-
 def _is_keywords(argument: object) -> bool:
-    return isinstance(argument, Mapping) and bool(argument.get("__kwarg__"))
-
-
-def _keyword(text: str) -> tuple[str, str] | None:
-    """Return (name, value) of an argument ``name=value``; None for other text. ``publish.publish`` sends such text unparsed."""
-    match = _KEYWORD.match(text)
-    return (match[1], match[2]) if match else None
+    return isinstance(argument, Mapping) and argument.get("__kwarg__") is True
 
 
 def _shape(returned: Returned) -> dict[str, Any]:

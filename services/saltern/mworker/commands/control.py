@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Published
-from saltern.kit.command.arguments import off_the_wire
+from saltern.kit.command.arguments import on_the_wire, read_arguments
 from saltern.kit.config.durations import seconds_of
 from saltern.kit.links.control import ControlError
 from saltern.mworker.peer_acl import PeerCall
@@ -20,7 +20,9 @@ from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
 from saltern.mworker.targets import Resolved, resolve, spelled
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
+from saltwire.errors import OwnFault, PeerFault
 from saltwire.jid import is_jid, next_jid
+from saltwire.pack import packb, unpackb
 from statecore.model.errors import TargetError
 from statecore.model.nearest import close_matches
 
@@ -75,7 +77,7 @@ def published(
     """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
-    arg, kwargs = _typed(fields, "arg", list), _typed(fields, "kwargs", dict)
+    arg, kwargs = published_arguments(fun, calls_of(fields)), _typed(fields, "kwargs", dict)
     try:
         # Minions do not know the master's node groups and its range server.
         tgt, tgt_type = spelled(context, tgt, tgt_type)
@@ -205,13 +207,29 @@ def _typed(fields: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
 
 
 def calls_of(fields: Mapping[str, object]) -> list[PeerCall]:
-    """Return the functions of a publish request with their arguments, which the access lists check. Raises ControlError."""
+    """Return the functions of a publish request with their arguments, as minions read them. Raises ControlError.
+
+    The access lists decide by them, and the publication is made of them. A request can hold bytes where a publication
+    holds text, so the arguments are first read as a minion receives them.
+    """
     fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
+    try:
+        received = unpackb(packb(arg))
+    except (PeerFault, OwnFault) as error:
+        raise ControlError("InvocationError", f"the arguments cannot be sent to a minion: {error}") from error
+    groups = received if isinstance(received, list) else []
     if isinstance(fun, str):
-        return [PeerCall(fun, *off_the_wire(arg))]
-    groups = [group if isinstance(group, list) else [] for group in arg]
+        return [PeerCall(fun, *read_arguments(groups))]
+    if len(groups) > len(fun) or not all(isinstance(group, list) for group in groups):
+        raise ControlError("InvocationError", "arg must be a list of lists, one for each of several functions")
     groups += [[] for _ in fun[len(groups) :]]
-    return [PeerCall(name, *off_the_wire(group)) for name, group in zip(fun, groups, strict=False)]
+    return [PeerCall(name, *read_arguments(group)) for name, group in zip(fun, groups, strict=True)]
+
+
+def published_arguments(fun: str | list[str], calls: Sequence[PeerCall]) -> list[object]:
+    """Return the field ``arg`` of a publication: the arguments of one function, or a list of them for several."""
+    sent = [on_the_wire(call.args, call.kwargs) for call in calls]
+    return sent[0] if isinstance(fun, str) else [*sent]
 
 
 def call_of(fields: Mapping[str, object]) -> PeerCall:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from saltern.kit.command.arguments import on_the_wire, parse_arguments
+from saltern.kit.command.arguments import parse_arguments
 from saltern.kit.links.control import ControlError
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
 from saltern.mworker.commands import control
@@ -111,16 +111,17 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     """
     if any(name not in load for name in _NEEDED) or not isinstance(load["arg"], list):
         raise ControlError("InvocationError", f"a job needs {', '.join(_NEEDED)}")
-    calls = _calls(load)
+    parsed = _calls(load)
+    fun = [call.fun for call in parsed] if len(parsed) > 1 else parsed[0].fun
+    asked = {"fun": fun, "arg": control.published_arguments(fun, parsed)}
+    # Parsed words can be texts that minions read as keyword arguments: rights are decided by what minions read.
+    calls = control.calls_of(asked)
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
     target, within = _authorise(context, minion_id, calls, tgt, tgt_type)
-    arguments = [on_the_wire(call.args, call.kwargs) for call in calls]
-    several = len(calls) > 1
     fields = {
-        "fun": [call.fun for call in calls] if several else calls[0].fun,
-        "arg": arguments if several else arguments[0],
+        **asked,
         "tgt": tgt,
         "tgt_type": tgt_type,
         "ret": load["ret"],

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from saltern.kit.command.arguments import read_arguments
 from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.ipc.messages import SPOOLED
-from saltern.minion.jobs.jobber import run, split_arguments, work
+from saltern.minion.jobs.jobber import run, work
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import data_files
 from statecore.runtime.calls import Returned
@@ -75,17 +76,22 @@ class Functions:
         ([1, "a", None, [2]], [1, "a", None, [2]], {}),
         (["a", {"__kwarg__": True, "x": 1, "y": [2]}], ["a"], {"x": 1, "y": [2]}),
         ([{"x": 1}], [{"x": 1}], {}),
-        ([{"__kwarg__": False, "x": 1}], [{"__kwarg__": False, "x": 1}], {}),
+        ([{"__kwarg__": False, "x": 1}], [{"x": 1}], {}),
+        ([{"__kwarg__": 1, "x": 1}], [{"x": 1}], {}),
+        ([{"__kwarg__": True, "x": 1}, "x=2", {"__kwarg__": True, "y": 3}], [], {"x": 2, "y": 3}),
+        (["x=1", {"__kwarg__": True, "x": 2}], [], {"x": 2}),
+        (["name=[1, a]", "other=7"], [], {"name": [1, "a"], "other": 7}),
         (["name=value"], [], {"name": "value"}),
         (["name=a=b"], [], {"name": "a=b"}),
         (["name="], [], {"name": ""}),
         (["a==b", "=x", "a b=c", "1a=b", "/a=b", ""], ["a==b", "=x", "a b=c", "1a=b", "/a=b", ""], {}),
-        (["cmd=first\nsecond"], [], {"cmd": "first\nsecond"}),
+        (["cmd=first\nsecond"], ["cmd=first\nsecond"], {}),
+        (["cmd=first\n"], [], {"cmd": "first"}),
         ([{"__kwarg__": True, 1: 2}], [], {"1": 2}),
     ],
 )
 def test_arguments(args: list[Any], positional: list[Any], keywords: dict[str, Any]) -> None:
-    assert split_arguments(args) == (positional, keywords)
+    assert read_arguments(args) == (positional, keywords)
 
 
 def load(fun: Any = "test.ping", arg: Any = (), **more: Any) -> dict[str, Any]:
