@@ -17,9 +17,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from saltern.mworker.peer_acl import Covers, PeerCall, fits, grants
+from saltwire.jid import is_jid
 
-#: Functions that every operator may publish: `salt` uses them to find out which minions work on a job.
-_ALWAYS = frozenset({"saltutil.find_job"})
+#: The function by which `salt` finds out which minions still run a job.
+_FIND_JOB = "saltutil.find_job"
+
+#: Fields of the question `salt` asks about a job that it waits for. Any other field with a value makes a request another one.
+_QUESTION = frozenset({"cmd", "fun", "arg", "tgt", "tgt_type", "user", "request_id", "traceparent", "tracestate"})
 
 
 def barred_by_list(blacklist: Mapping[str, Sequence[str]], users: Sequence[str], functions: Sequence[str]) -> str:
@@ -51,13 +55,30 @@ def rows_of(
 
 def barred_functions(option: str, row: Sequence[Any], calls: Sequence[PeerCall], covers: Covers) -> list[str]:
     """Return the functions of a job that the operator's row in an access list does not allow, each once."""
-    asked = [call for call in calls if call.fun not in _ALWAYS]
     if option == "control_acl":
         patterns = [rule for rule in row if not rule.startswith("@")]
-        barred = [call.fun for call in asked if not any(re.fullmatch(pattern, call.fun) for pattern in patterns)]
+        barred = [call.fun for call in calls if not any(re.fullmatch(pattern, call.fun) for pattern in patterns)]
     else:
-        barred = [call.fun for call in asked if not any(grants(rule, call, covers) for rule in row)]
+        barred = [call.fun for call in calls if not any(grants(rule, call, covers) for rule in row)]
     return list(dict.fromkeys(barred))
+
+
+def question_of(fields: Mapping[str, object]) -> tuple[str, frozenset[str]] | None:
+    """Return (JID, minion ids) if a publish request is the bare question which of these minions still run a job.
+
+    None for any other request: an operator who may not publish saltutil.find_job may ask this question about an own
+    job, but with no returner, executor or other option, and no minions that the job has not.
+    """
+    arg, tgt = fields.get("arg"), fields.get("tgt")
+    if fields.get("fun") != _FIND_JOB or fields.get("tgt_type") != "list":
+        return None
+    if not isinstance(arg, list) or len(arg) != 1 or not is_jid(arg[0]):
+        return None
+    if not isinstance(tgt, list) or not all(isinstance(minion, str) for minion in tgt):
+        return None
+    if any(value for name, value in fields.items() if name not in _QUESTION):
+        return None
+    return str(arg[0]), frozenset(tgt)
 
 
 def may_use(option: str, row: Sequence[object], policy: str, call: PeerCall) -> bool:

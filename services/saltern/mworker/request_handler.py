@@ -274,6 +274,9 @@ class RequestHandler:
             return None
         if not operator_acl.barred_functions(option, row, calls, nowhere):
             return None
+        question = operator_acl.question_of(fields)
+        if question and self._may_ask(client, operator_acl.may_use(option, row, "@jobs", calls[0]), *question):
+            return question[1]
         reach = Reach(self._context, fields)
         if barred := operator_acl.barred_functions(option, row, calls, reach.covered):
             raise ControlError(
@@ -282,6 +285,14 @@ class RequestHandler:
                 + ("" if option == "control_acl" else f" on {fields.get('tgt', '*')} (option {option})"),
             )
         return reach.minions
+
+    def _may_ask(self, client: str, reads_jobs: bool, jid: str, minions: frozenset[str]) -> bool:
+        """Return whether an operator may ask which of these minions still run a job: the operator's own job, or any job
+        for ``reads_jobs``; only minions of that job.
+        """
+        jobs = self._context.store.jobs
+        load = jobs.load(jid)
+        return load is not None and (reads_jobs or load.get("user") == client) and minions <= set(jobs.expected(jid))
 
 
 def _deferred(opened: OpenedRequest, deferred: DeferredReply) -> SealedDeferredReply:

@@ -98,11 +98,11 @@ def test_publisher_acl_as_salt(oracle: Oracle) -> None:
     assert {name: ours(row) for name, row in ROWS.items()} == said
 
 
-def test_who_is_asked_who_works_may_be_asked_by_anyone() -> None:
+def test_find_job_needs_a_right_as_any_function() -> None:
+    """The question of a waiting `salt` needs none: ``question_of``, tests/security/test_find_job.py."""
     for option in ("control_acl", "publisher_acl"):
-        assert barred_functions(
-            option, (), [PeerCall("saltutil.find_job"), PeerCall("cmd.run")], lambda target: True
-        ) == ["cmd.run"]
+        calls = [PeerCall("saltutil.find_job"), PeerCall("cmd.run")]
+        assert barred_functions(option, (), calls, lambda target: True) == ["saltutil.find_job", "cmd.run"]
 
 
 @pytest.mark.parametrize(
