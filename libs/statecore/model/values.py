@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any
+from typing import Any, SupportsFloat, SupportsInt
 
 import yaml
 
@@ -18,6 +18,26 @@ from statecore.model.errors import InvocationError
 DELIMITER = ":"
 
 _MISSING = object()
+
+
+def to_int(value: object) -> int:
+    """Return the whole number that ``int`` makes of a value from YAML: of a number, a boolean or a text.
+
+    Raises TypeError for any other value, ValueError for a text that is not a number.
+    """
+    if not isinstance(value, SupportsInt | str):
+        raise TypeError(f"{value!r} is not a number")
+    return int(value)
+
+
+def to_float(value: object) -> float:
+    """Return the number that ``float`` makes of a value from YAML: of a number, a boolean or a text.
+
+    Raises TypeError for any other value, ValueError for a text that is not a number.
+    """
+    if not isinstance(value, SupportsFloat | str):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
 
 
 def traverse(data: object, path: str | int, default: object = None, delimiter: str = DELIMITER) -> object:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.host.content import digests
 from statecore.model.context import Context
@@ -116,9 +116,9 @@ class Signers:
                     place.unlink(missing_ok=True)
             raise CommandError(f"The file's signature could not be verified: {verdict.message}")
 
-    def _asked(self, ctx: Context, **given: Any) -> Mapping[str, Any]:
+    def _asked(self, ctx: Context, **given: object) -> Mapping[str, object]:
         try:
-            told: Mapping[str, Any] = ctx.call(f"{self.backend}.verify", **given)
+            told: Mapping[str, object] = ctx.call(f"{self.backend}.verify", **given)
         except NotAvailable as error:
             raise CommandError(f"Signature verification requires the {self.backend} module: {error}") from error
         return told

@@ -9,10 +9,10 @@ import contextlib
 import time
 import urllib.parse
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from statecore.model.errors import CommandError
 from statecore.sources import downloads
@@ -149,7 +149,7 @@ def _unpacked(headers: Mapping[str, str], body: bytes, limit: int) -> bytes:
     raise CommandError(f"the answer is not in the form that it says ({coding})")
 
 
-def _handlers(asked: Exchange, connected: list[bool]) -> list[Any]:
+def _handlers(asked: Exchange, connected: list[bool]) -> list[urllib.request.BaseHandler]:
     import http.client
     import urllib.request
 
@@ -160,39 +160,51 @@ def _handlers(asked: Exchange, connected: list[bool]) -> list[Any]:
         The base class allows redirects to http, https and ftp, and the handler for ftp here refuses.
         """
 
-        def redirect_request(self, request: Any, *rest: Any) -> urllib.request.Request | None:
-            code, new_url = rest[1], rest[4]
+        def redirect_request(
+            self,
+            req: urllib.request.Request,
+            fp: IO[bytes],
+            code: int,
+            msg: str,
+            headers: http.client.HTTPMessage,
+            newurl: str,
+        ) -> urllib.request.Request | None:
             if code in (307, 308):
                 new: urllib.request.Request | None = urllib.request.Request(
-                    new_url, data=request.data, headers=request.headers, method=request.get_method()
+                    newurl, data=req.data, headers=req.headers, method=req.get_method()
                 )
             else:
-                new = super().redirect_request(request, *rest)
-            login = request.unredirected_hdrs.get("Authorization")
-            if new is not None and login and _server(new_url) == _server(request.full_url):
+                new = super().redirect_request(req, fp, code, msg, headers, newurl)
+            login = req.unredirected_hdrs.get("Authorization")
+            if new is not None and login and _server(newurl) == _server(req.full_url):
                 new.add_unredirected_header("Authorization", login)
-            elif new is not None and _server(new_url) != _server(request.full_url):
+            elif new is not None and _server(newurl) != _server(req.full_url):
                 for secret in ("Authorization", "Cookie", "Proxy-authorization"):
                     new.headers.pop(secret, None)
             return new
 
-    def timed(kind: Any) -> Callable[..., http.client.HTTPConnection]:
-        class Connection(kind):  # type: ignore[misc]
-            def connect(self) -> None:
-                super().connect()
-                connected.append(True)
-                self.sock.settimeout(asked.timeout)
+    def begin(connection: http.client.HTTPConnection) -> None:
+        connected.append(True)
+        connection.sock.settimeout(asked.timeout)
 
-        return Connection
+    class PlainConnection(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            begin(self)
+
+    class SecureConnection(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            begin(self)
 
     class Plain(urllib.request.HTTPHandler):
         def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(timed(http.client.HTTPConnection), request)
+            return self.do_open(PlainConnection, request)
 
     class Secure(urllib.request.HTTPSHandler):
         def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
             context = downloads.tls(asked.verify_ssl, asked.ca_bundle, asked.cert)
-            return self.do_open(timed(http.client.HTTPSConnection), request, context=context)
+            return self.do_open(SecureConnection, request, context=context)
 
     class Refusing(urllib.request.FTPHandler):
         def ftp_open(self, request: urllib.request.Request) -> NoReturn:
@@ -200,7 +212,7 @@ def _handlers(asked: Exchange, connected: list[bool]) -> list[Any]:
                 f"the server sends us to {downloads.shown(request.full_url)}, which is no URL of http or https"
             )
 
-    found: list[Any] = [Redirects, Plain, Secure, Refusing]
+    found: list[urllib.request.BaseHandler] = [Redirects(), Plain(), Secure(), Refusing()]
     if asked.proxy is not None:
         found.append(urllib.request.ProxyHandler({"http": asked.proxy, "https": asked.proxy} if asked.proxy else {}))
     if asked.cookies is not None:

@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from statecore.host.rooted_path import leads_into
 from statecore.model.errors import StatecoreError
@@ -87,11 +87,14 @@ class LocalFiles:
         self._listings: dict[Path, _Listing] = {}
 
     @classmethod
-    def of(cls, opts: Mapping[str, Any]) -> LocalFiles:
+    def of(cls, opts: Mapping[str, object]) -> LocalFiles:
         """Return the local state tree for the options file_roots, hash_type, file_ignore_*, fileserver_followsymlinks
         and fileserver_ignoresymlinks.
         """
-        return cls(opts.get("file_roots") or {}, str(opts.get("hash_type") or "sha256"), **tree_options(opts))
+        roots = opts.get("file_roots")
+        return cls(
+            roots if isinstance(roots, Mapping) else {}, str(opts.get("hash_type") or "sha256"), **tree_options(opts)
+        )
 
     def envs(self) -> list[str]:
         """Names of the saltenvs that have root directories, "base" first."""
@@ -203,7 +206,17 @@ class LocalFiles:
         return listing
 
 
-def tree_options(opts: Mapping[str, Any]) -> dict[str, Any]:
+class TreeOptions(TypedDict, total=False):
+    """Keyword arguments of ``LocalFiles`` that come from the options of the fileserver."""
+
+    ignore_glob: list[str]
+    ignore_regex: list[str]
+    follow_links: bool
+    ignore_links: bool
+    list_seconds: float
+
+
+def tree_options(opts: Mapping[str, object]) -> TreeOptions:
     """Return the keyword arguments of ``LocalFiles`` that the options of the fileserver describe. Raises StatecoreError
     for invalid options.
     """
@@ -220,18 +233,20 @@ def tree_options(opts: Mapping[str, Any]) -> dict[str, Any]:
         "ignore_regex": expressions,
         "follow_links": bool(opts.get("fileserver_followsymlinks", True)),
         "ignore_links": bool(opts.get("fileserver_ignoresymlinks", False)),
-        "list_seconds": float(opts.get("fileserver_list_cache_time") or 0),
+        "list_seconds": float(str(opts.get("fileserver_list_cache_time") or 0)),
     }
 
 
-def _words(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) and value else [str(each) for each in value or ()]
+def _words(value: object) -> list[str]:
+    if isinstance(value, list | tuple | set):
+        return [str(each) for each in value]
+    return [str(value)] if value else []
 
 
 class _Walk:
     """One walk through a root directory of the state tree, which lists its content and records time stamps."""
 
-    def __init__(self, root: str, follow: bool, ignore_links: bool, ignored: Any) -> None:
+    def __init__(self, root: str, follow: bool, ignore_links: bool, ignored: Callable[[str, str], bool]) -> None:
         self._root = root
         self._real = os.path.realpath(root)
         self._follow, self._ignore_links, self._ignored = follow, ignore_links, ignored

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.model.errors import CommandError
 
@@ -107,21 +107,21 @@ def signatures_of(
 
 def parse_status(status: str) -> list[Signature]:
     """Return the OpenPGP signatures that the status lines of gpg's output describe."""
-    told: list[dict[str, Any]] = []
+    found: list[Signature] = []
     for line in status.splitlines():
         word, *rest = line.removeprefix("[GNUPG:] ").split(" ") if line.startswith("[GNUPG:] ") else [""]
         if word == "NEWSIG":
-            told.append({"status": "signature error"})
+            found.append(Signature("signature error"))
         elif word in _STATUS and rest:
-            if not told or "key_id" in told[-1]:
-                told.append({})
-            names = {} if word == "ERRSIG" else {"username": " ".join(rest[1:])}
-            told[-1] |= {"status": _STATUS[word], "key_id": rest[0], **names}
-        elif word == "VALIDSIG" and told and rest:
-            told[-1]["fingerprint"] = rest[9] if len(rest) > 9 else rest[0]
-        elif word in _TRUST and told:
-            told[-1]["trust_level"] = _TRUST[word]
-    return [Signature(**each) for each in told]
+            # NEWSIG begins a signature; old versions of gpg do not write it.
+            before = found.pop() if found and not found[-1].key_id else Signature("")
+            username = before.username if word == "ERRSIG" else " ".join(rest[1:])
+            found.append(before._replace(status=_STATUS[word], key_id=rest[0], username=username))
+        elif word == "VALIDSIG" and found and rest:
+            found[-1] = found[-1]._replace(fingerprint=rest[9] if len(rest) > 9 else rest[0])
+        elif word in _TRUST and found:
+            found[-1] = found[-1]._replace(trust_level=_TRUST[word])
+    return found
 
 
 def verdict_of(

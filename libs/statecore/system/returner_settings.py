@@ -9,12 +9,11 @@ Salt: salt/returners/__init__.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 
 def settings_of(
-    option: Callable[..., Any], name: str, ret: Mapping[str, Any] | None, defaults: Mapping[str, Any]
-) -> dict[str, Any]:
+    option: Callable[..., object], name: str, ret: Mapping[str, object] | None, defaults: Mapping[str, object]
+) -> dict[str, object]:
     """Map of each option in ``defaults`` to the setting of the returner ``name`` for this job. ``option`` is the
     function ``config.option``. ``ret`` is the job's return, or None.
     """
@@ -24,7 +23,7 @@ def settings_of(
     return found | (dict(given) if isinstance(given, Mapping) else {})
 
 
-def _setting(option: Callable[..., Any], name: str, profile: str, key: str, default: Any) -> Any:
+def _setting(option: Callable[..., object], name: str, profile: str, key: str, default: object) -> object:
     for prefix in [f"{profile}.{name}", name] if profile else [name]:
         whole = option(prefix, {})
         value = whole.get(key) if isinstance(whole, Mapping) else None

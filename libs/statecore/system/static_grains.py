@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -29,7 +28,7 @@ def path(opts: Mapping[str, object]) -> Path | None:
     return (configured if configured.is_dir() else configured.parent) / "grains"
 
 
-def read(file: Path) -> dict[str, Any]:
+def read(file: Path) -> dict[str, object]:
     """Return the grains in the static grains file; {} if there is no file.
 
     Raises CommandError if it cannot be read or is not a YAML map.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
@@ -13,7 +12,7 @@ from statecore.system.hostfiles import mount_table
 from statecore.system.scheduling.beacon_config import listed, own, percent
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``diskusage`` is valid, comment). A configuration is a list of
     maps from mount point, or regular expression for mount points, to a percentage such as ``63%``.
     """
@@ -29,7 +28,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event ``{"diskusage": percent, "mount": mount point}`` for each file system that reaches its limit."""
     found = []
     for entry in own(config):

@@ -20,7 +20,7 @@ _DEFAULT = ("create", "delete", "modify")
 _PATH_OPTIONS = ("mask", "recurse", "auto_add")
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``inotify`` is valid, comment). Its ``files`` maps each path to
     the options ``mask``, ``recurse``, ``auto_add`` and ``exclude``.
     """
@@ -59,7 +59,7 @@ def _fault_of(options: object) -> str:
     return ""
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each file change since the last check. The event's
     tag is the watched path.
 
@@ -76,7 +76,7 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
     changes: list[Change] = watcher.read()
     if whole.get("coalesce") is True:
         changes = list(dict.fromkeys(changes))
-    found = [
+    found: list[dict[str, object]] = [
         {"tag": change.watched, "path": change.path, "change": change.mask_name}
         for change in changes
         if not _is_excluded(change.path, files.get(change.root, {}))
@@ -97,7 +97,7 @@ def close(ctx: Context, config: list[dict[str, object]]) -> None:
         watcher.close()
 
 
-def _is_excluded(path: str, options: Mapping[str, object]) -> bool:
+def _is_excluded(path: str, options: Mapping[str, Any]) -> bool:
     return any(_excludes(pattern, is_regex, path) for pattern, is_regex in _excluded(options))
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -48,7 +47,7 @@ def available(ctx: Context) -> str | None:
     return None if ctx.host.which("journalctl") else "journalctl is missing."
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``journald`` is valid, comment). Its ``services`` maps each
     service name to a map of journal field to wanted value.
     """
@@ -60,7 +59,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event for each new journal entry that has all fields of a service. The event's tag is the service
     name.
     """

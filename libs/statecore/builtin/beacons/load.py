@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.system.scheduling.beacon_config import listed, merged
@@ -13,7 +12,7 @@ _AVERAGES = ("1m", "5m", "15m")
 _VALID = (True, "Valid beacon configuration")
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``load`` is valid, comment). Its ``averages`` maps 1m, 5m or 15m
     to [lowest, highest] load; ``emitatstartup`` and ``onchangeonly`` are booleans.
     """
@@ -41,7 +40,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return _VALID
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return a list with one event that has all load averages if one of them is outside its limits; else an empty list.
 
     Option ``onchangeonly``: fire only at the check in which an average leaves its limits.

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from statecore.model.context import Context
 from statecore.system.scheduling.beacon_config import listed, merged
@@ -17,7 +17,7 @@ VIRTUAL = "log"
 _MOST = 4 * 1024 * 1024
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``log`` is valid, comment). ``file`` is the path of the log file;
     ``tags`` maps each event tag to a map with the key ``regex``.
     """
@@ -37,7 +37,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event ``{"match": "yes", "raw": line, "error": ""}`` for each new line of the log file whose beginning
     matches a regular expression. The event's tag is the tag that the configuration has for this expression.
     """

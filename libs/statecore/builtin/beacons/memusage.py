@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.system.scheduling.beacon_config import listed, merged, percent
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``memusage`` is valid, comment). ``percent`` is a limit such as
     ``63%``.
     """
@@ -24,7 +22,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return a list with the event ``{"memusage": percent}`` if the used memory (total minus available) reaches the
     configured limit; else an empty list.
     """

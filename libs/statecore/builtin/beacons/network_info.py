@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.system.hostfiles import processes
@@ -27,7 +26,7 @@ _REACHED: Mapping[str, Callable[[int, int], bool]] = {
 }
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``network_info`` is valid, comment). ``interfaces`` maps each
     interface to ``type`` ("equal" or "greater") and to one limit for each counter name.
     """
@@ -47,7 +46,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event ``{"interface": name, "network_info": {counter: number}}`` for each network interface of which
     one counter reaches its limit.
     """

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.system.hostfiles import processes
 from statecore.system.scheduling.beacon_config import listed, merged
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``ps`` is valid, comment). ``processes`` maps each process name
     to ``running`` or ``stopped``.
     """
@@ -24,12 +23,12 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event ``{process name: "Running"}`` or ``{process name: "Stopped"}`` for each process that has the
     status that the configuration names.
     """
     running = {each.name for each in processes.all_of(ctx.host)}
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     for name, wanted in merged(config)["processes"].items():
         if wanted == "running":
             found += [{name: "Running"}] if name in running else []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from statecore.model.context import Context
 from statecore.system.scheduling.beacon_config import listed, merged
 
 
-def validate(ctx: Context, config: Any) -> tuple[bool, str]:
+def validate(ctx: Context, config: object) -> tuple[bool, str]:
     """Return (True if the configuration of the beacon ``service`` is valid, comment). ``services`` maps each service
     name to a map of options.
     """
@@ -30,7 +30,7 @@ def validate(ctx: Context, config: Any) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the
     service name.
 
@@ -52,7 +52,13 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
     return found
 
 
-def _has_changed(known: dict[str, Any], name: str, status: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+class _Known(TypedDict):
+    running: object
+    #: Time of the change that was not reported yet, in seconds of time.monotonic; None if the status was reported.
+    since: float | None
+
+
+def _has_changed(known: dict[str, _Known], name: str, status: Mapping[str, object], options: Mapping[str, Any]) -> bool:
     """Return True if the status of service ``name`` differs from the last reported one, for at least the option
     ``delay`` (seconds).
     """

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 from statecore.host.rooted_path import remove_tree
 from statecore.model.context import Context
@@ -66,7 +65,7 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command that a user started in a
     shell. The event's tag is the shell's process id.
     """
@@ -78,7 +77,8 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, Any]
         followed = pid in traced or any(above in traced for above in _ancestors(pid, every))
         if not followed and pid not in refused and _is_shell(process, names):
             traced[pid] = _Traced(ctx.host.user_name(process.uids[1]), _started(ctx, pid))
-    found, faults = [], []
+    found: list[dict[str, object]] = []
+    faults: list[str] = []
     for pid, shell in list(traced.items()):
         ended = ctx.host.path(f"{shell.place}/ended").exists()
         found += [

@@ -27,12 +27,12 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
     return True, "Valid beacon configuration"
 
 
-def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return a list with one event ``{"data": {function of the module status: {item: value}}}``. The event's tag is the
     time in UTC.
     """
-    data: dict[str, Any] = {}
-    for entry in own(config) or [_ALL]:
+    data: dict[str, object] = {}
+    for entry in own(config) or [{**_ALL}]:
         for name, wanted in entry.items():
             try:
                 data[name] = _items(ctx.call(f"status.{name}"), wanted if isinstance(wanted, list) else [wanted])
@@ -41,7 +41,7 @@ def beacon(ctx: Context, config: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"tag": datetime.now(UTC).replace(tzinfo=None).isoformat(), "data": data}]
 
 
-def _items(data: Any, wanted: list[Any]) -> Any:
+def _items(data: Any, wanted: list[Any]) -> object:
     if "all" in wanted:
         return data
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.model.context import Context
 
@@ -14,6 +13,6 @@ def execute(
     func: Callable[..., object],
     args: Sequence[object],
     kwargs: Mapping[str, object],
-) -> Any:
+) -> object:
     """Call the execution function ``func`` of the job in this process, and return its result."""
     return func(*args, **kwargs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -25,7 +24,7 @@ def execute(
     func: Callable[..., object],
     args: Sequence[object],
     kwargs: Mapping[str, object],
-) -> Any:
+) -> object:
     """Run the execution function in a ``salt-call`` process and return its result. The exit code of ``salt-call``
     becomes the job's. Raises CommandError if its output is not a return.
     """

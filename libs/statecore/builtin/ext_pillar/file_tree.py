@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, SlsError, TargetError
@@ -59,7 +58,7 @@ def ext_pillar(
         _Render(ctx, render_default, renderer_blacklist or (), renderer_whitelist or ()) if template is True else None
     )
     reader = _Reader(bool(follow_dir_links), keep_newline, render)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for root in _roots(ctx, root_dir):
         if not root.is_dir():
             raise CommandError(f"root_dir {root} does not exist or is not a directory")
@@ -144,12 +143,12 @@ class _Reader:
     keep: bool | list[str]
     render: _Render | None
 
-    def read(self, directory: Path) -> dict[str, Any]:
+    def read(self, directory: Path) -> dict[str, object]:
         """Return ``{file name: content}`` of all files below a directory; a subdirectory becomes a nested map."""
         return self._read(directory, Path(), frozenset())
 
-    def _read(self, directory: Path, below: Path, inside: frozenset[str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _read(self, directory: Path, below: Path, inside: frozenset[str]) -> dict[str, object]:
+        found: dict[str, object] = {}
         real = os.path.realpath(directory)
         if real in inside:
             raise CommandError(

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
@@ -57,7 +57,7 @@ def _chosen(ctx: Context, pillar: Mapping[str, object], choices: Mapping[str, ob
     keyword arguments of the external pillar.
     """
     env = str(ctx.opts.get("pillarenv") or ctx.opts.get("saltenv") or "base")
-    sources: Mapping[str, Mapping[str, Any]] = {"pillar": pillar, "grains": ctx.grains, "opts": ctx.opts}
+    sources: Mapping[str, Mapping[str, object]] = {"pillar": pillar, "grains": ctx.grains, "opts": ctx.opts}
     found: list[str] = []
     for choice, files in choices.items():
         kind, _, path = choice.partition(":")
@@ -73,6 +73,9 @@ def _chosen(ctx: Context, pillar: Mapping[str, object], choices: Mapping[str, ob
             continue
         found += [str(file).replace("__env__", env) for file in (named if isinstance(named, list) else [named])]
     return found
+
+
+_Merge = TypeVar("_Merge", bound=Callable[..., object])
 
 
 class _Layers:
@@ -99,7 +102,7 @@ class _Layers:
             }
         )
 
-    def over(self, stack: dict[str, object]) -> dict[str, Any]:
+    def over(self, stack: dict[str, object]) -> dict[str, object]:
         """Return the pillar data ``stack`` with each listed YAML file merged over it, in order. Raises CommandError."""
         for item in _listed(self._rendered(self._path, stack=stack)):
             if not item.strip():
@@ -155,14 +158,13 @@ def _listed(text: str) -> list[str]:
     return [str(item) for item in data] if isinstance(data, list) else text.splitlines()
 
 
-def merged(stack: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+def merged(stack: dict[str, object], layer: dict[str, object]) -> dict[str, object]:
     """Merge the map ``layer`` over the map ``stack`` with the strategy that ``layer`` names, and return the new map.
     Raises CommandError for an unknown strategy.
     """
     strategy = layer.get(_STRATEGY, _MERGE_LAST)
     own = {key: value for key, value in layer.items() if key != _STRATEGY}
-    found: dict[str, Any] = _lookup(strategy, _MAPS)(stack, own)
-    return found
+    return _lookup(strategy, _MAPS)(stack, own)
 
 
 def _map_last(stack: dict[str, object], layer: dict[str, object]) -> dict[str, object]:
@@ -197,7 +199,7 @@ _MAPS: Mapping[str, Callable[[dict[str, object], dict[str, object]], dict[str, o
 }
 
 #: Strategy -> function of (lower list, upper list) that returns the merged list.
-_LISTS: Mapping[str, Callable[[list[Any], list[Any]], list[Any]]] = {
+_LISTS: Mapping[str, Callable[[list[object], list[object]], list[object]]] = {
     "overwrite": lambda stack, layer: layer,
     "merge-first": lambda stack, layer: layer + stack,
     _MERGE_LAST: lambda stack, layer: stack + layer,
@@ -205,15 +207,15 @@ _LISTS: Mapping[str, Callable[[list[Any], list[Any]], list[Any]]] = {
 }
 
 
-def _over(under: Any, value: Any) -> Any:
+def _over(under: object, value: object) -> object:
     """Return the result of merging ``value`` over the lower value ``under``. A value of a different type replaces the
     lower value.
     """
     if type(under) is not type(value):
         return _clean(value)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and isinstance(under, dict):
         return merged(under, value)
-    if isinstance(value, list):
+    if isinstance(value, list) and isinstance(under, list):
         named = bool(value) and isinstance(value[0], dict) and _STRATEGY in value[0]
         strategy, items = (value[0][_STRATEGY], value[1:]) if named else (_MERGE_LAST, value)
         return _lookup(strategy, _LISTS)(under, items)
@@ -229,7 +231,7 @@ def _clean(value: object) -> object:
     return copy.deepcopy(value)
 
 
-def _lookup(strategy: object, table: Mapping[str, object]) -> Any:
+def _lookup(strategy: object, table: Mapping[str, _Merge]) -> _Merge:
     found = table.get(strategy) if isinstance(strategy, str) else None
     if found is None:
         raise CommandError(f'Unknown strategy "{strategy}", should be one of {", ".join(table)}')

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
@@ -68,7 +67,7 @@ def operating_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str,
     """
     release = _os_release(host)
     kernel = os.uname()
-    grains: dict[str, Any] = {
+    grains: dict[str, object] = {
         "kernel": kernel.sysname,
         "kernelrelease": kernel.release,
         "kernelversion": kernel.version,
@@ -105,7 +104,7 @@ def init_system(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, obje
     is "sysvinit" if /etc/init.d exists, else "unknown". ``systemd`` has its version and exists if the host has systemd's
     programs. ``selinux`` exists if the host has SELinux's programs.
     """
-    grains: dict[str, Any] = {"init": _init(host)}
+    grains: dict[str, object] = {"init": _init(host)}
     if host.which("systemctl") and host.which("localectl"):
         grains["systemd"] = {"version": _systemd_version(host), "features": ""}
     if host.which("selinuxenabled"):
@@ -117,7 +116,7 @@ def machine(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains machine_id, server_id, host_root, path, shell, cwd, transactional, master and related ones."""
     machine_id = first_line(host, "/etc/machine-id") or first_line(host, "/var/lib/dbus/machine-id")
     path = os.environ.get("PATH", "")
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "host_root": str(host.root),
         "path": path,
         "systempath": path.split(":"),

@@ -12,7 +12,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles.plain_text import host_text, text
@@ -131,7 +130,7 @@ def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains disks (names of rotating disks), ssds (names of other disks), and mdadm (names of software
     RAIDs, if the kernel supports them).
     """
-    found: dict[str, Any] = {"disks": [], "ssds": []}
+    found: dict[str, list[str]] = {"disks": [], "ssds": []}
     for name in _names(_SYS / "block"):
         place = _SYS / "block" / name
         if not os.path.realpath(place).startswith("/sys/devices/virtual/"):
@@ -142,7 +141,7 @@ def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     if raids:
         lines = (line for line in raids.splitlines() if not line.startswith(("Personalities : ", "unused devices:")))
         found["mdadm"] = sorted({line.split(" : ")[0] for line in lines if " : " in line})
-    return found
+    return {**found}
 
 
 def graphics(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
@@ -161,7 +160,7 @@ def graphics(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]
     return {"num_gpus": len(found), "gpus": found}
 
 
-def virtual(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
+def virtual(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grain virtual (physical, kvm, VMware, container, ...) and, if it is known, virtual_subtype."""
     product = _dmi_words()
     kind, subtype = next(((kind, more) for word, kind, more in _PRODUCTS if word in product), ("", ""))
@@ -169,7 +168,7 @@ def virtual(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
         kind = "kvm" if re.search(r"^flags\s*:.*\bhypervisor\b", text(_PROC / "cpuinfo"), re.MULTILINE) else "physical"
     if (contained := _container()) is not None:
         kind, subtype = contained[0] or kind, contained[1]
-    return {"virtual": kind} | ({"virtual_subtype": subtype} if subtype else {})
+    return {"virtual": kind, **({"virtual_subtype": subtype} if subtype else {})}
 
 
 def _container() -> tuple[str, str] | None:

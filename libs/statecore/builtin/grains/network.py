@@ -20,7 +20,7 @@ from statecore.system.hostfiles.plain_text import first_line, host_text, there
 _GATEWAY = 0x2
 
 
-def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
+def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains host, fqdn, domain, nodename, localhost, fqdn_ip4, fqdn_ip6 and fqdns.
 
     The name of a mounted host is read from its /etc/hostname. fqdn_ip4 and fqdn_ip6 are the addresses of the fqdn in
@@ -31,7 +31,7 @@ def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
     node = own or socket.gethostname()
     fqdn = node if "." in node or host.mounted else _fqdn(host, node)
     short, _, domain = fqdn.partition(".")
-    grains: dict[str, Any] = {"nodename": node, "localhost": node, "fqdn": fqdn, "host": short, "domain": domain}
+    grains: dict[str, object] = {"nodename": node, "localhost": node, "fqdn": fqdn, "host": short, "domain": domain}
     entries = list(_hosts(host))
     for version in (4, 6):
         listed = [str(address) for address, known in entries if address.version == version and fqdn in known]
@@ -43,7 +43,7 @@ def names(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
     return grains | {"fqdns": sorted(dotted)}
 
 
-def addresses(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, Any]:
+def addresses(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
     """Return the grains with the host's addresses: ip_interfaces, ip4_interfaces, ip6_interfaces and hwaddr_interfaces
     map each interface to its addresses; ipv4 and ipv6 list all addresses.
     """
@@ -80,7 +80,7 @@ def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, obj
     path = next((path for path in paths if there(host, path)), None)
     if path is None:
         return {}
-    found: dict[str, Any] = {name: [] for name in ("nameservers", "ip4_nameservers", "ip6_nameservers", "sortlist")}
+    found: dict[str, object] = {name: [] for name in ("nameservers", "ip4_nameservers", "ip6_nameservers", "sortlist")}
     found |= {"domain": "", "search": [], "options": []}
     for line in host_text(host, path).splitlines():
         directive, *words = line.split() or [""]

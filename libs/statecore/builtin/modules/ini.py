@@ -69,7 +69,7 @@ def set_option(
     changes = ini.update(top, sections or {}, separator)
     if changes:
         _write(ctx, file_name, top, separator, encoding, no_spaces=no_spaces)
-    return changes
+    return {**changes}
 
 
 def remove_option(
@@ -89,9 +89,10 @@ def remove_section(
 ) -> dict[str, object] | None:
     """Remove a section from an INI file. Return a map of its options, None if it did not exist."""
     top = _read(ctx, file_name, separator, encoding)
-    if not isinstance(top.get(section), dict):
+    options = top.pop(section, None)
+    if not isinstance(options, dict):
         return None
-    value = ini.plain(top.pop(section))
+    value = ini.plain(options)
     _write(ctx, file_name, top, separator, encoding)
     return value
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import data_files
 from statecore.model.context import Context
@@ -15,7 +14,7 @@ from statecore.model.context import Context
 _KEPT = ("return", "retcode", "success")
 
 
-def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
+def returner(ctx: Context, ret: Mapping[str, object]) -> None:
     """Write a job's return to ``jobs/<2 digits>/<digest of the JID>/<minion>/return.p``, and the name of its outputter,
     if it has one, to ``out.p``. An existing return of the same job is kept.
     """

@@ -20,7 +20,7 @@ from statecore.system.returner_settings import settings_of
 
 VIRTUAL = "redis"
 
-_DEFAULTS: Mapping[str, Any] = {
+_DEFAULTS: Mapping[str, object] = {
     "host": "salt",
     "port": 6379,
     "db": 0,
@@ -33,10 +33,10 @@ _DEFAULTS: Mapping[str, Any] = {
 _TIMEOUT = 10.0
 
 
-def returner(ctx: Context, ret: Mapping[str, Any]) -> None:
+def returner(ctx: Context, ret: Mapping[str, object]) -> None:
     """Store one return of a job in Redis. Raises CommandError, which names the Redis server, if it cannot be stored."""
     settings = settings_of(ctx.functions["config.option"], "redis", ret, _DEFAULTS)
-    keep = int(settings["keep_jobs_seconds"])
+    keep = int(str(settings["keep_jobs_seconds"]))
     jid, minion = str(ret["jid"]), str(ret["id"])
     functions = ret["fun"] if isinstance(ret["fun"], list) else [ret["fun"]]
     server = _server(settings)
@@ -59,10 +59,10 @@ def _server(settings: Mapping[str, Any]) -> redis.Redis:
     place = (
         {"unix_socket_path": settings["unix_socket_path"]}
         if settings["unix_socket_path"]
-        else {"host": settings["host"], "port": int(settings["port"])}
+        else {"host": settings["host"], "port": int(str(settings["port"]))}
     )
     return redis.Redis(
-        db=int(settings["db"]),
+        db=int(str(settings["db"])),
         password=settings["password"],
         socket_timeout=_TIMEOUT,
         socket_connect_timeout=_TIMEOUT,
@@ -70,7 +70,7 @@ def _server(settings: Mapping[str, Any]) -> redis.Redis:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, set | frozenset):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.host.plugin_commands import checked_id, output_of
 from statecore.model.context import Context
@@ -22,12 +21,13 @@ def available(ctx: Context) -> str | None:
     return None
 
 
-def top(ctx: Context, **kwargs: Any) -> dict[str, list[str]]:
+def top(ctx: Context, **kwargs: object) -> dict[str, list[str]]:
     """Return ``{saltenv: [SLS name, ...]}`` of one minion, from the output of the command ``master_tops: ext_nodes``.
 
     The output is a map with ``classes`` (a list or a map) and ``environment`` (default base). Raises CommandError.
     """
-    minion_id = kwargs["opts"].get("id")
+    opts = kwargs["opts"]
+    minion_id = opts.get("id") if isinstance(opts, Mapping) else None
     if not minion_id:
         return {}
     try:

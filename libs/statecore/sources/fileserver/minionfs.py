@@ -9,15 +9,20 @@ Salt: salt/fileserver/minionfs.py
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from statecore.model.ports import FileHash
-from statecore.sources.local_tree import LocalFiles, tree_options
+from statecore.sources.local_tree import LocalFiles, TreeOptions, tree_options
 
 _TOP = "top.sls"
+
+
+def _patterns(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(map(str, value)) if isinstance(value, Iterable) else ()
 
 
 class MinionFiles:
@@ -32,7 +37,7 @@ class MinionFiles:
         mountpoint: str = "",
         whitelist: Sequence[str] = (),
         blacklist: Sequence[str] = (),
-        tree: Mapping[str, Any] | None = None,
+        tree: TreeOptions | None = None,
     ) -> None:
         """``directory`` contains one directory for each minion. ``whitelist`` and ``blacklist`` are patterns of minion
         ids. ``tree``: further arguments of ``LocalFiles``, such as ignored paths.
@@ -42,11 +47,11 @@ class MinionFiles:
         self._env = env
         self._mountpoint = mountpoint.removeprefix("salt://").strip("/")
         self._whitelist, self._blacklist = tuple(whitelist), tuple(blacklist)
-        self._tree = {**(tree or {}), "follow_links": False, "ignore_links": True}
+        self._tree: TreeOptions = {**(tree or {}), "follow_links": False, "ignore_links": True}
         self._minions: dict[str, LocalFiles] = {}
 
     @classmethod
-    def of(cls, opts: Mapping[str, Any]) -> MinionFiles:
+    def of(cls, opts: Mapping[str, object]) -> MinionFiles:
         """Return the fileserver backend ``minionfs`` for the options cachedir, minionfs_env, minionfs_mountpoint,
         minionfs_whitelist and minionfs_blacklist.
         """
@@ -55,8 +60,8 @@ class MinionFiles:
             str(opts.get("hash_type") or "sha256"),
             env=str(opts.get("minionfs_env") or "base"),
             mountpoint=str(opts.get("minionfs_mountpoint") or ""),
-            whitelist=opts.get("minionfs_whitelist") or (),
-            blacklist=opts.get("minionfs_blacklist") or (),
+            whitelist=_patterns(opts.get("minionfs_whitelist")),
+            blacklist=_patterns(opts.get("minionfs_blacklist")),
             tree=tree_options(opts),
         )
 

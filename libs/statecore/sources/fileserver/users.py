@@ -16,9 +16,9 @@ import inspect
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from statecore.host.content import atomic_file
 from statecore.model.errors import NotAvailable, StatecoreError
@@ -31,7 +31,7 @@ KIND = "fileserver"
 #: Seconds until a copy of an earlier content is removed: another process may be about to open it.
 _KEPT = 3600.0
 
-_NOTHING: Mapping[str, Any] = {"path": "", "rel": ""}
+_NOTHING: Mapping[str, object] = {"path": "", "rel": ""}
 
 
 class LoadedBackend(Protocol):
@@ -43,7 +43,7 @@ class LoadedBackend(Protocol):
         ...
 
     @property
-    def functions(self) -> Mapping[str, Callable[..., Any]]:
+    def functions(self) -> Mapping[str, Callable[..., object]]:
         """Map of function name to callable of a user's fileserver backend. Each callable has the loader's names
         (``__opts__``, ``__salt__``).
         """
@@ -52,7 +52,7 @@ class LoadedBackend(Protocol):
 
 #: Loads the backend of a name with the given master or minion options. Raises NotAvailable with the reason. The loader and the
 #: runtime lie above this room, so ``statecore.runtime`` implements the function and its callers pass it in.
-BackendLoader = Callable[[str, Mapping[str, Any]], LoadedBackend]
+BackendLoader = Callable[[str, Mapping[str, object]], LoadedBackend]
 
 
 class BackendError(StatecoreError):
@@ -72,8 +72,9 @@ def _files(opts: Mapping[str, object]) -> Iterator[Path]:
         yield from directory.glob("[!_.]*/__init__.py")
 
 
-def _places(opts: Mapping[str, Any]) -> list[Path]:
-    own = [Path(str(each)) for each in opts.get("fileserver_dirs") or ()]
+def _places(opts: Mapping[str, object]) -> list[Path]:
+    dirs = opts.get("fileserver_dirs")
+    own = [Path(str(each)) for each in (dirs if isinstance(dirs, list | tuple) else ())]
     extensions = opts.get("extension_modules")
     return [*own, *([Path(str(extensions)) / KIND] if extensions else [])]
 
@@ -136,8 +137,8 @@ class UserFiles:
     def stat(self, path: str, saltenv: str = "base") -> list[int] | None:
         """Return the stat(2) fields of a file, from ``find_file`` of the user's backend; None when it returns none."""
         found = self._found(path, saltenv)
-        told = (found or {}).get("stat")
-        return [int(each) for each in told] if told else None
+        status = (found or {}).get("stat")
+        return [int(each) for each in status] if isinstance(status, Sequence) and status else None
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
         """Path of a local copy of a file, read in chunks from ``serve_file`` of the user's backend; None when the
@@ -183,30 +184,31 @@ class UserFiles:
         if not self._has("clear_cache"):
             return [], []
         if failed := self._call("clear_cache"):
-            return [], [str(each) for each in failed]
+            return [], _texts(failed)
         return [f"The {self.name} fileserver cache was successfully cleared"], []
 
     def lock(self, remote: str | None) -> tuple[list[str], list[str]]:
         """Call ``lock`` of the user's fileserver backend. Return (names of locked remotes, errors). Raises
         BackendError.
         """
-        return self._told("lock", remote=remote)
+        return self._good_and_bad("lock", remote=remote)
 
     def clear_lock(self, remote: str | None) -> tuple[list[str], list[str]]:
         """Call ``clear_lock`` of the user's fileserver backend. Return (names of unlocked remotes, errors). Raises
         BackendError.
         """
-        return self._told("clear_lock", remote=remote, lock_type="update")
+        return self._good_and_bad("clear_lock", remote=remote, lock_type="update")
 
-    def _told(self, function: str, **kwargs: Any) -> tuple[list[str], list[str]]:
+    def _good_and_bad(self, function: str, **kwargs: object) -> tuple[list[str], list[str]]:
         if not self._has(function):
             return [], []
-        good, bad = self._call(function, **kwargs)
-        return [str(each) for each in good], [str(each) for each in bad]
+        result = self._call(function, **kwargs)
+        good, bad = result if isinstance(result, list | tuple) and len(result) == 2 else ((), (result,))
+        return _texts(good), _texts(bad)
 
     # Calls of the backend's functions.
 
-    def _envs_wants(self) -> dict[str, Any]:
+    def _envs_wants(self) -> dict[str, object]:
         """Return the keyword arguments for ``envs`` of the user's backend: on minions Salt passes ``ignore_cache=True``
         when the function accepts it.
         """
@@ -220,14 +222,14 @@ class UserFiles:
         # Some backends ignore the prefix.
         return sorted({str(each) for each in found if str(each).startswith(prefix.strip("/"))})
 
-    def _listed(self, function: str, *args: object, **kwargs: object) -> list[Any]:
+    def _listed(self, function: str, *args: object, **kwargs: object) -> list[object]:
         found = self._guarded(function, [], *args, **kwargs)
         if isinstance(found, list | tuple | set | frozenset):
             return list(found)
         log.error("file server backend '%s': %s returned no list but a %s", self.name, function, type(found).__name__)
         return []
 
-    def _found(self, path: str, saltenv: str) -> dict[str, Any] | None:
+    def _found(self, path: str, saltenv: str) -> dict[str, object] | None:
         # As in Salt's Fileserver, paths outside of a tree are not passed to the backend.
         inside = path and not path.startswith("/") and "../" not in path
         found = self._guarded("find_file", _NOTHING, path, saltenv) if inside else _NOTHING
@@ -237,10 +239,10 @@ class UserFiles:
         return None
 
     def _hash(self, found: Mapping[str, object], path: str, saltenv: str) -> FileHash | None:
-        told = self._guarded("file_hash", {}, {"path": path, "saltenv": saltenv}, dict(found))
-        if not isinstance(told, Mapping) or not told.get("hsum"):
+        digest = self._guarded("file_hash", {}, {"path": path, "saltenv": saltenv}, dict(found))
+        if not isinstance(digest, Mapping) or not digest.get("hsum"):
             return None
-        return FileHash(_text(told.get("hash_type", self._opts.get("hash_type", "sha256"))), _text(told["hsum"]))
+        return FileHash(_text(digest.get("hash_type", self._opts.get("hash_type", "sha256"))), _text(digest["hsum"]))
 
     def _copy(self, found: Mapping[str, object], path: str, saltenv: str, place: Path) -> None:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -258,7 +260,7 @@ class UserFiles:
         data = answer.get("data", b"") if isinstance(answer, Mapping) else b""
         return data.encode() if isinstance(data, str) else bytes(data or b"")
 
-    def _guarded(self, function: str, default: object, *args: object, **kwargs: object) -> Any:
+    def _guarded(self, function: str, default: object, *args: object, **kwargs: object) -> object:
         """Call a function of the user's backend and return its result. Return ``default`` when the function does not
         exist or raises an exception, which is logged.
         """
@@ -273,7 +275,7 @@ class UserFiles:
     def _has(self, function: str) -> bool:
         return function in self._functions()
 
-    def _call(self, function: str, *args: object, **kwargs: object) -> Any:
+    def _call(self, function: str, *args: object, **kwargs: object) -> object:
         assert self._loaded is not None
         try:
             return self._loaded.functions[function](*args, **kwargs)
@@ -282,7 +284,7 @@ class UserFiles:
             said = f"{type(error).__name__}: {error}"
             raise BackendError(f"file server backend '{self.name}': {function} failed: {said} ({where})") from error
 
-    def _functions(self) -> Mapping[str, Callable[..., Any]]:
+    def _functions(self) -> Mapping[str, Callable[..., object]]:
         """Map of function name to callable of the user's backend; empty when the backend cannot be loaded. The reason
         is logged once.
         """
@@ -295,6 +297,10 @@ class UserFiles:
             else:
                 self._guarded("init", None)
         return self._loaded.functions if self._loaded is not None else {}
+
+
+def _texts(values: object) -> list[str]:
+    return [str(each) for each in values] if isinstance(values, Iterable) else [str(values)]
 
 
 def _text(value: object) -> str:

@@ -133,7 +133,7 @@ def _ref_types(value: object) -> tuple[str, ...]:
 
 
 def _envs(value: object) -> Mapping[str, EnvPlace]:
-    kinds: Mapping[str, Callable[[Any], str]] = {"ref": _text, "root": _text, "mountpoint": _mount}
+    kinds: Mapping[str, Callable[[object], str]] = {"ref": _text, "root": _text, "mountpoint": _mount}
     found: dict[str, EnvPlace] = {}
     for env, told in _joined(value).items():
         places = _joined(told)

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from cryptography import x509
 
 from statecore.model.errors import InvocationError
+from statecore.model.values import to_int
 from statecore.system.certificates import desired, extensions, issuing, loading, names
 from statecore.system.certificates.loading import PrivateKey
 
 #: Function from a reference (path, text or bytes) to its bytes.
-Read = Callable[[Any], bytes]
+Read = Callable[[object], bytes]
 
 #: Default validity in days of a certificate and of a revocation list, as in Salt 3008.
 CERTIFICATE_DAYS = 365
@@ -63,7 +63,7 @@ class CertificateOrder:
     digest: str
 
 
-def certificate(read: Read, given: Mapping[str, Any], *, remote: bool = False) -> CertificateOrder:
+def certificate(read: Read, given: Mapping[str, object], *, remote: bool = False) -> CertificateOrder:
     """Check the arguments for an X.509 certificate, load the keys and certificates that they name, and return the
     order. Raises CommandError, InvocationError.
 
@@ -137,12 +137,12 @@ def revocation_list(
     return desired.revocation_list(issuer, whole("days_valid", days_valid, LIST_DAYS), rows, given), key
 
 
-def whole(argument: str, value: Any, usual: int) -> int:
+def whole(argument: str, value: object, usual: int) -> int:
     """Return a number of days from the argument called ``argument``; ``usual`` if the value is None. Raises
     InvocationError.
     """
     try:
-        return usual if value is None or isinstance(value, bool) else int(value)
+        return usual if value is None or isinstance(value, bool) else to_int(value)
     except (TypeError, ValueError):
         raise InvocationError(f"{argument} is a number of days, not {value!r}") from None
 
@@ -171,7 +171,7 @@ def _known(given: Mapping[str, object], known: Iterable[str]) -> None:
         raise InvocationError(f"Unrecognized keyword arguments: {unknown}")
 
 
-def _rows(revoked: object) -> Iterable[Mapping[str, Any]]:
+def _rows(revoked: object) -> Iterable[Mapping[str, object]]:
     """Yield each row of the argument ``revoked`` (revoked certificates) as a map.
 
     Also accepts the older x509 module's ``name: [map, ...]`` with the reason beside the extensions.

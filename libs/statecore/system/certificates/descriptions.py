@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import CRLEntryExtensionOID, ExtensionOID
 
 from statecore.system.certificates import names
-from statecore.system.certificates.issuing import key_size, key_type, public_pem
+from statecore.system.certificates.issuing import Encodable, key_size, key_type, public_pem
 from statecore.system.certificates.loading import PublicKey, public_key
 
 _EXTENSIONS: Mapping[str, x509.ObjectIdentifier] = {
@@ -58,7 +58,7 @@ def hexadecimal(value: bytes | int) -> str:
     return value.hex(":").upper()
 
 
-def certificate(found: x509.Certificate) -> dict[str, Any]:
+def certificate(found: x509.Certificate) -> dict[str, object]:
     """Return an X.509 certificate as the map that ``x509.read_certificate`` shows."""
     holder = _usable(found.public_key())
     return {
@@ -80,7 +80,7 @@ def certificate(found: x509.Certificate) -> dict[str, Any]:
     }
 
 
-def request(found: x509.CertificateSigningRequest) -> dict[str, Any]:
+def request(found: x509.CertificateSigningRequest) -> dict[str, object]:
     """Return a certificate signing request as the map that ``x509.read_csr`` shows."""
     holder = _usable(found.public_key())
     digest = x509.SubjectKeyIdentifier.from_public_key(holder).digest
@@ -93,7 +93,7 @@ def request(found: x509.CertificateSigningRequest) -> dict[str, Any]:
     }
 
 
-def revocation_list(found: x509.CertificateRevocationList) -> dict[str, Any]:
+def revocation_list(found: x509.CertificateRevocationList) -> dict[str, object]:
     """Return a certificate revocation list as the map that ``x509.read_crl`` shows."""
     revoked = {
         hexadecimal(each.serial_number).replace(":", ""): {
@@ -113,18 +113,18 @@ def revocation_list(found: x509.CertificateRevocationList) -> dict[str, Any]:
     }
 
 
-def parts(name: x509.Name) -> dict[str, Any]:
+def parts(name: x509.Name) -> dict[str, str | bytes]:
     """Map of the short name of each attribute in a distinguished name (``CN``, ``O``) to its first value."""
     found = {short: name.get_attributes_for_oid(oid) for short, oid in names.ATTRIBUTES.items()}
     return {short: rows[0].value for short, rows in found.items() if rows}
 
 
-def _usable(key: Any) -> PublicKey:
+def _usable(key: Encodable) -> PublicKey:
     """Return the public key of a certificate or request if its type is supported. Raises NotReadable."""
     return public_key(public_pem(key).encode())
 
 
-def _named(what: str, name: x509.Name) -> dict[str, Any]:
+def _named(what: str, name: x509.Name) -> dict[str, object]:
     digest = hashes.Hash(hashes.SHA1())
     digest.update(name.public_bytes())
     # OpenSSL's hash of a name: the first four bytes, read as a little-endian number.
@@ -145,8 +145,8 @@ def _algorithm(oid: x509.ObjectIdentifier) -> str:
     return identifier(oid)
 
 
-def _extensions(found: x509.Extensions, known: Mapping[str, x509.ObjectIdentifier]) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
+def _extensions(found: x509.Extensions, known: Mapping[str, x509.ObjectIdentifier]) -> dict[str, object]:
+    shown: dict[str, object] = {}
     for name, oid in known.items():
         try:
             extension = found.get_extension_for_oid(oid)
@@ -158,21 +158,23 @@ def _extensions(found: x509.Extensions, known: Mapping[str, x509.ObjectIdentifie
     return shown
 
 
-def _general(name: Any) -> str:
+def _general(name: object) -> str:
     if isinstance(name, x509.DirectoryName):
         return f"dirName:{name.value.rfc4514_string()}"
     if isinstance(name, x509.IPAddress):
         return f"IP:{name.value.exploded}"
     if isinstance(name, x509.RegisteredID):
         return f"RID:{name.value.dotted_string}"
-    return f"{_MARKS[type(name)]}:{name.value}" if type(name) in _MARKS else str(name)
+    if isinstance(name, x509.DNSName | x509.RFC822Name | x509.UniformResourceIdentifier):
+        return f"{_MARKS[type(name)]}:{name.value}"
+    return str(name)
 
 
-def _generals(found: Iterable[Any] | None) -> list[str]:
+def _generals(found: Iterable[object] | None) -> list[str]:
     return [_general(each) for each in found or ()]
 
 
-def _key_usage(value: x509.KeyUsage) -> dict[str, Any]:
+def _key_usage(value: x509.KeyUsage) -> dict[str, object]:
     return {
         "cRLSign": value.crl_sign,
         "dataEncipherment": value.data_encipherment,
@@ -187,7 +189,7 @@ def _key_usage(value: x509.KeyUsage) -> dict[str, Any]:
     }
 
 
-def _authority_key_identifier(value: x509.AuthorityKeyIdentifier) -> dict[str, Any]:
+def _authority_key_identifier(value: x509.AuthorityKeyIdentifier) -> dict[str, object]:
     serial = value.authority_cert_serial_number
     return {
         "keyid": hexadecimal(value.key_identifier) if value.key_identifier else None,
@@ -196,7 +198,7 @@ def _authority_key_identifier(value: x509.AuthorityKeyIdentifier) -> dict[str, A
     }
 
 
-def _points(value: Any) -> dict[str, Any]:
+def _points(value: x509.CRLDistributionPoints | x509.FreshestCRL) -> dict[str, object]:
     return {
         "value": [
             {
@@ -210,7 +212,7 @@ def _points(value: Any) -> dict[str, Any]:
     }
 
 
-def _issuing_point(value: x509.IssuingDistributionPoint) -> dict[str, Any]:
+def _issuing_point(value: x509.IssuingDistributionPoint) -> dict[str, object]:
     return {
         "fullname": _generals(value.full_name),
         "onysomereasons": sorted(reason.value for reason in value.only_some_reasons or ()),
@@ -222,7 +224,7 @@ def _issuing_point(value: x509.IssuingDistributionPoint) -> dict[str, Any]:
     }
 
 
-def _policies(value: x509.CertificatePolicies) -> dict[str, Any]:
+def _policies(value: x509.CertificatePolicies) -> dict[str, object]:
     return {
         "value": [
             {identifier(each.policy_identifier): [_qualifier(one) for one in each.policy_qualifiers or ()]}
@@ -231,7 +233,7 @@ def _policies(value: x509.CertificatePolicies) -> dict[str, Any]:
     }
 
 
-def _qualifier(value: str | x509.UserNotice) -> dict[str, Any]:
+def _qualifier(value: str | x509.UserNotice) -> dict[str, object]:
     if isinstance(value, str):
         return {"practice_statement": value}
     notice = value.notice_reference
@@ -242,7 +244,7 @@ def _qualifier(value: str | x509.UserNotice) -> dict[str, Any]:
     }
 
 
-_SHOWN: Mapping[type, Callable[[Any], dict[str, Any]]] = {
+_SHOWN: Mapping[type, Callable[[Any], dict[str, object]]] = {
     x509.BasicConstraints: lambda value: {"ca": value.ca, "pathlen": value.path_length},
     x509.KeyUsage: _key_usage,
     x509.ExtendedKeyUsage: lambda value: {"value": [identifier(each) for each in value]},

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -29,8 +29,8 @@ class Validity:
     ``days`` days from now.
     """
 
-    not_before: str | None
-    not_after: str | None
+    not_before: object
+    not_after: object
     days: int
 
     def dates(self) -> tuple[datetime, datetime]:
@@ -75,14 +75,13 @@ class WantedCertificate:
             raise InvocationError(str(error)) from error
         for extension, critical in self.extensions:
             builder = builder.add_extension(extension, critical)
-        made: x509.Certificate = issuing.signed(builder, key, digest)
-        return made
+        return issuing.signed(builder, key, digest)
 
-    def changes(self, current: x509.Certificate, digest: str) -> dict[str, Any]:
+    def changes(self, current: x509.Certificate, digest: str) -> dict[str, object]:
         """Map of the differences between the desired certificate and an existing one, with Salt's names; empty if there
         are none.
         """
-        found: dict[str, Any] = _digest_change(current, digest)
+        found = _digest_change(current, digest)
         if self.serial_number is not None and self.serial_number != current.serial_number:
             found["serial_number"] = self.serial_number
         if not issuing.same_key(self.holder, _usable(current)):
@@ -111,14 +110,13 @@ class WantedRequest:
         builder = x509.CertificateSigningRequestBuilder(self.subject)
         for extension, critical in self.extensions:
             builder = builder.add_extension(extension, critical)
-        made: x509.CertificateSigningRequest = issuing.signed(builder, key, digest)
-        return made
+        return issuing.signed(builder, key, digest)
 
-    def changes(self, current: x509.CertificateSigningRequest, key: PrivateKey, digest: str) -> dict[str, Any]:
+    def changes(self, current: x509.CertificateSigningRequest, key: PrivateKey, digest: str) -> dict[str, object]:
         """Map of the differences between the desired signing request and an existing one, with Salt's names; empty if
         there are none.
         """
-        found: dict[str, Any] = _digest_change(current, digest)
+        found = _digest_change(current, digest)
         if not issuing.same_key(_usable(current), key.public_key()):
             found["private_key"] = True
         if self.subject != current.subject:
@@ -150,14 +148,13 @@ class WantedList:
             builder = builder.add_revoked_certificate(row.build())
         for extension, critical in self.extensions:
             builder = builder.add_extension(extension, critical)
-        made: x509.CertificateRevocationList = issuing.signed(builder, key, digest)
-        return made
+        return issuing.signed(builder, key, digest)
 
-    def changes(self, current: x509.CertificateRevocationList, key: PrivateKey, digest: str) -> dict[str, Any]:
+    def changes(self, current: x509.CertificateRevocationList, key: PrivateKey, digest: str) -> dict[str, object]:
         """Map of the differences between the desired revocation list and an existing one, with Salt's names; empty if
         there are none.
         """
-        found: dict[str, Any] = _digest_change(current, digest)
+        found = _digest_change(current, digest)
         if self.issuer != current.issuer:
             found["issuer_name"] = self.issuer.rfc4514_string()
         if not current.is_signature_valid(key.public_key()):
@@ -302,7 +299,10 @@ EXTENSION_CLASSES: Mapping[str, type[x509.ExtensionType]] = {
 }
 
 
-def _digest_change(current: Any, digest: str) -> dict[str, str]:
+_Object: TypeAlias = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList
+
+
+def _digest_change(current: _Object, digest: str) -> dict[str, object]:
     try:
         used = current.signature_hash_algorithm
     except UnsupportedAlgorithm:

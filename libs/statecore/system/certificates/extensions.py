@@ -17,6 +17,7 @@ from cryptography import x509
 from cryptography.x509.oid import AuthorityInformationAccessOID, SubjectInformationAccessOID
 
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.values import to_int
 from statecore.system.certificates import names
 from statecore.system.certificates.loading import PublicKey
 
@@ -73,7 +74,7 @@ def _basic_constraints(value: object, parties: Parties) -> Built:
     ca, length = lower["ca"], lower.get("pathlen")
     if not isinstance(ca, bool):
         ca = str(ca).lower() == "true"
-    return x509.BasicConstraints(ca, None if length is None else int(length)), critical
+    return x509.BasicConstraints(ca, None if length is None else to_int(length)), critical
 
 
 def _key_usage(value: object, parties: Parties) -> Built:
@@ -213,14 +214,14 @@ def _qualifier(value: Any) -> str | x509.UserNotice:
     if isinstance(value, str):
         return value
     organization, numbers = value.get("organization"), value.get("noticeNumbers")
-    notice = x509.NoticeReference(organization, [int(each) for each in listed(numbers)]) if numbers else None
+    notice = x509.NoticeReference(organization, [to_int(each) for each in listed(numbers)]) if numbers else None
     return x509.UserNotice(notice, value.get("text"))
 
 
 def _policy_constraints(value: object, parties: Parties) -> Built:
     found, critical = settings(value)
     known = ("requireExplicitPolicy", "inhibitPolicyMapping")
-    explicit, mapping = (int(found[name]) if name in found else None for name in known)
+    explicit, mapping = (to_int(found[name]) if name in found else None for name in known)
     return x509.PolicyConstraints(explicit, mapping), critical
 
 
@@ -232,7 +233,7 @@ def _inhibit_any_policy(value: object, parties: Parties) -> Built:
 
 
 def _name_constraints(value: object, parties: Parties) -> Built:
-    found: dict[str, list[Any]] = {"permitted": [], "excluded": []}
+    found: dict[str, list[tuple[str, object]]] = {"permitted": [], "excluded": []}
     if isinstance(value, Mapping):
         critical = bool(value.get("critical"))
         for scope, listed in found.items():
@@ -265,8 +266,8 @@ def _not_there(value: object, parties: Parties) -> Built:
     raise InvocationError("is currently not implemented.")
 
 
-def _crl_number(value: Any, parties: Parties) -> Built:
-    return x509.CRLNumber(int(value)), False
+def _crl_number(value: object, parties: Parties) -> Built:
+    return x509.CRLNumber(to_int(value)), False
 
 
 def _delta_crl_indicator(value: object, parties: Parties) -> Built:
@@ -406,7 +407,7 @@ def words(value: object) -> tuple[list[str], bool]:
     return [each for each in found if each not in ("critical", "")], "critical" in found
 
 
-def settings(value: object) -> tuple[dict[str, Any], bool]:
+def settings(value: object) -> tuple[dict[str, object], bool]:
     """Return (map of name to value, True if critical) of an extension's value: a text ``critical, a:1, b``, or a map."""
     if isinstance(value, Mapping):
         return {str(name): each for name, each in value.items() if name != "critical"}, bool(value.get("critical"))
@@ -422,7 +423,7 @@ def pairs(value: object) -> tuple[list[tuple[str, object]], bool]:
     if isinstance(value, Mapping):
         return [(str(kind), each) for kind, each in value.items() if kind != "critical"], bool(value.get("critical"))
     listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, object]] = []
     critical = False
     for each in listed:
         if isinstance(each, Mapping):
@@ -435,7 +436,7 @@ def pairs(value: object) -> tuple[list[tuple[str, object]], bool]:
     return found, critical
 
 
-def listed(value: object) -> list[Any]:
+def listed(value: object) -> list[object]:
     """Return an extension's value as a list: a list unchanged, [] for None, and any other value as its only item."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Protocol, TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -52,24 +52,27 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def need_encoding(encoding: Any, known: Sequence[str]) -> None:
+_Signed = TypeVar("_Signed", covariant=True)
+
+
+def need_encoding(encoding: object, known: Sequence[str]) -> None:
     """Raise CommandError if the encoding of a key or certificate is not one of ``known``."""
     if encoding not in known:
         raise CommandError(f"Invalid value '{encoding}' for encoding. Valid: {', '.join(known)}")
 
 
-def need_digest(digest: Any) -> str:
+def need_digest(digest: object) -> str:
     """Return the name of the digest for a signature in lower case. Raises CommandError if the digest is unknown."""
     if str(digest).lower() not in DIGESTS:
         raise CommandError(f"Invalid value '{digest}' for digest. Valid: {', '.join(DIGESTS)}")
     return str(digest).lower()
 
 
-def need_size(algo: Any, keysize: Any) -> int | None:
+def need_size(algo: object, keysize: int | None) -> int | None:
     """Return the size in bits of a private key to generate; None if the algorithm has a fixed size. Raises
     InvocationError for an unknown algorithm or size.
     """
-    if algo not in SIZES:
+    if not isinstance(algo, str) or algo not in SIZES:
         raise InvocationError(
             f"Invalid algorithm specified for generating private key: {algo}. Valid: {', '.join(SIZES)}"
         )
@@ -97,12 +100,12 @@ def make_key(algo: str, keysize: int | None) -> PrivateKey:
     return ed25519.Ed25519PrivateKey.generate() if algo == "ed25519" else ed448.Ed448PrivateKey.generate()
 
 
-def key_type(key: Any) -> str:
+def key_type(key: object) -> str:
     """Return the algorithm of a private or public key: rsa, ec, ed25519 or ed448."""
     return next(name for name, kinds in _KINDS.items() if isinstance(key, kinds))
 
 
-def key_size(key: Any) -> int | None:
+def key_size(key: object) -> int | None:
     """Return the size in bits of a private or public key; None if its algorithm has a fixed size."""
     size: int | None = getattr(key, "key_size", None)
     return size
@@ -113,11 +116,18 @@ def same_key(one: PublicKey, other: PublicKey) -> bool:
     return public_pem(one) == public_pem(other)
 
 
-def public_pem(key: Any) -> str:
-    """Return a public key, or the public key of a private key, as PEM text."""
+class Encodable(Protocol):
+    """A public key of the library cryptography, of any type."""
+
+    def public_bytes(self, encoding: serialization.Encoding, format: serialization.PublicFormat, /) -> bytes:
+        """Return the public key as bytes."""
+        ...
+
+
+def public_pem(key: Encodable) -> str:
+    """Return a public key as PEM text."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
-    data: bytes = key.public_bytes(serialization.Encoding.PEM, form)
-    return data.decode()
+    return key.public_bytes(serialization.Encoding.PEM, form).decode()
 
 
 def public_der(key: PublicKey) -> bytes:
@@ -135,7 +145,11 @@ def hash_for(key: PrivateKey, digest: str) -> hashes.SHA256 | None:
     return found
 
 
-def signed(builder: Any, key: PrivateKey, digest: str) -> Any:
+class _Builder(Protocol[_Signed]):
+    def sign(self, private_key: PrivateKey, algorithm: hashes.SHA256 | None) -> _Signed: ...
+
+
+def signed(builder: _Builder[_Signed], key: PrivateKey, digest: str) -> _Signed:
     """Sign the certificate, request or revocation list that a builder of the library cryptography describes, and return
     it. Raises CommandError if the digest cannot be used.
     """
@@ -215,7 +229,7 @@ def encoded_certificate(
     return b"\n".join(each.public_bytes(form) for each in (certificate, *chain))
 
 
-def need_certificate_encoding(encoding: Any, chain: bool) -> None:
+def need_certificate_encoding(encoding: object, chain: bool) -> None:
     """Raise CommandError if the encoding of a certificate is unknown, InvocationError if it is DER and the certificate
     has a chain.
     """
@@ -230,7 +244,7 @@ def encoded(found: x509.CertificateSigningRequest | x509.CertificateRevocationLi
     return found.public_bytes(serialization.Encoding.PEM if encoding == "pem" else serialization.Encoding.DER)
 
 
-def _bundle_cipher(passphrase: str | None, compatible: bool) -> Any:
+def _bundle_cipher(passphrase: str | None, compatible: bool) -> serialization.KeySerializationEncryption:
     if not passphrase:
         return serialization.NoEncryption()
     if not compatible:

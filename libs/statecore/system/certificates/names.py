@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 import urllib.parse
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
@@ -114,14 +114,14 @@ def moment(argument: str, value: object) -> datetime:
         raise InvocationError(f"{argument}: {error}") from error
 
 
-def general(pairs: Iterable[Any]) -> list[x509.GeneralName]:
+def general(pairs: Iterable[object]) -> list[x509.GeneralName]:
     """Return X.509 general names (``DNS``, ``IP``, ``email``, ...) for (type, value) pairs. Raises CommandError,
     InvocationError.
     """
     found = []
     for pair in pairs:
         try:
-            kind, value = pair
+            kind, value = pair if isinstance(pair, tuple | list) else ()
         except (TypeError, ValueError):
             raise InvocationError(f"a general name is 'type:value', not {pair!r}") from None
         found.append(_general(str(kind).lower(), value))
@@ -168,7 +168,7 @@ def domain(value: object, *, dot: bool = False, wildcard: bool = False) -> str:
     return head + ".".join(encoded)
 
 
-def _general(kind: str, value: Any) -> x509.GeneralName:
+def _general(kind: str, value: object) -> x509.GeneralName:
     try:
         if kind == "dirname":
             return x509.DirectoryName(distinguished(value))
@@ -189,12 +189,14 @@ def _general(kind: str, value: Any) -> x509.GeneralName:
     raise CommandError(f"GeneralName type {kind} is invalid")
 
 
-def _address(value: Any) -> Any:
-    for make in (ipaddress.ip_address, ipaddress.ip_network):
-        try:
-            return make(value)
-        except ValueError:
-            continue
+def _address(
+    value: object,
+) -> ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Network | ipaddress.IPv6Network:
+    given = value if isinstance(value, int | bytes) else str(value)
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(given)
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_network(given)
     raise CommandError(f"Provided value {value} does not seem to be an IP address or network range.")
 
 

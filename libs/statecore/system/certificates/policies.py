@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.errors import InvocationError
 from statecore.system.certificates import extensions, names
@@ -12,11 +11,11 @@ from statecore.system.certificates import extensions, names
 FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose", "cipher"})
 
 
-def short(given: Mapping[str, object]) -> dict[str, Any]:
+def short(given: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments of an ``x509`` function by their short names (``CN``), with ``algorithm`` renamed to
     ``digest``, and without those that have no effect any more (``FORMER``).
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in given.items():
         if name in FORMER:
             continue
@@ -25,19 +24,20 @@ def short(given: Mapping[str, object]) -> dict[str, Any]:
     return found
 
 
-def read(policy: Any, name: str) -> dict[str, Any]:
+def read(policy: object, name: str) -> dict[str, object]:
     """Return a signing policy from configuration or pillar as one map. ``policy`` is a map, or a list of maps that are
     merged.
 
     Raises InvocationError for any other value.
     """
-    rows = policy if isinstance(policy, list) else [policy or {}]
-    if not all(isinstance(row, Mapping) for row in rows):
+    given = policy if isinstance(policy, list) else [policy or {}]
+    rows = [row for row in given if isinstance(row, Mapping)]
+    if len(rows) < len(given):
         raise InvocationError(f"the signing policy '{name}' is a map, or a list of maps, not {policy!r}")
     return short({key: value for row in rows for key, value in row.items()})
 
 
-def merged(policy: Mapping[str, object], given: Mapping[str, object]) -> dict[str, Any]:
+def merged(policy: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
     """Return the effective arguments of a certificate: those of the signing policy, and those of the caller that the
     policy leaves open.
 

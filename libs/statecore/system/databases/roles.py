@@ -6,7 +6,6 @@ Salt: salt/states/postgres_user.py, salt/states/postgres_group.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
@@ -31,7 +30,7 @@ def connection(
     db_host: str | None,
     db_port: object,
     db_user: str | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the arguments with which the ``postgres`` execution functions connect to the server, from the arguments of
     a state.
     """
@@ -58,13 +57,13 @@ def present(
     ctx: Context,
     kind: str,
     name: str,
-    to: Mapping[str, Any],
+    to: Mapping[str, object],
     flags: Mapping[str, bool | None],
     *,
     encrypted: object,
-    password: Any,
+    password: object,
     refresh_password: bool | None,
-    groups: Any,
+    groups: object,
     default_password: object = None,
     valid_until: str | None = None,
 ) -> Plan:
@@ -82,7 +81,7 @@ def present(
         if role is None and password is None:
             password = default_password
         secret = None if password in (None, "") else str(password)
-        update: dict[str, Any] = {}
+        update: dict[str, object] = {}
         if role is not None:
             if secret and not refresh_password and postgres.is_stored_hash(name, secret, role["password"], method):
                 secret = None
@@ -149,7 +148,7 @@ def _listed(groups: object) -> list[str]:
     return [str(each).strip() for each in listed]
 
 
-def _moment(ctx: Context, text: object, to: Mapping[str, Any]) -> str | None:
+def _moment(ctx: Context, text: object, to: Mapping[str, object]) -> str | None:
     """Return the date until which a role's password is valid, as the PostgreSQL server normalizes it; None for
     infinity.
     """

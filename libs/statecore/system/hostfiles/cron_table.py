@@ -95,7 +95,7 @@ def env_value(value: object) -> str:
     return '""' if value in (None, "") else str(value)
 
 
-def matches(entry: Mapping[str, object], cmd: str | None, identifier: object = None) -> bool:
+def matches(entry: Mapping[str, object], cmd: object, identifier: object = None) -> bool:
     """Return True if an entry of a cron table has this identifier; or this command, if the entry has no identifier."""
     own = str(entry["identifier"] or NO_IDENTIFIER)
     wanted = str(identifier or NO_IDENTIFIER)
@@ -114,7 +114,7 @@ def needs_change(old: object, new: object) -> bool:
     return bool(old == "*") if new == "random" else True
 
 
-def status(entries: list[dict[str, object]], wanted: Mapping[str, Any]) -> str:
+def status(entries: list[dict[str, object]], wanted: Mapping[str, object]) -> str:
     """Return the status of a wanted cron entry among the existing entries: "present", "update" or "absent"."""
     for entry in entries:
         if matches(entry, wanted["cmd"], wanted["identifier"]):
@@ -122,7 +122,7 @@ def status(entries: list[dict[str, object]], wanted: Mapping[str, Any]) -> str:
     return "absent"
 
 
-def put(table: Mapping[str, list[object]], wanted: Mapping[str, object]) -> str:
+def put(table: Mapping[str, list[dict[str, object]]], wanted: Mapping[str, object]) -> str:
     """Put an entry into a cron table, replacing the entries that it matches. Return "new", "updated" or "present"."""
     kind = "special" if "spec" in wanted else "crons"
     want = dict(wanted)
@@ -143,7 +143,7 @@ def put(table: Mapping[str, list[object]], wanted: Mapping[str, object]) -> str:
     return done
 
 
-def take(entries: list[dict[str, Any]], cmd: str, identifier: Any, when: Mapping[str, Any]) -> str:
+def take(entries: list[dict[str, object]], cmd: str, identifier: object, when: Mapping[str, object]) -> str:
     """Remove the first cron entry that matches the command and identifier and has the times of ``when``. Return
     "removed" or "absent".
     """
@@ -168,7 +168,9 @@ def drawn(when: Mapping[str, object]) -> dict[str, str]:
     return columns
 
 
-def _match(table: Mapping[str, list[Any]], wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _match(
+    table: Mapping[str, list[dict[str, object]]], wanted: Mapping[str, object]
+) -> tuple[str, dict[str, object]] | None:
     for kind in ("crons", "special"):
         for entry in table[kind]:
             if matches(entry, wanted["cmd"], wanted["identifier"]):
@@ -183,5 +185,5 @@ def _differs(entry: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
     return named or any(needs_change(entry.get(key), value) for key, value in wanted.items() if key != "identifier")
 
 
-def _due(column: str, wanted: object) -> bool:
+def _due(column: object, wanted: object) -> bool:
     return wanted is None or column == str(wanted) or (str(wanted).lower() == "random" and column != "*")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from statecore.model.errors import InvocationError
+from statecore.model.values import to_int
 from statecore.system.hostfiles import interface_options as options
 from statecore.system.hostfiles.interface_options import is_address, is_mac
 
@@ -58,7 +58,14 @@ _ADVERTISE = (
 
 
 def interface(
-    iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, hwaddr: str | None, release: int, cpus: int
+    iface: str,
+    type_: str,
+    enabled: bool,
+    settings: Mapping[str, object],
+    *,
+    hwaddr: str | None,
+    release: int,
+    cpus: int,
 ) -> str:
     """Return the text of Red Hat's file ifcfg-NAME for a network interface. Raises InvocationError that names the
     argument.
@@ -74,7 +81,7 @@ def interface(
     if type_ == "vlan":
         given["vlan"] = "yes"
     _require(iface, type_, given)
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if type_ == "slave":
         values["proto"] = "none"
     elif "proto" in given:
@@ -82,7 +89,7 @@ def interface(
     if "dns" in given:
         values["dns"], values["peerdns"] = options.words(given["dns"]), "yes"
     if (mtu := options.integer(iface, given, "mtu")) is not None:
-        values["mtu"] = int(mtu)
+        values["mtu"] = to_int(mtu)
     if type_ != "bridge":
         values["ethtool"] = " ".join(f"{key} {value}" for key, value in _ethtool(iface, given, cpus).items())
         values["bridge"] = given.get("bridge")
@@ -121,8 +128,8 @@ def _require(iface: str, type_: str, given: dict[str, object]) -> None:
                 raise options.invalid(iface, key, ["1.2.3.4"])
 
 
-def _ethtool(iface: str, given: Mapping[str, Any], cpus: int) -> dict[str, str]:
-    found = dict(options.ethtool(iface, given))
+def _ethtool(iface: str, given: Mapping[str, object], cpus: int) -> dict[str, str]:
+    found = options.ethtool(iface, given)
     if "advertise" in given:
         found["advertise"] = options.one_of(iface, "advertise", given["advertise"], _ADVERTISE.split())
     channels = given.get("channels") or {}
@@ -139,8 +146,8 @@ def _ethtool(iface: str, given: Mapping[str, Any], cpus: int) -> dict[str, str]:
     return {**found, **options.offload(iface, given)}
 
 
-def _of_type(iface: str, type_: str, given: Mapping[str, Any], release: int) -> dict[str, object]:
-    values: dict[str, Any] = {"devtype": _DEVICES.get(type_)}
+def _of_type(iface: str, type_: str, given: Mapping[str, object], release: int) -> dict[str, object]:
+    values: dict[str, object] = {"devtype": _DEVICES.get(type_)}
     if type_ == "team":
         values["devicetype"] = "Team"
     if type_ == "teamport":
@@ -155,7 +162,7 @@ def _of_type(iface: str, type_: str, given: Mapping[str, Any], release: int) -> 
             values["reorder_hdr"] = options.switch(iface, given, "reorder_hdr", "yes", "no")
         if "vlan_id" in given:
             options.integer(iface, given, "vlan_id")
-            if int(given["vlan_id"]) <= 0:
+            if to_int(given["vlan_id"]) <= 0:
                 raise options.invalid(iface, "vlan_id", ["Positive integer"])
             values["vlan_id"] = given["vlan_id"]
         if "phys_dev" in given:
@@ -180,10 +187,10 @@ def _hwaddr(iface: str, type_: str, given: Mapping[str, object], kernels: str | 
 
 
 def _addresses(iface: str, given: Mapping[str, object]) -> dict[str, object]:
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if "ipaddrs" in given:
-        values["ipaddrs"] = options.words(given["ipaddrs"])
-        if not all("/" in each and is_address(each, 4) for each in values["ipaddrs"]):
+        values["ipaddrs"] = addresses = options.words(given["ipaddrs"])
+        if not all("/" in each and is_address(each, 4) for each in addresses):
             raise options.invalid(iface, "ipaddrs", ["list of IPv4 addresses with a prefix"])
     if "ipv6addrs" in given:
         addresses = options.words(given["ipv6addrs"])
@@ -193,7 +200,7 @@ def _addresses(iface: str, given: Mapping[str, object]) -> dict[str, object]:
     return values
 
 
-def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str, object]:
+def bond_options(iface: str, given: Mapping[str, object], release: int) -> dict[str, object]:
     """Map of a bond's options to their values, in the order of BONDING_OPTS in Red Hat's ifcfg files. Raises
     InvocationError.
     """
@@ -208,7 +215,8 @@ def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str
     elif "miimon" not in given:
         raise options.invalid(iface, "miimon", ["integer"])
     if mode == "4":
-        rate = {"fast": "1", "slow": "0"}.get(given.get("lacp_rate", "0"), given.get("lacp_rate", "0"))
+        rate = given.get("lacp_rate", "0")
+        rate = {"fast": "1", "slow": "0"}.get(rate, rate) if isinstance(rate, str) else rate
         bond["lacp_rate"] = options.one_of(iface, "lacp_rate", rate, ("1", "0"))
         bond["ad_select"] = options.integer(iface, given, "ad_select", "0")
     if mode in "24" and "hashing-algorithm" in given:
@@ -221,10 +229,12 @@ def bond_options(iface: str, given: Mapping[str, Any], release: int) -> dict[str
     return bond
 
 
-def _miimon(iface: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    found = {key: int(options.integer(iface, given, key)) for key in ("miimon", "downdelay", "updelay") if key in given}
+def _miimon(iface: str, given: Mapping[str, object]) -> dict[str, object]:
+    found = {
+        key: to_int(options.integer(iface, given, key)) for key in ("miimon", "downdelay", "updelay") if key in given
+    }
     if "miimon" not in found:
-        return found
+        return {**found}
     every = found["miimon"]
     if not every:
         raise options.invalid(iface, "miimon", ["nonzero integer"])
@@ -235,7 +245,7 @@ def _miimon(iface: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "use_carrier": options.switch(iface, given, "use_carrier", "1", "0") or "0"}
 
 
-def _render(iface: str, values: Mapping[str, Any], *, ipv6: bool) -> str:
+def _render(iface: str, values: Mapping[str, object], *, ipv6: bool) -> str:
     values = {**values, "ipv6init": "yes" if ipv6 else None}
     lines = [f'DEVICE="{iface}"']
     for row in _ORDER.split():
@@ -243,11 +253,11 @@ def _render(iface: str, values: Mapping[str, Any], *, ipv6: bool) -> str:
         if (key in _OF_IPV6 and not ipv6) or (key in _OF_VLAN and not values.get("vlan")):
             continue
         if key == "*ipaddrs":
-            for number, each in enumerate(values.get("ipaddrs", []), 1):
+            for number, each in enumerate(options.words(values.get("ipaddrs", [])), 1):
                 address, _, prefix = each.partition("/")
                 lines += [f'IPADDR{number}="{address}"', f'PREFIX{number}="{prefix}"']
         elif key == "*dns":
-            lines += [f'DNS{number}="{each}"' for number, each in enumerate(values.get("dns", []), 1)]
+            lines += [f'DNS{number}="{each}"' for number, each in enumerate(options.words(values.get("dns", [])), 1)]
         elif values.get(key) not in (None, ""):
             sign = {"-": "", "'": "'"}.get(name[0], '"')
             lines.append(f"{name.lstrip(chr(45) + chr(39))}={sign}{values[key]}{sign}")
@@ -272,17 +282,17 @@ _GLOBAL = (
 )
 
 
-def system(settings: Mapping[str, Any], current: Mapping[str, str]) -> str:
+def system(settings: Mapping[str, object], current: Mapping[str, str]) -> str:
     """Return the text of /etc/sysconfig/network for the arguments of ``network.system``. ``current`` maps its current
     keys to values. Raises InvocationError.
     """
     given = {key.lower(): value for key, value in settings.items()}
     before = {key.lower(): value for key, value in current.items()}
-    values: dict[str, Any] = dict(before) if given.get("retain_settings") else {}
+    values: dict[str, object] = dict(before) if given.get("retain_settings") else {}
     quote = ""
     if "enabled" not in given:
-        given["enabled"] = before.get("networking", "")
-        quote = given["enabled"][:1] if given["enabled"][:1] in ("'", '"') else ""
+        given["enabled"] = enabled = before.get("networking", "")
+        quote = enabled[:1] if enabled[:1] in ("'", '"') else ""
     for key, name in (("enabled", "networking"), ("nozeroconf", "nozeroconf")):
         value = given.get(key)
         if value is None:

@@ -64,7 +64,7 @@ class IfupdownInterface:
         return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(options: Mapping[str, Any]) -> list[str]:
+def _lines(options: Mapping[str, object]) -> list[str]:
     lines = []
     for key in KEYS:
         name = _CALLED.get(key, key.replace("_", "-"))
@@ -72,8 +72,13 @@ def _lines(options: Mapping[str, Any]) -> list[str]:
         for each in value if isinstance(value, list) else [] if value is None else [value]:
             lines.append(f"{name} {each}")
     for table, before in (("ethtool", ""), ("bond", "bond-"), ("bridge", "bridge_")):
-        lines += [f"{before}{key} {value}".rstrip() for key, value in sorted(options.get(table, {}).items())]
-    return [*lines, *options.get("other", [])]
+        lines += [f"{before}{key} {value}".rstrip() for key, value in sorted(_map(options.get(table)).items())]
+    other = options.get("other")
+    return [*lines, *(other if isinstance(other, list) else [])]
+
+
+def _map(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 def find(text: str, name: str) -> IfupdownInterface | None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.model.errors import InvocationError
+from statecore.model.values import to_float, to_int
 from statecore.system.hostfiles import interface_options as options
 from statecore.system.hostfiles.ifupdown import COMMANDS, ETHTOOL, FAMILIES, KEYS, IfupdownInterface
 from statecore.system.hostfiles.interface_options import is_address, is_mac, is_netmask
@@ -43,18 +43,18 @@ _PROTOCOLS = {
     "inet6": ("auto", "loopback", "static", "manual", "dhcp", "v4tunnel", "6to4"),
 }
 
-Check = Callable[[Any], bool]
+Check = Callable[[object], bool]
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return re.fullmatch(r"-?\d+", str(value)) is not None
 
 
-def _decimal(value: Any) -> bool:
+def _decimal(value: object) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?", str(value)) is not None
 
 
-def _any(value: Any) -> bool:
+def _any(value: object) -> bool:
     return value is not None
 
 
@@ -76,7 +76,7 @@ _CHECKS: Mapping[str, Mapping[str, Check]] = {
             lambda value: is_address(value, 4),
         ),
         "addresses": _any,
-        "netmask": lambda value: is_netmask(value) or (_number(value) and 0 <= int(value) <= 32),
+        "netmask": lambda value: is_netmask(value) or (_number(value) and 0 <= to_int(value) <= 32),
         **dict.fromkeys(("metric", "mtu", "leasehours", "leasetime", "ttl", "unit"), _number),
         "hwaddress": is_mac,
         "scope": _within(*_SCOPES),
@@ -89,7 +89,7 @@ _CHECKS: Mapping[str, Mapping[str, Check]] = {
         **dict.fromkeys(("address", "broadcast", "gateway"), lambda value: is_address(value, 6)),
         **dict.fromkeys(("endpoint", "local"), lambda value: is_address(value, 4)),
         "addresses": _any,
-        "netmask": lambda value: _number(value) and 0 <= int(value) <= 128,
+        "netmask": lambda value: _number(value) and 0 <= to_int(value) <= 128,
         **dict.fromkeys(("mtu", "ttl", "preferred-lifetime", "dad-attempts"), _number),
         "dad-interval": _decimal,
         "hwaddress": is_mac,
@@ -108,7 +108,7 @@ _OF_INET = ("ipaddr", "address", "addr", "ipaddrs", "addresses", "addrs", "gatew
 
 
 def build(
-    iface: str, type_: str, enabled: bool, settings: Mapping[str, Any], *, carrier: bool = True
+    iface: str, type_: str, enabled: bool, settings: Mapping[str, object], *, carrier: bool = True
 ) -> IfupdownInterface:
     """Return the ifupdown stanzas of the network interface that the arguments of ``network.managed`` describe. Raises
     InvocationError that names the argument.
@@ -130,7 +130,8 @@ def build(
     for key in COMMANDS:
         if key in given:
             for stanza in families.values():
-                stanza[key] = [given[key]] if isinstance(given[key], str) else [str(each) for each in given[key]]
+                commands = given[key]
+                stanza[key] = list(map(str, commands)) if isinstance(commands, list | tuple) else [str(commands)]
     wanted = {
         family: stanza
         for family, stanza in families.items()
@@ -141,7 +142,7 @@ def build(
     )
 
 
-def _brought_up(iface: str, wanted: Mapping[str, dict[str, Any]], *, of_inet6: bool) -> dict[str, dict[str, Any]]:
+def _brought_up(iface: str, wanted: Mapping[str, dict[str, object]], *, of_inet6: bool) -> dict[str, dict[str, object]]:
     """Return {address family: options} of the families that can be activated on the interface. ``of_inet6``: the
     argument ipv6proto is given.
     """
@@ -160,7 +161,7 @@ def _brought_up(iface: str, wanted: Mapping[str, dict[str, Any]], *, of_inet6: b
     return families
 
 
-def _take(iface: str, argument: str, value: Any, families: dict[str, dict[str, Any]], present: set[str]) -> None:
+def _take(iface: str, argument: str, value: object, families: dict[str, dict[str, object]], present: set[str]) -> None:
     name, only = argument, None
     if argument.startswith("ipv4"):
         name, only = argument[4:], "inet"
@@ -184,7 +185,7 @@ def _take(iface: str, argument: str, value: Any, families: dict[str, dict[str, A
             families[family][key] = _shaped(key, value)
 
 
-def _shaped(key: str, value: Any) -> Any:
+def _shaped(key: str, value: object) -> object:
     if key in _JOINED:
         return " ".join(options.words(value))
     if key == "addresses":
@@ -192,8 +193,8 @@ def _shaped(key: str, value: Any) -> Any:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _of_type(iface: str, type_: str, given: Mapping[str, Any], *, carrier: bool) -> dict[str, Any]:
-    stanza: dict[str, Any] = {}
+def _of_type(iface: str, type_: str, given: Mapping[str, object], *, carrier: bool) -> dict[str, object]:
+    stanza: dict[str, object] = {}
     if type_ == "bridge":
         stanza["bridge"] = bridge_options(iface, given)
     elif tool := {**options.ethtool(iface, given), **options.offload(iface, given)}:
@@ -215,10 +216,10 @@ def _parent(iface: str) -> str:
     return re.sub(r"\.\d*", "", iface)
 
 
-def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) -> dict[str, str]:
+def bond_options(iface: str, given: Mapping[str, object], *, carrier: bool = True) -> dict[str, str]:
     """Map of a bond's options to their values, in the order of its modprobe line on Debian. Raises InvocationError."""
     mode = options.bond_mode(iface, given)
-    bond: dict[str, Any] = {"mode": mode}
+    bond: dict[str, object] = {"mode": mode}
     if mode in "02":
         bond["arp_ip_target"] = options.arp_targets(iface, given)
         bond["arp_interval"] = options.integer(iface, given, "arp_interval", "250")
@@ -226,7 +227,8 @@ def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) 
         for key, default in (("miimon", "100"), ("downdelay", "200"), ("updelay", "0")):
             bond[key] = options.integer(iface, given, key, default)
     if mode == "4":
-        rate = {"fast": "1", "slow": "0"}.get(given.get("lacp_rate", "0"), given.get("lacp_rate", "0"))
+        rate = given.get("lacp_rate", "0")
+        rate = {"fast": "1", "slow": "0"}.get(rate, rate) if isinstance(rate, str) else rate
         bond["lacp_rate"] = options.one_of(iface, "lacp_rate", rate, ("1", "0"))
         bond["ad_select"] = options.integer(iface, given, "ad_select", "0")
     if mode == "1" and "primary" in given:
@@ -241,12 +243,12 @@ def bond_options(iface: str, given: Mapping[str, Any], *, carrier: bool = True) 
     return {key: str(value) for key, value in bond.items()}
 
 
-def bridge_options(iface: str, given: Mapping[str, Any]) -> dict[str, str]:
+def bridge_options(iface: str, given: Mapping[str, object]) -> dict[str, str]:
     """Map of a network bridge's ifupdown options to their values. Raises InvocationError."""
-    bridge: dict[str, Any] = {"ports": " ".join(options.words(given["ports"]))}
+    bridge: dict[str, object] = {"ports": " ".join(options.words(given["ports"]))}
     for key in ("ageing", "fd", "gcint", "hello", "maxage"):
         if key in given:
-            bridge[key] = options.checked(iface, key, given[key], float, "float")
+            bridge[key] = options.checked(iface, key, given[key], to_float, "float")
     for key in ("bridgeprio", "maxwait"):
         if key in given:
             bridge[key] = options.integer(iface, given, key)

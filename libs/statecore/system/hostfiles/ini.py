@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-Section: TypeAlias = dict[str, Any]
+Section: TypeAlias = dict[str, object]
 
 _HEADER = re.compile(r"^\s*\[(.+?)\]\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*(#|;)\s*(.*)")
@@ -25,8 +25,9 @@ def parse(text: str, separator: str = "=") -> Section:
     top = _options(first, separator)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         options = _options(body, separator)
-        if isinstance(top.get(name), dict):
-            top[name].update(options)
+        known = top.get(name)
+        if isinstance(known, dict):
+            known.update(options)
         else:
             top[name] = options
     return top
@@ -37,18 +38,19 @@ def plain(section: Mapping[str, object]) -> Section:
     return {key: plain(value) if isinstance(value, dict) else value for key, value in section.items() if key[:1] != "#"}
 
 
-def update(section: Section, wanted: Mapping[str, object], separator: str = "=") -> dict[str, Any]:
+def update(section: Section, wanted: Mapping[str, object], separator: str = "=") -> dict[str, dict[str, object]]:
     """Set options and sections of a parsed INI file. Return the changes by name: ``{"before": ..., "after": ...}``."""
-    changes: dict[str, Any] = {}
+    changes: dict[str, dict[str, object]] = {}
     for name, value in ((str(key), each) for key, each in wanted.items()):
         old = section.get(name)
         if isinstance(value, Mapping):
             if isinstance(old, dict):
                 if inner := update(old, value, separator):
-                    changes[name] = inner
+                    changes[name] = {**inner}
                 continue
-            section[name] = {str(key): str(each) for key, each in value.items()}
-            changes[name] = {"before": old, "after": dict(section[name])}
+            new = {str(key): str(each) for key, each in value.items()}
+            section[name] = new
+            changes[name] = {"before": old, "after": dict(new)}
         elif old != str(value):
             changes[name] = {"before": old, "after": str(value)}
             _put(section, name, str(value), separator)
@@ -89,11 +91,13 @@ def _put(section: Section, name: str, value: str, separator: str) -> None:
     """Set an option in a section of an INI file. A new option replaces its commented line, if there is one."""
     if name not in section:
         option = _pattern(separator)
-        lines = [(key, line) for key, line in section.items() if key.startswith("#comment")]
+        lines = [(key, line) for key, line in section.items() if key.startswith("#comment") and isinstance(line, str)]
         for key, line in lines:
             found = option.match(line.lstrip("#"))
             if found and found.group(2) == name:
-                items = [(name, value) if each == key else (each, old) for each, old in section.items()]
+                items: list[tuple[str, object]] = [
+                    (name, value) if each == key else (each, old) for each, old in section.items()
+                ]
                 section.clear()
                 section.update(items)
                 return

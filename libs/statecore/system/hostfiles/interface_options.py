@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from statecore.model.errors import InvocationError
 from statecore.model.nearest import close_matches
+from statecore.model.values import to_int
 
 TRUE = ("yes", "on", "true", "1", True)
 FALSE = ("no", "off", "false", "0", False)
@@ -38,7 +38,7 @@ _KNOWN = """
 BOND_MODES = ("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb")
 
 
-def invalid(iface: str, option: str, expected: Iterable[Any]) -> InvocationError:
+def invalid(iface: str, option: str, expected: Iterable[object]) -> InvocationError:
     """Return the error for an invalid option of a network interface, in Salt's words."""
     return InvocationError(
         f"Invalid option -- Interface: {iface}, Option: {option}, Expected: [{'|'.join(str(each) for each in expected)}]"
@@ -59,7 +59,7 @@ def unknown(names: Iterable[str]) -> str | None:
     return None
 
 
-def switch(iface: str, settings: Mapping[str, Any], option: str, on: str, off: str) -> str | None:
+def switch(iface: str, settings: Mapping[str, object], option: str, on: str, off: str) -> str | None:
     """Return the text ``on`` or ``off`` for a boolean option of a network interface; None if the option is not given.
     Raises InvocationError.
     """
@@ -76,14 +76,14 @@ def switch(iface: str, settings: Mapping[str, Any], option: str, on: str, off: s
     raise invalid(iface, option, (*TRUE, *FALSE))
 
 
-def integer(iface: str, settings: Mapping[str, Any], option: str, default: Any = None) -> Any:
+def integer(iface: str, settings: Mapping[str, object], option: str, default: object = None) -> object:
     """Return an integer option of a network interface as it was given, or ``default``. Raises InvocationError."""
     if option not in settings:
         return default
-    return checked(iface, option, settings[option], int, "integer")
+    return checked(iface, option, settings[option], to_int, "integer")
 
 
-def checked(iface: str, option: str, value: Any, check: Callable[[Any], Any], expected: str) -> Any:
+def checked(iface: str, option: str, value: object, check: Callable[[object], object], expected: str) -> object:
     """Return the value of a network interface's option unchanged if ``check`` accepts it. Raises InvocationError that
     names the ``expected`` value.
     """
@@ -94,26 +94,26 @@ def checked(iface: str, option: str, value: Any, check: Callable[[Any], Any], ex
     return value
 
 
-def one_of(iface: str, option: str, value: Any, valid: Sequence[str]) -> str:
+def one_of(iface: str, option: str, value: object, valid: Sequence[str]) -> str:
     """Return the value of a network interface's option as text if it is one of ``valid``. Raises InvocationError."""
     if str(value) not in valid:
         raise invalid(iface, option, valid)
     return str(value)
 
 
-def words(value: Any) -> list[str]:
+def words(value: object) -> list[str]:
     """Return a list, or a text separated by blanks or commas, as a list of texts."""
     if isinstance(value, list | tuple):
         return [str(each) for each in value]
     return str(value).replace(",", " ").split()
 
 
-def is_mac(value: Any) -> bool:
+def is_mac(value: object) -> bool:
     """Return True if the value is a MAC address."""
     return _MAC.fullmatch(str(value)) is not None
 
 
-def is_address(value: Any, version: int) -> bool:
+def is_address(value: object, version: int) -> bool:
     """Return True if the value is an address of this IP version, with or without prefix length."""
     try:
         return ipaddress.ip_interface(str(value)).version == version
@@ -121,7 +121,7 @@ def is_address(value: Any, version: int) -> bool:
         return False
 
 
-def is_netmask(value: Any) -> bool:
+def is_netmask(value: object) -> bool:
     """Return True if the value is a netmask in dotted form."""
     try:
         return str(ipaddress.ip_network(f"0.0.0.0/{value}").netmask) == str(value)
@@ -129,14 +129,14 @@ def is_netmask(value: Any) -> bool:
         return False
 
 
-def bond_mode(iface: str, settings: Mapping[str, Any]) -> str:
+def bond_mode(iface: str, settings: Mapping[str, object]) -> str:
     """Return the number of a network bond's mode, as text. Raises InvocationError."""
     numbers = [str(number) for number in range(len(BOND_MODES))]
     mode = one_of(iface, "mode", settings.get("mode"), [*numbers, *BOND_MODES])
     return mode if mode in numbers else str(BOND_MODES.index(mode))
 
 
-def arp_targets(iface: str, settings: Mapping[str, Any]) -> str:
+def arp_targets(iface: str, settings: Mapping[str, object]) -> str:
     """Return the addresses that a network bond monitors by ARP, separated by commas. Raises InvocationError."""
     targets = settings.get("arp_ip_target")
     if not isinstance(targets, list) or not 1 <= len(targets) <= 16:
@@ -144,11 +144,11 @@ def arp_targets(iface: str, settings: Mapping[str, Any]) -> str:
     return ",".join(str(each) for each in targets)
 
 
-def ethtool(iface: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def ethtool(iface: str, settings: Mapping[str, object]) -> dict[str, str]:
     """Map of the ethtool options autoneg, duplex and speed that are given for a network interface. Raises
     InvocationError.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     if (autoneg := switch(iface, settings, "autoneg", "on", "off")) is not None:
         found["autoneg"] = autoneg
     if "duplex" in settings:
@@ -158,7 +158,7 @@ def ethtool(iface: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def offload(iface: str, settings: Mapping[str, Any]) -> dict[str, str]:
+def offload(iface: str, settings: Mapping[str, object]) -> dict[str, str]:
     """Map of the ethtool offload options (work done by the hardware instead of the kernel) that are given for a network
     interface to "on" or "off".
 
@@ -169,7 +169,7 @@ def offload(iface: str, settings: Mapping[str, Any]) -> dict[str, str]:
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-def routes(iface: str, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def routes(iface: str, settings: Mapping[str, object]) -> list[Mapping[str, object]]:
     """List of the routes in the argument ``routes`` of ``network.routes``, each a map. Raises InvocationError that
     names the invalid route.
     """

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TypedDict
 
 from statecore.model.errors import InvocationError
 
@@ -136,18 +136,30 @@ def _once(rule: list[str], match: str) -> list[str]:
     return [] if match in rule else [match]
 
 
-def _listed(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else [str(each) for each in value]
+def _listed(value: object) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, Iterable) and not isinstance(value, str) else [str(value)]
 
 
-def parse(saved: str) -> dict[str, dict[str, dict[str, Any]]]:
+Chain = TypedDict(
+    "Chain",
+    {
+        "policy": str,
+        "packet count": str,
+        "byte count": str,
+        "rules": list[dict[str, list[str]]],
+        "rules_comment": dict[str, dict[str, list[str]]],
+    },
+)
+
+
+def parse(saved: str) -> dict[str, dict[str, Chain]]:
     """Map of table to chain to the chain's ``policy``, ``packet count``, ``byte count``, ``rules`` and
     ``rules_comment``, from the output of iptables-save.
 
     Each of the ``rules`` maps an option to its values. ``rules_comment`` maps a rule's comment to the rule.
     """
-    tables: dict[str, dict[str, dict[str, object]]] = {}
-    chains: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, Chain]] = {}
+    chains: dict[str, Chain] = {}
     for line in saved.splitlines():
         if line.startswith("*"):
             chains = tables.setdefault(line[1:].strip(), {})

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import yaml
 
 from statecore.model.errors import InvocationError
+from statecore.model.values import to_int
 from statecore.system.hostfiles import interface_options as options
 
 #: Interface type -> section of the document.
@@ -53,11 +53,14 @@ def document(iface: str, type_: str, settings: Mapping[str, object], renderer: s
             " Manage them outside network.managed on netplan systems."
         )
     entry = _entry(iface, type_, settings)
-    network: dict[str, Any] = {"version": 2, "renderer": renderer, section: {iface: entry}}
+    devices: dict[str, dict[str, object]] = {iface: entry}
+    network: dict[str, object] = {"version": 2, "renderer": renderer, section: devices}
+    ethernets = devices if section == "ethernets" else {}
     for member in _members(iface, type_, settings):
         if member != iface:
             # Netplan requires a definition for each interface that another one refers to.
-            network.setdefault("ethernets", {}).setdefault(member, {})
+            ethernets.setdefault(member, {})
+            network["ethernets"] = ethernets
     return dump({"network": network})
 
 
@@ -82,16 +85,18 @@ def routes_document(iface: str, section: str, wanted: Sequence[Mapping[str, obje
     return dump({"network": {"version": 2, section: {iface: {"routes": routes(wanted)}}}})
 
 
-def routes(wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def routes(wanted: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     """Return the routes of ``network.routes`` in netplan's form. Raises InvocationError."""
-    made = []
+    made: list[dict[str, object]] = []
     for route in wanted:
         to = str(route["ipaddr"])
         to = "default" if to in ("default", "0.0.0.0", "::") else _cidr(to, route.get("netmask"))
         made.append(
-            {"to": to}
-            | {key: str(route[name]) for key, name in (("via", "gateway"),) if route.get(name)}
-            | ({"metric": int(route["metric"])} if route.get("metric") else {})
+            {
+                "to": to,
+                **({"via": str(route["gateway"])} if route.get("gateway") else {}),
+                **({"metric": to_int(route["metric"])} if route.get("metric") else {}),
+            }
         )
     return made
 
@@ -113,9 +118,9 @@ def _networks(texts: Sequence[str]) -> Iterator[dict[str, object]]:
             yield network
 
 
-def _entry(iface: str, type_: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _entry(iface: str, type_: str, settings: Mapping[str, object]) -> dict[str, object]:
     proto = str(settings.get("proto", "static")).lower()
-    entry: dict[str, Any] = {"dhcp4": proto in ("dhcp", "dhcp4")}
+    entry: dict[str, object] = {"dhcp4": proto in ("dhcp", "dhcp4")}
     if str(settings.get("ipv6proto", "")).lower() in ("dhcp", "dhcp6"):
         entry["dhcp6"] = True
     addresses = []
@@ -134,7 +139,7 @@ def _entry(iface: str, type_: str, settings: Mapping[str, Any]) -> dict[str, Any
     if servers or search:
         entry["nameservers"] = {**({"addresses": servers} if servers else {}), **({"search": search} if search else {})}
     if "mtu" in settings:
-        entry["mtu"] = int(options.integer(iface, settings, "mtu"))
+        entry["mtu"] = to_int(options.integer(iface, settings, "mtu"))
     if settings.get("hwaddr") not in (None, "auto", "none"):
         if not options.is_mac(settings["hwaddr"]):
             raise options.invalid(iface, "hwaddr", ["valid MAC address"])
@@ -150,7 +155,7 @@ def _of_type(iface: str, type_: str, settings: Mapping[str, object]) -> dict[str
         return {"id": number, "link": link}
     if type_ not in ("bond", "bridge"):
         return {}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if members := _members(iface, type_, settings):
         found["interfaces"] = members
     table = _BOND if type_ == "bond" else _BRIDGE

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from statecore.model.errors import InvocationError
 from statecore.model.nearest import close_matches
@@ -40,7 +39,7 @@ _NO_OPTION = ("name", "table", "chain", "save", "position", "command", "full", "
 _HANDLE = re.compile(r"\s*# handle (\d+)$")
 
 
-def build(family: str, arguments: Mapping[str, Any]) -> str:
+def build(family: str, arguments: Mapping[str, object]) -> str:
     """Return the text of an nftables rule from the arguments of a call. Raises InvocationError for an unknown argument
     or family.
     """
@@ -53,7 +52,7 @@ def build(family: str, arguments: Mapping[str, Any]) -> str:
             raise InvocationError(
                 f"'{key}' is not an option of a rule" + (f"; did you mean '{near[0]}'?" if near else "")
             )
-    protocol = given.get("proto", "")
+    protocol = str(given.get("proto") or "")
     at = of(family)
     parts = [
         _part(given, "meta iifname {}", "if"),

@@ -12,7 +12,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 _ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -25,12 +25,21 @@ _SALT = 16
 _HASH = re.compile(r"\$(?P<kind>[56])\$(?:rounds=(?P<rounds>\d+)\$)?(?P<salt>[^$]{0,16})\$[./0-9A-Za-z]+$")
 
 
+class _Digest(Protocol):
+    """A digest of hashlib."""
+
+    @property
+    def digest_size(self) -> int: ...
+
+    def digest(self) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _HashKind:
     """One method of crypt(5) to hash passwords: its prefix, its digest and the order of its output bytes."""
 
     prefix: str
-    digest: Callable[[bytes], Any]
+    digest: Callable[[bytes], _Digest]
     #: Indexes of the digest's bytes in output order, in groups of three.
     order: tuple[tuple[int, int, int], ...]
     #: Indexes of the last bytes (high, middle, low; -1: none), and the number of characters they make.

@@ -10,7 +10,6 @@ import hmac
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from statecore.model.errors import CommandError
 
@@ -95,7 +94,7 @@ def split_line(line: str) -> tuple[list[str], str, str, str] | None:
 
 def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, object]]:
     """Map of each SSH public key in the text of authorized_keys to its enc (type), comment, options and fingerprint."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, object]] = {}
     for line in text.splitlines():
         parts = split_line(line)
         if parts is None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 _HEADER = re.compile(r"^\[(?P<name>[^\]]+)\]\s*$")
 _OPTION = re.compile(r"^(?P<key>[^\s=:#;\[][^=:]*?)\s*[=:]\s*(?P<value>.*?)\s*$")
@@ -17,8 +16,8 @@ def sections(text: str) -> dict[str, dict[str, object]]:
     """Map of repository name to its options, from the text of a ``.repo`` file. The option ``comments`` lists the
     comments in its section.
     """
-    found: dict[str, dict[str, Any]] = {}
-    section: dict[str, Any] | None = None
+    found: dict[str, dict[str, object]] = {}
+    section: dict[str, object] | None = None
     key = ""
     for line in text.splitlines():
         header = _HEADER.match(line)
@@ -27,7 +26,9 @@ def sections(text: str) -> dict[str, dict[str, object]]:
         elif section is None or not line.strip():
             continue
         elif line.startswith(("#", ";")):
-            section.setdefault("comments", []).append(line[1:].strip())
+            comments = section.setdefault("comments", [])
+            if isinstance(comments, list):
+                comments.append(line[1:].strip())
         elif line[0].isspace() and key:
             # Continuation lines of a value are indented.
             section[key] = f"{section[key]}\n{line.strip()}"

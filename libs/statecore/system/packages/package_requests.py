@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from statecore.host import copies
 from statecore.host.rooted_path import remove_tree
@@ -50,7 +49,7 @@ def wanted(name: str | None, pkgs: object, version: object, normalize: Callable[
     ``pkg.install``. Raises InvocationError.
     """
     if not pkgs:
-        listed: list[Any] = [{each: version} for each in str(name or "").split(",") if each]
+        listed: list[object] = [{each: version} for each in str(name or "").split(",") if each]
     elif isinstance(pkgs, Mapping):
         listed = list(pkgs.items())
     elif isinstance(pkgs, str | list | tuple):
@@ -74,13 +73,14 @@ def packed(sources: object) -> dict[str, str]:
     return {str(name): str(place) for each in sources for name, place in each.items()}
 
 
-def named(name: str | None, pkgs: Any, sources: Any) -> list[str]:
+def named(name: str | None, pkgs: object, sources: object) -> list[str]:
     """List of the packages that ``pkg.hold`` or ``pkg.unhold`` applies to, from its arguments. Raises InvocationError."""
     if not name and not pkgs and not sources:
         raise InvocationError("One of name, pkgs, or sources must be specified.")
     if pkgs and sources:
         raise InvocationError("Only one of pkgs or sources can be specified.")
-    listed: Iterable[Any] = pkgs or sources or [name]
+    given = pkgs or sources or [name]
+    listed = given if isinstance(given, Iterable) else [given]
     return [str(next(iter(each)) if isinstance(each, Mapping) else each) for each in listed]
 
 
@@ -155,16 +155,16 @@ def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[li
 # ---------------------------------------------------------------------------------------------------- results
 
 
-def listed(packages: Mapping[str, Sequence[str]], *, as_list: bool) -> dict[str, Any]:
+def listed(packages: Mapping[str, Sequence[str]], *, as_list: bool) -> dict[str, object]:
     """Map of package to its installed versions, as a list (``as_list``) or joined by commas: the result of
     ``pkg.list_pkgs``.
     """
     return {name: list(versions) if as_list else ",".join(versions) for name, versions in packages.items()}
 
 
-def versions(packages: Mapping[str, object], names: Sequence[str], nothing: object) -> Any:
+def versions(packages: Mapping[str, object], names: Sequence[str], nothing: object) -> object:
     """Return the result of ``pkg.version``: the version of one package, or a map for several names or a glob."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name in names:
         if "*" in name:
             found |= {package: packages[package] for package in fnmatch.filter(packages, name)}

@@ -69,8 +69,8 @@ class Range:
     to today.
     """
 
-    start: Any
-    end: Any
+    start: object
+    end: object
     #: True if the job runs outside of the span.
     invert: bool = False
 
@@ -100,7 +100,7 @@ class Job:
     run_after_skip_range: bool
     skip_explicit: tuple[datetime, ...]
     run_explicit: tuple[datetime, ...]
-    after: Any
+    after: object
     until: object
     run_on_start: bool
     enabled: bool
@@ -172,7 +172,7 @@ def function_of(data: Mapping[str, object]) -> str:
     raise ValueError("function is missing")
 
 
-def arguments_of(data: Mapping[str, object]) -> tuple[list[Any], dict[str, Any]]:
+def arguments_of(data: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:
     """Return (positional arguments, keyword arguments) of the function that a scheduled job runs. Raises ValueError."""
     args, kwargs = data.get("args") or [], data.get("kwargs") or {}
     if not isinstance(args, list | tuple):
@@ -232,8 +232,10 @@ def _dates(data: Mapping[str, object], named: Mapping[str, object]) -> DatesAt |
     return at
 
 
-def _strptime(option: str, value: Any, form: str) -> datetime:
+def _strptime(option: str, value: object, form: str) -> datetime:
     try:
+        if not isinstance(value, str):
+            raise TypeError(f"{value!r} is not a text")
         return datetime.strptime(value, form)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{option}: Date string could not be parsed: {value}, {form}") from error

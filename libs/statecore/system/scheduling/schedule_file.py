@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -19,7 +18,7 @@ class ScheduleFileError(Exception):
     """Error: the file of the minion's schedule cannot be read or written. The text holds its path and the reason."""
 
 
-def load(file: Path, key: str = "schedule") -> dict[str, Any]:
+def load(file: Path, key: str = "schedule") -> dict[str, object]:
     """Return the map that the schedule file has under ``key``; {} if there is no file. Raises ScheduleFileError."""
     try:
         saved = yaml.safe_load(file.read_text(encoding="utf-8"))

@@ -60,7 +60,7 @@ def get_public_key(ctx: Context, key: object, passphrase: str | None = None, asO
     """
     data = reader(ctx)(key)
     locked = password("passphrase", passphrase)
-    forms: tuple[Callable[[], object], ...] = (
+    forms: tuple[Callable[[], issuing.Encodable], ...] = (
         lambda: loading.public_key(data),
         lambda: loading.certificate(data, locked).certificate.public_key(),
         lambda: loading.key(data, locked).key.public_key(),

@@ -104,7 +104,7 @@ def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, obje
     """
     if not given.get("copypath"):
         return
-    common = descriptions.parts(certificate.subject).get("CN", "") if given.get("prepend_cn") else ""
+    common = str(descriptions.parts(certificate.subject).get("CN", "")) if given.get("prepend_cn") else ""
     if "/" in common or common.startswith("."):
         raise InvocationError(f"prepend_cn: '{common}' cannot be part of a file's name")
     name = f"{common}{'-' if common else ''}{certificate.serial_number:x}.crt"
