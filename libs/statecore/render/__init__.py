@@ -1,4 +1,5 @@
-"""Rendering: SLS files become unrefined high data. ``tree`` finds and renders SLS files, ``pipe`` runs their renderers.
+"""Rendering: makes the unrefined high data of SLS files. ``tree`` finds SLS files, ``pipe`` runs them through their
+renderers.
 
 Source: docs/state-system.md#rendering, docs/state-system.md#sls-rendering.
 """

@@ -1,4 +1,4 @@
-"""The file that is rendered and the context that every renderer gets."""
+"""Types of rendering: the SLS file to render, the context that every renderer gets, and the renderer itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statecore.render.yaml_cache import YamlCache
 
 
 class SlsSource(NamedTuple):
-    """An SLS file before rendering: its reference, paths and text."""
+    """An SLS file before rendering: its SLS reference, its paths and its text."""
 
     sls: str
     saltenv: str
@@ -27,7 +27,7 @@ class SlsSource(NamedTuple):
 
 
 class RenderContext(NamedTuple):
-    """The context of one rendering: file, tree, template variables and options."""
+    """The context of rendering one SLS file: the file, the state tree, the template variables and the options."""
 
     source: SlsSource
     files: Files

@@ -1,4 +1,4 @@
-"""Faults of rendering, with their line; and the excerpt of lines around a fault."""
+"""Errors of templates and of rendered data, with file and line, and the excerpt of lines around an error."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ _AROUND = 4
 
 
 def excerpt(text: str, line: int) -> str:
-    """Return the lines around the faulty line, with Salt's arrow. "" if the text has no such line."""
+    """Return the lines of a text around the line number ``line``, with Salt's arrow at that line. "" if the text has no
+    such line.
+    """
     return excerpt_of(text.splitlines(), line)
 
 
 def excerpt_of(lines: Sequence[str], line: int) -> str:
-    """Return the excerpt (see ``excerpt``) of a text that is already split into lines."""
+    """Return the lines around the line number ``line``, with Salt's arrow at that line. "" if there is no such line.
+
+    ``lines`` is a text that is already split into lines.
+    """
     if not 1 <= line <= len(lines):
         return ""
     first = max(0, line - 1 - _AROUND)
@@ -31,7 +36,7 @@ def excerpt_of(lines: Sequence[str], line: int) -> str:
 
 
 class TemplateFault(SlsError):
-    """A template that cannot be rendered. ``reason`` is the message, in Salt's words where Salt has the same error."""
+    """A template that cannot be rendered. ``reason`` is the message, in Salt's words if Salt has the same error."""
 
     def __init__(self, reason: str, mark: Mark, source: str) -> None:
         self.reason = reason
@@ -41,10 +46,10 @@ class TemplateFault(SlsError):
 
 
 class DataFault(Exception):
-    """A rendered text that cannot be parsed as data.
+    """A rendered text that cannot be parsed as data (YAML, JSON ...).
 
-    ``line`` and ``column`` count from 1 in the parsed text; 0 if unknown. ``earlier`` is the line of the text that it
-    conflicts with (the first of two equal keys), or 0.
+    ``line`` and ``column`` of the error count from 1 in the parsed text; 0 means unknown. ``earlier`` is the line that
+    the error conflicts with (the first of two equal keys), or 0.
     """
 
     def __init__(self, message: str, line: int, column: int = 0, earlier: int = 0) -> None:

@@ -1,6 +1,5 @@
-"""Time and memory limits for rendering one file, the same for all renderers.
-
-The option ``jinja_time_limit`` sets the time.
+"""Time and memory limits for rendering one file, the same for all renderers. The option ``jinja_time_limit`` sets the
+time.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ TIME_LIMIT = 20.0
 
 
 def time_limit_of(opts: Mapping[str, object]) -> float:
-    """Return the seconds that rendering one template may take, from the options."""
+    """Return the seconds that the rendering of one file may take: the option ``jinja_time_limit``, or 20."""
     given = opts.get("jinja_time_limit") or 0
     return max(0.0, float(given if isinstance(given, int | float) else str(given))) or TIME_LIMIT
 
 
 def limit_message(error: ComputedTooMuch) -> str:
-    """Return the error message for a template or SLS file whose rendering exceeded its time or memory limit."""
+    """Return the error message for a file whose rendering exceeded its time limit or memory limit."""
     if isinstance(error, ComputedTooLarge):
         return f"rendering takes more than {error.growth >> 20} MiB of memory: a text or a list that grows without end?"
     return f"rendering takes longer than {error.seconds:g} seconds: a loop without end? (jinja_time_limit)"

@@ -1,8 +1,8 @@
 """Cache in memory of compiled templates and parsed YAML texts, shared by the renderings for many minions.
 
-Both depend only on the text (and on Jinja's options), never on a minion. So pillar for a thousand minions compiles a
-template once, and parses each different rendered text once. A changed file has another text, hence another key. The
-cache is bounded.
+Both depend only on the text (and on Jinja's options), never on a minion. So the pillar of a thousand minions compiles
+each template once, and parses each different rendered text once. A changed file has another text, hence another key.
+The size of the cache is bounded.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ Made = TypeVar("Made")
 
 
 class _Texts(Generic[Made]):
-    """Bounded cache of objects made from texts. The oldest entry is removed first."""
+    """Bounded cache of objects that are made from texts. The oldest object is removed first."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, tuple[int, Made]] = {}
         self._size = 0
 
     def get(self, key: Hashable, text: str, make: Callable[[], Made]) -> Made:
-        """Return the cached object of ``key``, or make it from the text with ``make``.
+        """Return the cached object of ``key``. If there is none, make the object with ``make`` and cache it.
 
-        Exceptions of ``make`` are not cached.
+        ``text`` is the text that the object is made from; its length counts for the bound. Exceptions of ``make`` are
+        passed on.
         """
         known = self._made.get(key)
         if known is not None:
@@ -43,23 +44,30 @@ class _Texts(Generic[Made]):
 
 
 class RenderMemory:
-    """The render cache of one process, given to every tree that shares it."""
+    """Cache of compiled templates and parsed YAML texts in one process, shared by many state trees."""
 
     def __init__(self) -> None:
         self._codes: _Texts[CodeType] = _Texts()
         self._documents: _Texts[object] = _Texts()
 
     def code(self, key: Hashable, text: str, make: Callable[[], CodeType]) -> CodeType:
-        """Return the compiled code of a template. ``key`` must hold everything that the code depends on."""
+        """Return the compiled code of a template, from the cache or made with ``make``.
+
+        ``key`` must contain everything that the code depends on: text, name and Jinja's options.
+        """
         return self._codes.get(key, text, make)
 
     def document(self, text: str, make: Callable[[str], object]) -> object:
-        """Return the data of a YAML text, as a copy that the caller may change."""
+        """Return the data of a YAML text, from the cache or made with ``make``. The data is a copy that the caller may
+        change.
+        """
         return copied(self._documents.get(text, text, lambda: make(text)))
 
 
 def copied(value: object) -> object:
-    """Return a deep copy of maps, lists and sets. Other values that YAML makes are immutable and are shared."""
+    """Return a deep copy of nested maps, lists and sets. Other values of YAML documents cannot change, so they are not
+    copied.
+    """
     if type(value) is dict:
         return {key: copied(each) if type(each) in _CONTAINERS else each for key, each in value.items()}
     if type(value) is list:

@@ -1,4 +1,4 @@
-"""Template variables that tell a template its own path in the tree (``tpldir``, ``slspath`` ...)."""
+"""Template variables with the path of the template in the state tree (``tpldir``, ``slspath`` ...)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import PurePosixPath
 
 
 def template_variables(path: str) -> dict[str, str]:
-    """Return the variables ``tplfile``, ``tpldir``, ``tpldot`` and ``tplroot`` for the template at ``path`` in the
-    tree.
+    """Map of the variables ``tplfile``, ``tpldir``, ``tpldot`` and ``tplroot`` to their values, for the template at
+    ``path`` in the state tree.
 
-    An imported template gets these for its own path.
+    An imported template gets these variables for its own path.
     """
     directory = path.rpartition("/")[0]
     return {
@@ -21,9 +21,10 @@ def template_variables(path: str) -> dict[str, str]:
 
 
 def sls_variables(path: str, sls: str, saltenv: str, file: str) -> dict[str, str]:
-    """Return the path variables of an SLS. ``path`` is its path in the tree, ``file`` its path on disk.
+    """Map of the path variables of an SLS file (``sls``, ``slspath``, ``tplfile`` ...) to their values.
 
-    ``slspath`` is the SLS file's directory, for ``init.sls`` and for other files.
+    ``path`` is the file's path in the state tree, ``file`` its path on disk. ``slspath`` is the file's directory, for
+    ``init.sls`` and for other files.
     """
     directory = "" if "/" not in path else PurePosixPath(path).parent.as_posix()
     return {

@@ -1,5 +1,5 @@
-"""The render pipe: run a file through the renderers that its first line (``#!jinja|yaml``) or the option ``renderer``
-names.
+"""The render pipe: runs an SLS file through the renderers that its first line (``#!jinja|yaml``) or the option
+``renderer`` names.
 
 Source: docs/state-system.md#sls-rendering.
 """
@@ -34,14 +34,16 @@ _PAIRS: Mapping[str, str] = {
 
 
 class PipeStep(NamedTuple):
-    """One renderer of a pipe and the arguments behind its name."""
+    """One renderer of a render pipe (``jinja|yaml``), and the arguments after the renderer's name."""
 
     name: str
     arguments: str
 
 
 def steps(text: str, default: str) -> list[PipeStep]:
-    """List of the renderers that the text's first line names; without such a line, those of ``default``."""
+    """Return the renderers that the first line of a text (``#!jinja|yaml``) names; without such a line those of
+    ``default``.
+    """
     end = text.find("\n")
     first = text if end < 0 else text[:end]
     if not first.startswith("#!") or first.startswith("#!/"):
@@ -55,7 +57,7 @@ def _steps(pipe: str) -> list[PipeStep]:
 
 
 class Pipes:
-    """Runs the files of one tree through their renderers."""
+    """Runs the SLS files of one state tree through their renderers."""
 
     def __init__(
         self,
@@ -66,11 +68,11 @@ class Pipes:
         memory: RenderMemory | None = None,
         kept: YamlCache | None = None,
     ) -> None:
-        """Prepare the renderers of one tree.
+        """Prepare the renderers of one state tree.
 
-        ``names`` are the variables of every template. ``users`` maps "name.render" to a user's renderer from
-        ``_renderers``. Options used: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env,
-        jinja_trim_blocks, jinja_lstrip_blocks, and those of the renderers.
+        ``names`` maps the variables of every template to their values. ``users`` maps "name.render" to a user's
+        renderer from ``_renderers``. Options used: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env,
+        jinja_trim_blocks, jinja_lstrip_blocks, and the options of the renderers.
         """
         self.jinja = Jinja(files, names, opts, memory)
         self._memory = memory
@@ -87,7 +89,7 @@ class Pipes:
         self._origins: dict[tuple[str, str], list[int]] = {}
 
     def binary(self, data: bytes) -> bool:
-        """Return True if the file's first renderer reads bytes (``BINARY``), so the file need not be text."""
+        """Return whether the first renderer of a file reads bytes (such as msgpack), so that the file need not be text."""
         first = data.partition(b"\n")[0].decode("ascii", "replace")
         return steps(first, self._default)[0].name in BINARY
 
@@ -98,10 +100,10 @@ class Pipes:
         default: str | None = None,
         jinja_options: Mapping[str, object] | None = None,
     ) -> object:
-        """Return the data that the file renders to; {} if it renders to nothing.
+        """Return the data that the renderers make of an SLS file; {} if they make nothing.
 
-        ``default`` and ``jinja_options`` replace the pipe and the Jinja options of SLS files. Raises SlsError with
-        Salt's message, the line and an excerpt of the file.
+        ``default`` replaces the default pipe ("jinja|yaml"), ``jinja_options`` the Jinja options of SLS files. Raise
+        SlsError with Salt's message, the line and an excerpt of the file.
         """
         data: object = source.text
         context = RenderContext(
@@ -130,7 +132,9 @@ class Pipes:
         return {} if data is None or data == "" else data
 
     def _allowed(self, pipe: list[PipeStep]) -> list[PipeStep]:
-        """Return the steps that the options allow. Like Salt, log and skip the renderers that they forbid."""
+        """Return the renderers of a pipe that ``renderer_blacklist`` and ``renderer_whitelist`` allow. As in Salt, the
+        others are logged and skipped.
+        """
         blacklist, whitelist = self._opts.get("renderer_blacklist") or (), self._opts.get("renderer_whitelist") or ()
         if not blacklist and not whitelist:
             return pipe
@@ -141,7 +145,7 @@ class Pipes:
         return allowed
 
     def _renderer(self, name: str) -> Renderer | None:
-        """Return a user's renderer of this name, else the built-in one, else None."""
+        """Return the user's renderer of this name, else the built-in renderer, else None."""
         if name not in self._renderers:
             self._renderers[name] = self._of_users(name) or RENDERERS.get(name)
         return self._renderers[name]
@@ -200,7 +204,11 @@ class Pipes:
     # ----------------------------------------------------------------------------------------------------------- lines
 
     def key_positions(self, source: SlsSource, names: Mapping[str, object]) -> dict[tuple[str, ...], tuple[int, int]]:
-        """Map of the path of keys to (line, column) in the file. {} if the file's pipe does not end in YAML or JSON."""
+        """Map of the path of keys in the SLS file's data to (line, column) in the file, such as ("nginx",
+        "pkg.installed") to (3, 1).
+
+        {} if the file's pipe does not end in YAML or JSON.
+        """
         names_of_pipe = [step.name for step in steps(source.text, self._default)]
         if names_of_pipe[-1] not in ("yaml", "json", "gpg") or "py" in names_of_pipe:
             return {}
@@ -222,7 +230,9 @@ class Pipes:
         return positions
 
     def origin(self, source: SlsSource, names: Mapping[str, object], line: int) -> int:
-        """Return the template's line for a line of the rendered text. 0 if it cannot be determined."""
+        """Return the template's line number for a line number of the rendered text of an SLS file; 0 if it cannot be
+        determined.
+        """
         templates = [step.name for step in steps(source.text, self._default) if step.name in TEMPLATES]
         if not templates or not line:
             return line
@@ -246,7 +256,9 @@ def _behind(origins: list[int], line: int) -> int:
 
 
 def _column(written: str, rendered: str, column: int, key: str) -> int:
-    """Return the column of a key in the template's line, given the rendered line and the key's column in it."""
+    """Return the column of a key in the template's line ``written``, from the rendered line and the key's column in the
+    rendered line.
+    """
     if written[: column - 1] == rendered[: column - 1]:
         return column
     found = written.find(key)

@@ -1,4 +1,6 @@
-"""Renders managed files' contents and other texts through renderers. Implements ``ports.Templates``."""
+"""Renders the content of managed files and other texts with template engines. Implements the protocol
+``ports.Templates``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from statecore.render.renderers import mako_template, python
 
 
 class TreeTemplates:
-    """The template engines for the files of one tree."""
+    """The template engines (jinja, mako, py) for the managed files of one state tree."""
 
     def __init__(self, files: Files, context: Mapping[str, object], opts: Mapping[str, Any], pipes: Pipes) -> None:
         self._files = files
@@ -34,7 +36,12 @@ class TreeTemplates:
         }
 
     def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
-        """Return the rendered text. Raises SlsError with file and line, or if the engine is unknown."""
+        """Return a text rendered by the template engine ``engine`` ("jinja", "mako" or "py"), such as the source of
+        ``file.managed``.
+
+        ``source`` is the URL or path of the text, for messages and relative imports. Raise SlsError with file and line
+        if the template fails, or if the engine is unknown.
+        """
         render = self._engines.get(engine)
         if render is None:
             known = ", ".join(self._engines)
@@ -54,9 +61,11 @@ class TreeTemplates:
         return render(text, path, source, saltenv, names)
 
     def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> object:
-        """Return the data of a text that goes through the renderers its first line names, else through ``pipe``.
+        """Return the data that renderers make of a text: the renderers of its first line (``#!jinja|yaml``), else those
+        of ``pipe``.
 
-        Raises SlsError.
+        ``names`` are variables for the template. ``source`` is the URL or path of the text, for messages and relative
+        imports. Raise SlsError with file and line.
         """
         path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
         found = self._files.fetch(path, saltenv) if path else None

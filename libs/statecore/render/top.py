@@ -1,7 +1,7 @@
-"""Top files: compute the SLS references of one minion from the top files of all saltenvs.
+"""Top files: computes the SLS references of one minion from the top files of all saltenvs.
 
-A top file maps saltenvs to targets to lists of SLS references. A list may also hold options: ``match`` (target type),
-``delimiter``, ``subfilter`` (targets within the target) and, for pillar, ``order`` and ``ignore_missing``.
+A top file maps saltenvs to targets to lists of SLS references. A list may also contain options: ``match`` (target
+type), ``delimiter``, ``subfilter`` (targets within the target) and, for pillar, ``order`` and ``ignore_missing``.
 
 Source: docs/state-system.md#top-file, docs/state-system.md#matching.
 """
@@ -37,7 +37,7 @@ class Malformed(NamedTuple):
 
 @dataclass(slots=True)
 class Chosen:
-    """The SLS references that the top files give one minion."""
+    """The SLS references that the top files assign to one minion."""
 
     #: Saltenv -> SLS references, in order.
     refs: dict[str, list[str]] = field(default_factory=dict)
@@ -46,8 +46,9 @@ class Chosen:
 
 
 def _merge(tops: Tops, default: str) -> Sections:
-    """Strategy ``merge``: the top file of base counts for all saltenvs. The top file of another saltenv counts only for
-    its own section, and only if base has no section of that name.
+    """Merge top files by the strategy ``merge``: the top file of base counts for all saltenvs.
+
+    The top file of another saltenv counts only for its own section, and only if base has no section of that name.
     """
     found: Sections = {}
     for top in tops.get("base", ()):
@@ -63,8 +64,9 @@ def _merge(tops: Tops, default: str) -> Sections:
 
 
 def _same(tops: Tops, default: str) -> Sections:
-    """Strategy ``same``: each saltenv's top file counts for its own section only. A saltenv without a top file uses the
-    top file of ``default_top``.
+    """Merge top files by the strategy ``same``: each saltenv's top file counts for its own section only.
+
+    A saltenv without a top file uses the top file of the saltenv in the option ``default_top``.
     """
     found: Sections = {}
     for own, each in tops.items():
@@ -76,7 +78,9 @@ def _same(tops: Tops, default: str) -> Sections:
 
 
 def _merge_all(tops: Tops, default: str) -> Sections:
-    """Strategy ``merge_all``: all sections of all top files count. References for the same target are joined."""
+    """Merge top files by the strategy ``merge_all``: all sections of all top files count. SLS references of the same
+    target are joined.
+    """
     found: Sections = {}
     for each in tops.values():
         for top in each:
@@ -88,9 +92,9 @@ def _merge_all(tops: Tops, default: str) -> Sections:
 
 
 def _replace(tops: Tops, default: str) -> Sections:
-    """Strategy ``replace``, used for pillar: all sections of all top files count.
+    """Merge top files by the strategy ``replace``, which is for pillar: all sections of all top files count.
 
-    For the same target the last list is used.
+    Of several lists for the same target the last one is used.
     """
     found: Sections = {}
     for each in tops.values():
@@ -110,7 +114,7 @@ STRATEGIES: Mapping[str, Callable[[Tops, str], Sections]] = {
 
 
 def verify(sections: Sections) -> list[Malformed]:
-    """List of the errors in the form of the merged top files."""
+    """Return the errors in the form of the merged top files, in Salt's words."""
     return [fault for env, targets in sections.items() for fault in _of_section(env, targets)]
 
 
@@ -147,7 +151,7 @@ def _of_row(env: object, row: object) -> str:
 
 
 def choose(sections: Sections, matcher: TargetMatcher, envs: Sequence[str], *, ordered: bool) -> Chosen:
-    """Return the SLS references of all targets that match the minion.
+    """Return the SLS references of all targets in the top files that match the minion.
 
     ``envs`` are the saltenvs that a row ``saltenv: reference`` may name. With ``ordered`` (pillar), targets are sorted
     by their option ``order``, and repeated references of a saltenv are removed.

@@ -1,4 +1,4 @@
-"""The state tree of one minion: finds SLS files, renders each once, and locates faults by file and line."""
+"""The state tree of one minion: finds SLS files, renders each file once, and finds the file and line of an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from statecore.targeting.match import Subject, matches, users_matcher
 
 @dataclass(frozen=True, slots=True)
 class RenderedSls:
-    """One rendered SLS file, split into high data, include, extend and exclude."""
+    """One rendered SLS file: its high data, and its ``include``, ``extend`` and ``exclude``."""
 
     sls: str
     saltenv: str
@@ -39,9 +39,8 @@ class RenderedSls:
 
 
 class SlsTree:
-    """Renders the SLS files of one tree for one minion.
-
-    Each file is fetched and rendered on first use, and only once.
+    """Renders the SLS files of one state tree for one minion. Each file is fetched and rendered on first use, and only
+    once.
     """
 
     def __init__(
@@ -58,11 +57,12 @@ class SlsTree:
         memory: RenderMemory | None = None,
         kept: YamlCache | None = None,
     ) -> None:
-        """Prepare the tree of one minion.
+        """Prepare the state tree of one minion.
 
-        ``extra``: further template variables (``tag`` and ``data`` of a reaction). ``renderers``, ``matchers``: the
-        user's own renderer and matcher modules. ``memory``: cache of compiled templates and parsed texts, shared by
-        many trees. ``kept``: cache on disk for the data of large files, used if there is no ``memory``.
+        ``extra`` are further template variables, such as ``tag`` and ``data`` of a reaction. ``renderers`` and
+        ``matchers`` are functions of users' renderer and matcher modules. ``memory`` is a cache of compiled templates
+        and parsed texts that many trees share. ``kept`` is the cache on disk for the data of large files, used if there
+        is no ``memory``.
         """
         self.files = files
         self.renderers = renderers
@@ -89,14 +89,16 @@ class SlsTree:
     # -------------------------------------------------------------------------------------------------------- top file
 
     def top(self) -> dict[str, list[str]]:
-        """Map of saltenv to the SLS references that the top files give this minion. Raises SlsError."""
+        """Map of saltenv to the SLS references that the top files assign to this minion. Raise SlsError if a top file
+        is faulty.
+        """
         strategy = str(self._opts.get("top_file_merging_strategy") or "merge")
         return self.chosen(strategy, str(self._opts.get("saltenv") or "")).refs
 
     def chosen(self, strategy: str, only: str = "") -> Chosen:
-        """Return the SLS references that the top files, merged by ``strategy``, give this minion.
+        """Return the SLS references that the top files, merged by ``strategy``, assign to this minion.
 
-        ``only`` limits them to one saltenv. Raises SlsError with all faults of the top files.
+        ``only`` limits them to one saltenv. Raise SlsError with all errors of the top files.
         """
         found = choose(
             self.sections(strategy, only), self.matches_minion, self.files.envs(), ordered=strategy == "replace"
@@ -104,7 +106,11 @@ class SlsTree:
         return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
 
     def sections(self, strategy: str, only: str = "") -> Sections:
-        """Map of saltenv to target to list, of the merged top files, for all minions. Raises SlsError."""
+        """Map of saltenv to target to list of SLS references, from the top files merged by ``strategy``, for all
+        minions.
+
+        ``only`` limits them to one saltenv. Raise SlsError with all errors of the top files.
+        """
         # state_top_saltenv does not apply to pillar, which has its own top files.
         speaks = only or (strategy != "replace" and self._opts.get("state_top_saltenv"))
         tops = {env: self._tops_of(env) for env in self._envs() if not speaks or env == speaks}
@@ -117,13 +123,17 @@ class SlsTree:
         return sections
 
     def _envs(self) -> list[str]:
-        """List of the saltenvs whose top files count: those of ``env_order`` if it is set, else all, base first."""
+        """Return the saltenvs whose top files count: those of the option ``env_order`` if it is set, else all, base
+        first.
+        """
         known = self.files.envs()
         order = [str(env) for env in self._opts.get("env_order") or []]
         return [env for env in dict.fromkeys(order) if env in known] if order else known
 
     def _tops_of(self, saltenv: str) -> list[dict[object, object]]:
-        """List of a saltenv's top file and the top files that it includes. [] if the saltenv has none."""
+        """Return the data of a saltenv's top file and of the top files that it includes; [] if the saltenv has no top
+        file.
+        """
         name = str(self._opts.get("state_top") or "top.sls").removeprefix("salt://")
         path = self.files.fetch(name, saltenv)
         if path is None:
@@ -153,12 +163,12 @@ class SlsTree:
         return top
 
     def _in_top(self, keys: tuple[str, ...]) -> Mark | None:
-        """Return the position of a path of keys in the top files, or None."""
+        """Return the position of a path of keys in the top files; None if no top file has it."""
         marks = [self.locate("top", env, *keys) for sls, env in self._sources if sls == "top"]
         return next((mark for mark in marks if mark is not None and mark.line), None)
 
     def matches_minion(self, target: str, tgt_type: str, delimiter: str) -> bool:
-        """Return True if a target of the top file matches this minion. Raises SlsError if the target is invalid."""
+        """Return whether a target of a top file matches this minion. Raise SlsError if the target is invalid."""
         subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
         nodegroups = self._opts.get("nodegroups") or {}
         if (own := users_matcher(self._matchers, tgt_type)) is not None:
@@ -176,23 +186,23 @@ class SlsTree:
     # ------------------------------------------------------------------------------------------------------- SLS files
 
     def find(self, pattern: str, saltenv: str) -> list[str]:
-        """Sorted list of the SLS references that a reference or glob matches."""
+        """Return the sorted SLS references in a saltenv that equal ``pattern`` or match it as a glob."""
         if not any(char in pattern for char in "*?["):
             return [pattern] if self._path_of(pattern, saltenv) else []
         known = {_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")}
         return sorted(ref for ref in known if fnmatchcase(ref, pattern))
 
     def render(self, sls: str, saltenv: str) -> RenderedSls:
-        """Return the rendered SLS, split into its parts. Raises SlsError with file and line."""
+        """Return the rendered SLS file of an SLS reference. Raise SlsError with file and line."""
         known = self._rendered.get((sls, saltenv))
         if known is None:
             known = self._rendered[sls, saltenv] = self._split(self.source(sls, saltenv))
         return known
 
     def source(self, sls: str, saltenv: str) -> SlsSource:
-        """Return the file of an SLS reference.
+        """Return the file of an SLS reference before rendering.
 
-        Raises SlsError with the searched paths and the most similar reference.
+        Raise SlsError with the searched paths and the most similar reference if there is no such file.
         """
         known = self._sources.get((sls, saltenv))
         if known is not None:
@@ -205,9 +215,9 @@ class SlsTree:
         return source
 
     def _read(self, sls: str, saltenv: str, path: str, found: Path) -> SlsSource:
-        """Read a fetched file.
+        """Return the content of a fetched SLS file.
 
-        Raises SlsError if it cannot be read, or is not UTF-8 although its renderer needs text.
+        Raise SlsError if it cannot be read, or is not UTF-8 although its renderer needs text.
         """
         try:
             data = found.read_bytes()
@@ -226,8 +236,8 @@ class SlsTree:
         return SlsSource(sls, saltenv, path, str(found), text.removeprefix("\ufeff"), self.files.shown(found))
 
     def hint(self, sls: str, saltenv: str) -> str:
-        """Return advice for an unknown SLS reference: the most similar reference, or the paths that the file could
-        have.
+        """Return advice for an SLS reference that does not exist: the most similar reference, or the paths that its
+        file could have.
         """
         known = sorted({_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")})
         near = close_matches(sls, known, n=1)
@@ -237,7 +247,7 @@ class SlsTree:
         return f"there is neither salt://{stem}.sls nor salt://{stem}/init.sls"
 
     def add(self, source: SlsSource) -> None:
-        """Add a file that is not in the tree (a reactor SLS) under its reference."""
+        """Add an SLS file that is not in the state tree, such as a reactor's SLS file, under its SLS reference."""
         self._sources[source.sls, source.saltenv] = source
 
     def _missing(self, sls: str, saltenv: str) -> SlsFault:
@@ -256,10 +266,10 @@ class SlsTree:
         return known
 
     def data(self, sls: str, saltenv: str, names: Mapping[str, object] | None = None) -> dict[Any, Any]:
-        """Return the map that one file renders to, unsplit. ``names`` are further variables for its template.
+        """Return the map that one SLS file renders to, including its ``include``, ``extend`` and ``exclude``.
 
-        Nothing is cached, so the same file can be rendered again with other variables. Raises SlsError with file and
-        line.
+        ``names`` are further variables for its template. Nothing is cached, so the file can be rendered again with
+        other variables. Raise SlsError with file and line.
         """
         source = self.source(sls, saltenv)
         data = self._data(source, names)
@@ -280,23 +290,24 @@ class SlsTree:
         return self._context | sls_variables(source.path, source.sls, source.saltenv, source.file)
 
     def names(self, sls: str, saltenv: str) -> frozenset[str]:
-        """Set of the variables that the template of an SLS may use without defining them.
-
-        Raises SlsError if there is no such file.
+        """Return the names of the variables that the template of an SLS may use without defining them. Raise SlsError
+        if there is no such file.
         """
         return frozenset(self._names(self.source(sls, saltenv)))
 
     # ----------------------------------------------------------------------------------------------------------- lines
 
     def name_columns(self) -> None:
-        """Let the marks of all later faults have a column too. Salt's messages have lines only; editors want both."""
+        """Report the column of all later errors, in addition to the line. Salt's messages have lines only; editors need
+        both.
+        """
         self._pipes.columns = True
 
     def locate(self, sls: str, saltenv: str, *keys: str) -> Mark | None:
-        """Return the position of an ID, of its state declaration or of an argument: of the deepest of ``keys`` that is
-        found.
+        """Return the position of a path of keys (ID, state declaration, argument) in the file of an SLS; of its longest
+        part that is found.
 
-        If none is found, the mark names the file only. None if the SLS was never read.
+        The position has the file only if no key is found. None if the SLS was never read.
         """
         source = self._sources.get((sls, saltenv))
         if source is None:
@@ -312,7 +323,7 @@ class SlsTree:
         return Mark(source.shown)
 
     def excerpt(self, mark: Mark | None) -> str:
-        """Return the lines around a mark; "" for None or an unknown file."""
+        """Return the lines of an SLS file around a position, with Salt's arrow; "" for None or an unknown file."""
         if mark is None:
             return ""
         if mark.file not in self._texts:
@@ -328,8 +339,10 @@ def _reference(path: str) -> str:
 
 
 def _by_module(positions: dict[tuple[str, ...], tuple[int, int]]) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Return the positions, where those of a short declaration are entered twice: below ``file.managed`` and below
+    """Add the keys of short declarations to a map of positions: an entry below ``file.managed`` is also entered below
     ``file``.
+
+    The map is changed and returned.
     """
     for path, spot in list(positions.items()):
         at = 2 if path[0] == "extend" else 1

@@ -1,7 +1,7 @@
-"""YAML as Salt reads it: parsed by libyaml, built by ``yaml_values``.
+"""YAML as Salt reads it: parsed by libyaml, turned into values by ``yaml_values``.
 
-A key that occurs twice in one map is an error that names both lines. Tags of other languages are refused. The number of
-aliased values and of levels is bounded (``yaml_bounds``).
+A key that occurs twice in one map is an error that names both lines. Tags of other programming languages are refused.
+The number of values repeated by aliases and of nested levels is bounded (``yaml_bounds``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["YamlFault", "key_lines", "key_positions", "load"]
 
 
 def load(text: str) -> object:
-    """Return the document of a YAML text. Raises YamlFault."""
+    """Return the data of a YAML text. Raise YamlFault with the line if it is not valid YAML."""
     guard(text)
     try:
         return build(text)
@@ -37,10 +37,10 @@ def load(text: str) -> object:
 
 
 def key_positions(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Map of the path of keys to (line, column) in a document. {} if it is not valid YAML.
+    """Map of the path of keys in a YAML document to (line, column) of the last key; {} if the text is not valid YAML.
 
-    The paths go down to IDs, state declarations, arguments and requisites. Costs a second parse, so it is used for
-    errors only.
+    The paths go down to IDs, state declarations, arguments and requisites of an SLS. The text is parsed a second time
+    for this, so the function is used for errors only.
     """
     try:
         guard(text)
@@ -53,7 +53,7 @@ def key_positions(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """Map of the path of keys to the line in a document: ``key_positions`` without columns."""
+    """Map of the path of keys in a YAML document to the line number of the last key; {} if the text is not valid YAML."""
     return {path: line for path, (line, _) in key_positions(text).items()}
 
 

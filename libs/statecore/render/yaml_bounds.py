@@ -1,6 +1,6 @@
-"""Bounds for YAML documents: too many aliased values or too many levels are refused before a value is built.
+"""Bounds of YAML documents: a document with too many values repeated by aliases, or too many nested levels, is refused.
 
-A small text with nested aliases could otherwise take gigabytes of memory.
+A small text with nested aliases could otherwise take gigabytes of memory. The check runs before any value is made.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _DEEP = re.compile(rf"^[ \-?:]{{{_MAX_DEPTH // 2}}}", re.MULTILINE)
 
 
 class YamlFault(DataFault):
-    """A YAML document that cannot be parsed, or that exceeds the bounds."""
+    """A YAML document that cannot be parsed, or that has too many nested levels or aliased values."""
 
 
 def guard(text: str) -> None:
-    """Raise YamlFault if the text has too many levels or aliased values.
+    """Raise YamlFault if a YAML text has too many nested levels or values repeated by aliases.
 
-    Most texts cost one search; suspicious ones a parse.
+    Most texts cost one search; only suspicious texts are parsed for this.
     """
     if ("&" in text and "*" in text) or text.count("[") + text.count("{") > _MAX_DEPTH or _DEEP.search(text):
         _bounded(text)
 
 
 def _bounded(text: str) -> None:
-    """Count levels and aliased values from the parser's events. Raise YamlFault if a bound is exceeded."""
+    """Count the nested levels and the values repeated by aliases of a YAML text. Raise YamlFault if there are too many."""
     anchors: dict[str, int] = {}
     open_anchors: list[str] = []
     total = 0

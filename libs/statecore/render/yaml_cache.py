@@ -1,8 +1,8 @@
-"""Cache of parsed YAML texts on the minion's disk. A text in the cache loads in a tenth of the time.
+"""Cache of parsed YAML texts on the minion's disk. A cached text loads in a tenth of the time.
 
-Minions apply the same trees again and again. The key is a digest of the text, so an entry cannot be stale. If the cache
-is damaged, full or not writable, the text is parsed as usual. Only SLS texts of states are cached, as their high data
-is (``state_runs.high_cache``). Pillar is never cached here.
+Minions apply the same state trees again and again. The key is a digest of the text, so an entry cannot be stale. If the
+cache is damaged, full or not writable, the text is parsed as usual. Only SLS texts of states are cached, as their high
+data is (``state_runs.high_cache``). Pillar is never cached here.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ _FRESH = 86_400.0
 
 
 class YamlCache:
-    """The YAML cache in a minion's ``cachedir``. If ``cachedir`` is empty, nothing is cached."""
+    """Cache of parsed YAML texts in the minion's ``cachedir``. If ``cachedir`` is "", nothing is cached."""
 
     def __init__(self, cachedir: str) -> None:
         self._directory = Path(cachedir) / "yaml" if cachedir else None
 
     def load(self, text: str) -> object:
-        """Return the document of a YAML text, from the cache or parsed. Raises YamlFault like ``yaml.load``."""
+        """Return the data of a YAML text, from the cache or parsed. Raise YamlFault with the line if it is not valid
+        YAML.
+        """
         if self._directory is None or len(text) < _MIN_CHARACTERS or "&" in text:
             # Values shared through anchors would become copies in the cache.
             return yaml_text.load(text)
@@ -74,9 +76,8 @@ class YamlCache:
 
 
 def _reader() -> bytes:
-    """Return a digest of the parser's version.
-
-    It is part of each cache key, because the data depends on the parser too.
+    """Return a digest of the YAML parser's version, for the cache keys: another parser may make other data of the same
+    text.
     """
     own = (Path(module.__file__).stat() for module in (yaml_values, yaml_events) if module.__file__)
     words = [yaml.__version__, *(f"{info.st_size} {info.st_mtime_ns}" for info in own)]
@@ -84,7 +85,7 @@ def _reader() -> bytes:
 
 
 def _read(file: Path) -> tuple[bool, object]:
-    """Return (True, data) from the cache file, or (False, None) if it does not exist or cannot be read."""
+    """Return (True, data) from a cache file; (False, None) if the file does not exist or cannot be read."""
     try:
         data = msgpack.unpackb(file.read_bytes(), strict_map_key=False)
         if time.time() - file.stat().st_mtime > _FRESH:
@@ -95,7 +96,9 @@ def _read(file: Path) -> tuple[bool, object]:
 
 
 def _surplus(directory: Path) -> Iterator[Path]:
-    """Yield the files beyond the cache's bounds, least recently used first to exceed."""
+    """Yield the cache files to remove, so that the number and total size of the files stay within the bounds: the least
+    recently used ones.
+    """
     with os.scandir(directory) as entries:
         kept = sorted(((entry.stat(), entry.path) for entry in entries), key=lambda each: -each[0].st_mtime_ns)
     size = 0

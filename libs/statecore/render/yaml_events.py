@@ -1,7 +1,7 @@
-"""Build values directly from libyaml's events, for documents of maps, lists and plain scalars, as nearly every SLS is.
+"""Makes the values of a YAML document directly from libyaml's events, for documents of maps, lists and plain scalars.
 
-A tree of nodes takes four times the memory. On anything else (anchors, tags, merges, errors) this raises NotPlain, and
-``yaml_values.build`` builds the document from nodes.
+Nearly every SLS is such a document. PyYAML's usual way, a tree of nodes, takes four times the memory. For other
+documents (anchors, tags, merge keys, errors) NotPlain is raised, and ``yaml_values.build`` makes the values from nodes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ Resolvers = Mapping[str, Sequence[tuple[str, re.Pattern[str]]]]
 
 
 class NotPlain(Exception):
-    """The document holds something that this module does not build, or an error."""
+    """The YAML document has an error, or contains something that ``yaml_events`` does not handle, such as an anchor or
+    a tag.
+    """
 
 
 def build(loader: SafeLoader, scalar: Mapping[str, Callable[[str], object]], resolvers: Resolvers) -> object:
-    """Return the document of a fresh loader.
+    """Return the data of the YAML document of a new loader.
 
-    ``scalar`` maps a tag to the function from text to value. Raises NotPlain or yaml.YAMLError.
+    ``scalar`` maps a YAML tag to the function that makes a value from text. Raise NotPlain for a document with anchors,
+    tags or merge keys, and NotPlain or yaml.YAMLError for a faulty one.
     """
     # Any: an event's class is compared by identity, for speed. Mypy cannot narrow a type by that.
     following: Callable[[], Any] = loader.get_event

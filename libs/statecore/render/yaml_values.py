@@ -1,7 +1,7 @@
-"""Build values from YAML nodes, by Salt's rules.
+"""Makes the values of a YAML document from PyYAML's nodes, by Salt's rules.
 
-libyaml makes the nodes. PyYAML's own construction of values takes longer than the parse, so the types that an SLS is
-made of are built here. Other types (binary, sets, merges, unknown tags) are built by PyYAML.
+libyaml makes the nodes. PyYAML's own construction of values takes longer than the parse, so the usual types of an SLS
+are made here. Other types (binary, sets, merge keys, unknown tags) are made by PyYAML.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ _MERGE, _VALUE = _TAG + "merge", _TAG + "value"
 
 
 class DuplicateKey(ConstructorError):
-    """A key that occurs twice in a map. ``earlier`` is the line of the first one."""
+    """A key that occurs twice in a YAML map. ``earlier`` is the line of the first occurrence."""
 
     earlier = 0
 
 
 class YamlLoader(BASE):
-    """PyYAML's SafeLoader with Salt's rules."""
+    """PyYAML's SafeLoader with Salt's rules for numbers, dates, merge keys and repeated keys."""
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, object]:
-        """Return the map of a node. Raises ConstructorError for a key that is not hashable or that occurs twice."""
+        """Return the map that a YAML node describes. Raise ConstructorError for a key that occurs twice or is not
+        hashable.
+        """
         self.flatten_mapping(node)
         mapping: dict[Hashable, object] = {}
         for key_node, value_node in node.value:
@@ -50,7 +52,9 @@ class YamlLoader(BASE):
         return mapping
 
     def resolve(self, kind: type[Node], value: str, implicit: tuple[bool, bool]) -> str:
-        """Return the tag of a node that has none. Like PyYAML's method, without its tags by path."""
+        """Return the tag (type) of a YAML node without a written tag, as PyYAML does. PyYAML's tags by path are not
+        supported.
+        """
         if kind is not ScalarNode:
             return _MAP if kind is MappingNode else _SEQ
         if implicit[0]:
@@ -60,13 +64,15 @@ class YamlLoader(BASE):
         return _STR
 
     def descend_resolver(self, current_node: object, current_index: object) -> None:
-        """Do nothing: no tags by path are used."""
+        """Do nothing: PyYAML calls this for its tags by path, which are not supported."""
 
     def ascend_resolver(self) -> None:
-        """Do nothing: no tags by path are used."""
+        """Do nothing: PyYAML calls this for its tags by path, which are not supported."""
 
     def flatten_mapping(self, node: MappingNode) -> None:
-        """Apply merge keys (``<<``) as defaults: the map's own keys win, and are no conflict."""
+        """Replace the merge keys (``<<``) of a map node by the merged entries. The map's own keys override merged keys
+        without an error.
+        """
         own = [pair for pair in node.value if pair[0].tag != _MERGE]
         if len(own) == len(node.value):
             super().flatten_mapping(node)
@@ -89,7 +95,7 @@ def _construct_yaml_map(loader: YamlLoader, node: MappingNode) -> Iterator[dict[
 
 
 def _construct_omap(loader: YamlLoader, node: Node) -> Iterator[dict[Hashable, object]]:
-    """Build an ordered map as a dict. Accepts Salt's form (a map) and YAML's form (a list of single pairs)."""
+    """Yield the dict of an ordered map (``!!omap``), written as a map as in Salt, or as YAML's list of single pairs."""
     if isinstance(node, yaml.SequenceNode):
         pairs = [pair for item in node.value if isinstance(item, MappingNode) for pair in item.value]
         return _construct_yaml_map(loader, MappingNode(node.tag, pairs, node.start_mark, node.end_mark))
@@ -99,7 +105,7 @@ def _construct_omap(loader: YamlLoader, node: Node) -> Iterator[dict[Hashable, o
 
 
 def _construct_int(loader: YamlLoader, node: ScalarNode) -> int:
-    """Build an integer.
+    """Return the integer of a YAML scalar.
 
     Digits with a leading zero (``0644``) are decimal, as in Salt, although YAML 1.1 reads them as octal.
     """
@@ -110,7 +116,7 @@ def _construct_int(loader: YamlLoader, node: ScalarNode) -> int:
 
 
 def _construct_binary(loader: YamlLoader, node: ScalarNode) -> bytes:
-    """Decode base64 text to bytes. Missing padding at the end is accepted."""
+    """Return the bytes of a YAML scalar with base64 text. Missing padding at the end is accepted."""
     text = "".join(str(loader.construct_scalar(node)).split())
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4))
@@ -138,7 +144,7 @@ YamlLoader.add_constructor(None, _construct_undefined)
 
 
 class _Builder:
-    """Builds the value of one document."""
+    """Makes the values of one YAML document from its nodes."""
 
     def __init__(self, loader: YamlLoader, aliases: bool) -> None:
         self._loader = loader
@@ -146,7 +152,7 @@ class _Builder:
         self._shared: dict[int, object] | None = {} if aliases else None
 
     def value(self, node: Node) -> object:
-        """Return the value of a node."""
+        """Return the value that a YAML node describes."""
         tag = node.tag
         if type(node) is ScalarNode:
             if tag == _STR:
@@ -183,7 +189,7 @@ class _Builder:
 
 
 def build(text: str) -> object:
-    """Return the value of a YAML document. Raises yaml.YAMLError, ValueError or OverflowError."""
+    """Return the data of a YAML document. Raise yaml.YAMLError, ValueError or OverflowError for a faulty one."""
     loader = YamlLoader(text)
     try:
         return yaml_events.build(loader, _PLAIN, YamlLoader.yaml_implicit_resolvers)
@@ -207,7 +213,7 @@ def _unacceptable(node: Node, key_node: Node) -> ConstructorError:
 
 
 def _twice(node: Node, key: object, key_node: Node, value: Callable[[Node], object]) -> DuplicateKey:
-    """Return the error for a key that occurs a second time in a map, at ``key_node``."""
+    """Return the error for a key that occurs a second time in a YAML map, at ``key_node``."""
     first = next(other for other, _ in node.value if value(other) == key)
     fault = DuplicateKey(
         "while constructing a mapping", node.start_mark, f"found conflicting ID '{key}'", key_node.start_mark

@@ -1,4 +1,4 @@
-"""Tables of Salt's own Jinja filters, tests and global functions."""
+"""Tables of Salt's own Jinja filters, tests and global functions: name to function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LETTERS = string.ascii_letters + string.digits
 
 
 def random_text(size: int | str = 32, *_: object, **__: object) -> str:
-    """Return a random text of ``size`` letters and digits, from a cryptographic source."""
+    """Jinja filter ``random_str``: return a random text of ``size`` letters and digits, from a cryptographic source."""
     # Imported here, as below: few templates use random values, and every process would load the module.
     import secrets
 
@@ -29,15 +29,18 @@ def random_text(size: int | str = 32, *_: object, **__: object) -> str:
 def sample(
     values: Iterable[object], size: int, seed: int | float | str | bytes | bytearray | None = None
 ) -> list[object]:
-    """Return ``size`` randomly chosen items. The same seed chooses the same items."""
+    """Jinja filter ``random_sample``: return ``size`` randomly chosen items of a list. The same seed chooses the same
+    items.
+    """
     import random
 
     return random.Random(seed).sample(list(values), size)
 
 
 def random_digest(size: int | str = 9999999999, hash_type: str | None = None) -> str:
-    """Return the digest (hexadecimal, MD5 by default) of a random number up to ``size``, from a cryptographic
-    source.
+    """Jinja filter ``random_hash``: return the hexadecimal digest (MD5 by default) of a random number up to ``size``.
+
+    The number is from a cryptographic source.
     """
     import secrets
 
@@ -167,12 +170,12 @@ TESTS: Mapping[str, Callable[..., bool]] = {
 
 @jinja2.pass_context
 def if_else(context: Context, *pairs: object, **options: object) -> object:
-    """Return the result of the execution function ``match.ifelse``, under the shorter name ``ifelse``."""
+    """Jinja function ``ifelse``: return the result of the execution function ``match.ifelse`` for the same arguments."""
     return context.resolve("salt")["match.ifelse"](*pairs, **options)
 
 
 def fail(message: object) -> None:
-    """Stop the rendering with an error message."""
+    """Jinja function ``raise``: stop the rendering with an error message. Raise TemplateError."""
     raise jinja2.TemplateError(str(message))
 
 

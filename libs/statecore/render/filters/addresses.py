@@ -1,4 +1,4 @@
-"""Jinja filters for IP addresses and networks."""
+"""Jinja filters for IP addresses, networks and MAC addresses."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def _one(value: object, version: int | None, options: str | None) -> str | None:
-    """Return the normalized address or interface.
+    """Return an IP address in normal form, or with its prefix length (``10.0.0.1/8``) if it has one.
 
-    None if the value is not an address, has another IP version, or is of none of the kinds in ``options``.
+    None if the value is not an address, has another IP version, or is of none of the kinds in ``options``
+    ("private,loopback").
     """
     if not isinstance(value, _Given):
         return None
@@ -64,7 +65,9 @@ def _one(value: object, version: int | None, options: str | None) -> str | None:
 
 def _valid(version: int | None) -> Callable[[object, str | None], str | list[str] | None]:
     def filtered(value: object, options: str | None = None) -> str | list[str] | None:
-        """Return the normalized address or None; for a list, the list of its valid addresses."""
+        """Jinja filter: return an IP address in normal form, or None if it is not valid; for a list, the list of its
+        valid addresses.
+        """
         if isinstance(value, list | tuple):
             order = (4, 6) if version is None else (version,)
             found = [_one(each, one, options) for one in order for each in value]
@@ -78,7 +81,7 @@ ipaddr, ipv4, ipv6 = _valid(None), _valid(4), _valid(6)
 
 
 def is_address(version: int | None) -> Callable[..., bool]:
-    """Return a filter that returns True if a text is an IP address of this version (4, 6; None: both)."""
+    """Return a Jinja filter that returns whether a value is an IP address of this version (4, 6; None: both)."""
 
     def filtered(value: object, options: str | None = None) -> bool:
         return _one(value, version, options) is not None
@@ -109,7 +112,9 @@ network_size = _of_each(lambda text: ipaddress.ip_network(text, strict=False).nu
 
 
 def ipwrap(value: object) -> object:
-    """Return IPv6 addresses in square brackets, and other values unchanged."""
+    """Jinja filter ``ipwrap``: return IPv6 addresses, in a list or alone, in square brackets, and other values
+    unchanged.
+    """
     if isinstance(value, list | tuple):
         return [ipwrap(each) for each in value]
     found = _one(value, 6, None)
@@ -117,7 +122,9 @@ def ipwrap(value: object) -> object:
 
 
 def filter_by_networks(given: Mapping[object, Iterable[str]] | Iterable[str], networks: Iterable[str] | None) -> object:
-    """Return the addresses of a list that are in one of the networks. For a map of lists, filter each list."""
+    """Jinja filter: return the addresses of a list that are in one of the networks. For a map of lists, filter each
+    list.
+    """
     if networks is None:
         return given
     nets = [ipaddress.ip_network(each, strict=False) for each in networks]
@@ -131,7 +138,10 @@ def _within(listed: Iterable[str], nets: Iterable[_Network]) -> list[str]:
 
 
 def mac_bytes(text: str) -> bytes:
-    """Return the six bytes of a MAC address, with or without separators. Raises ValueError if it is malformed."""
+    """Jinja filter ``mac_str_to_bytes``: return the six bytes of a MAC address, with or without separators.
+
+    Raise ValueError if the address is malformed.
+    """
     digits = text.replace(text[2], "") if len(text) == 17 else text
     if len(digits) != 12:
         raise ValueError("Invalid MAC address")

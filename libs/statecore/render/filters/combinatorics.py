@@ -1,4 +1,6 @@
-"""Jinja filters for products, permutations and combinations, as in itertools but with a bound on their number."""
+"""Jinja filters for products, permutations and combinations, as in Python's itertools but with a bound on the number of
+results.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _MOST = 1_000_000
 
 
 def product(*lists: Iterable[object], repeat: int = 1) -> Iterator[tuple[object, ...]]:
-    """Return the Cartesian product of the lists. Raises TemplateRuntimeError if it has more than a million items."""
+    """Jinja filter: yield the Cartesian product of the lists, as tuples. Raise TemplateRuntimeError if there are more
+    than a million.
+    """
     given = [list(each) for each in lists]
     _few("product", (repeat,))
     if all(given):
@@ -23,7 +27,10 @@ def product(*lists: Iterable[object], repeat: int = 1) -> Iterator[tuple[object,
 
 
 def permutations(values: Iterable[object], r: int | None = None) -> Iterator[tuple[object, ...]]:
-    """Return all ordered selections of ``r`` items. Raises TemplateRuntimeError if there are more than a million."""
+    """Jinja filter: yield all ordered selections of ``r`` items of a list, as tuples.
+
+    Raise TemplateRuntimeError if there are more than a million.
+    """
     given = list(values)
     taken = len(given) if r is None else r
     if taken <= len(given):
@@ -32,9 +39,9 @@ def permutations(values: Iterable[object], r: int | None = None) -> Iterator[tup
 
 
 def combinations(values: Iterable[object], r: int) -> Iterator[tuple[object, ...]]:
-    """Return all selections of ``r`` items, without regard to order.
+    """Jinja filter: yield all selections of ``r`` items of a list without regard to order, as tuples.
 
-    Raises TemplateRuntimeError if there are more than a million.
+    Raise TemplateRuntimeError if there are more than a million.
     """
     given = list(values)
     if 0 <= r <= len(given):
@@ -43,9 +50,9 @@ def combinations(values: Iterable[object], r: int) -> Iterator[tuple[object, ...
 
 
 def combinations_with_replacement(values: Iterable[object], r: int) -> Iterator[tuple[object, ...]]:
-    """Return all selections of ``r`` items where each item may repeat.
+    """Jinja filter: yield all selections of ``r`` items of a list in which each item may repeat, as tuples.
 
-    Raises TemplateRuntimeError if there are more than a million.
+    Raise TemplateRuntimeError if there are more than a million.
     """
     given = list(values)
     if r >= 0 and given:
@@ -58,7 +65,9 @@ def _products(factors: Iterable[int]) -> Iterator[int]:
 
 
 def _choices(count: int, taken: int) -> Iterator[int]:
-    """Yield growing binomial coefficients, the last one being "``count`` choose ``taken``"."""
+    """Yield growing binomial coefficients. The last one is the number of selections of ``taken`` out of ``count``
+    items.
+    """
     fewer = min(taken, count - taken)
     made = 1
     for step in range(1, fewer + 1):
@@ -68,9 +77,10 @@ def _choices(count: int, taken: int) -> Iterator[int]:
 
 
 def _few(name: str, growing: Iterable[int]) -> None:
-    """Raise TemplateRuntimeError if a number exceeds the bound.
+    """Raise TemplateRuntimeError if one of the growing numbers exceeds a million. ``name`` is the filter's name in the
+    message.
 
-    Stops early, because the last number may have a million digits.
+    Stops at the first such number, because the last number may have a million digits.
     """
     for made in growing:
         if made > _MOST:

@@ -16,7 +16,7 @@ _Map: TypeAlias = MutableMapping[str, object]
 
 
 def unique(given: Iterable[object]) -> Collection[object]:
-    """Return the values without repetition, in order. A set stays a set."""
+    """Jinja filter: return a list without repeated values, in the same order. A set stays a set."""
     if isinstance(given, set | frozenset):
         return set(given)
     found: list[object] = []
@@ -27,38 +27,40 @@ def unique(given: Iterable[object]) -> Collection[object]:
 
 
 def sequence(value: object) -> object:
-    """Return the value if it is a collection, else a list of the value."""
+    """Jinja filter: return a list, tuple, set or map unchanged, and any other value as the only item of a list."""
     return value if isinstance(value, list | tuple | set | dict) else [value]
 
 
 def _both_hashable(left: object, right: object) -> bool:
-    """Return True for two tuples or texts: as in Salt, set operations on these return a set, otherwise a list."""
+    """Return whether two values are hashable, such as tuples: as in Salt, set operations on these return a set,
+    otherwise a list.
+    """
     return isinstance(left, Hashable) and isinstance(right, Hashable)
 
 
 def intersect(left: Collection[object], right: Collection[object]) -> Collection[object]:
-    """Return the values that are in both."""
+    """Jinja filter: return the values that are in both lists."""
     if _both_hashable(left, right):
         return set(left) & set(right)
     return unique([value for value in left if value in right])
 
 
 def difference(left: Collection[object], right: Collection[object]) -> Collection[object]:
-    """Return the values of ``left`` that are not in ``right``."""
+    """Jinja filter: return the values of the list ``left`` that are not in the list ``right``."""
     if _both_hashable(left, right):
         return set(left) - set(right)
     return unique([value for value in left if value not in right])
 
 
 def union(left: Collection[object], right: Collection[object]) -> Collection[object]:
-    """Return the values that are in ``left`` or ``right``."""
+    """Jinja filter: return the values that are in one of the two lists, without repetition."""
     if _both_hashable(left, right):
         return set(left) | set(right)
     return unique([*left, *right])
 
 
 def symmetric_difference(left: Collection[object], right: Collection[object]) -> Collection[object]:
-    """Return the values that are in exactly one of the two."""
+    """Jinja filter: return the values that are in exactly one of the two lists."""
     if _both_hashable(left, right):
         return set(left) ^ set(right)
     both = intersect(left, right)
@@ -66,16 +68,17 @@ def symmetric_difference(left: Collection[object], right: Collection[object]) ->
 
 
 def average(given: object) -> float:
-    """Return the mean of the numbers; 0.0 for an empty list."""
+    """Jinja filter ``avg``: return the mean of a list of numbers; 0.0 for an empty list."""
     listed = given if isinstance(given, Iterable) else [given]
     numbers = list(listed)
     return float(sum(numbers) / len(numbers)) if numbers else 0.0
 
 
 def flatten(given: Iterable[object], levels: int | None = None, preserve_nulls: bool = False) -> list[object]:
-    """Return a list without nested lists, down to ``levels`` levels (None: all). Of a map, the keys are taken.
+    """Jinja filter: return nested lists as one list, down to ``levels`` levels (None: all levels). Of a map, the keys
+    are taken.
 
-    Nulls are removed unless ``preserve_nulls``. Raises RecursionError for a list that contains itself.
+    Nulls are removed unless ``preserve_nulls`` is true. Raise RecursionError for a list that contains itself.
     """
     flat: list[object] = []
     for value in given:
@@ -89,23 +92,27 @@ def flatten(given: Iterable[object], levels: int | None = None, preserve_nulls: 
 
 
 def exactly(given: Iterable[object], amount: int = 1) -> bool:
-    """Return True if exactly ``amount`` of the values are true."""
+    """Jinja filter ``exactly_n_true``: return whether exactly ``amount`` of the values are true."""
     return sum(1 for value in given if value) == amount
 
 
 def is_iterable(value: object) -> bool:
-    """Return True if the value is iterable and not a text."""
+    """Jinja filter ``is_iter``: return whether the value can be iterated and is not a text."""
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
 def compare_lists(old: list[object], new: list[object]) -> dict[str, list[object]]:
-    """Map with "new" (values only in the new list) and "old" (values only in the old list). Empty ones are left out."""
+    """Jinja filter: return {"new": values only in the new list, "old": values only in the old list}. Empty lists are
+    left out.
+    """
     sides = {"new": [value for value in new if value not in old], "old": [value for value in old if value not in new]}
     return {side: found for side, found in sides.items() if found}
 
 
 def compare_dicts(old: Mapping[object, object], new: Mapping[object, object]) -> dict[object, dict[str, object]]:
-    """Map of each key whose value differs to its "old" and "new" value; "" for a missing value."""
+    """Jinja filter: map each key whose value differs in two maps to {"old": old value, "new": new value}; "" for a
+    missing value.
+    """
     return {
         key: {"old": old.get(key, ""), "new": new.get(key, "")}
         for key in dict.fromkeys((*new, *old))
@@ -114,7 +121,10 @@ def compare_dicts(old: Mapping[object, object], new: Mapping[object, object]) ->
 
 
 def to_entries(data: object) -> list[dict[str, object]]:
-    """List of ``{key, value}`` maps, one for each entry of a map or list."""
+    """Jinja filter: return a map (or the indexes and items of a list) as a list of {"key": key, "value": value}.
+
+    Raise TemplateRuntimeError for other values.
+    """
     if not isinstance(data, Mapping | list):
         raise jinja2.TemplateRuntimeError("Input data must be a dict or list")
     pairs = data.items() if isinstance(data, Mapping) else enumerate(data)
@@ -122,7 +132,7 @@ def to_entries(data: object) -> list[dict[str, object]]:
 
 
 def from_entries(entries: Iterable[Mapping[str, object]]) -> dict[object, object]:
-    """Return the map described by a list of ``{key, value}`` or ``{name, value}`` maps."""
+    """Jinja filter: return a list of {"key": key, "value": value} (or "name" for "key") as one map."""
     found: dict[object, object] = {}
     for entry in entries:
         lower = {str(key).lower(): value for key, value in entry.items()}
@@ -133,27 +143,33 @@ def from_entries(entries: Iterable[Mapping[str, object]]) -> dict[object, object
 
 
 def traverse(data: object, key: str, default: object = None, delimiter: str = values.DELIMITER) -> object:
-    """Return the value at a path of keys separated by ``delimiter``, or ``default``."""
+    """Jinja filter: return the value at a path such as ``a:b`` in nested maps and lists; ``default`` if there is none."""
     return values.traverse(data, key, default, delimiter)
 
 
 def set_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
-    """Set the value at a path and return the map. Missing maps on the path are created."""
+    """Jinja filter ``set_dict_key_value``: set the value at a path such as ``a:b`` in nested maps, and return the
+    outermost map.
+
+    Missing maps on the path are created.
+    """
     return _changed(data, path.split(delimiter), lambda old: value)
 
 
 def append_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
-    """Append a value to the list at a path and return the map.
+    """Jinja filter ``append_dict_key_value``: append a value to the list at a path such as ``a:b``, and return the
+    outermost map.
 
-    Raises InvocationError if the path holds something else.
+    Raise InvocationError if the value at the path is not a list.
     """
     return _changed(data, path.split(delimiter), lambda old: [*_list(old, "append"), value])
 
 
 def extend_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
-    """Append several values to the list at a path and return the map.
+    """Jinja filter ``extend_dict_key_value``: append several values to the list at a path such as ``a:b``, and return
+    the outermost map.
 
-    Raises InvocationError if the path holds something else.
+    Raise InvocationError if the value at the path is not a list.
     """
     if not isinstance(value, Iterable):
         raise InvocationError(f"Cannot extend with a {type(value).__name__}")
@@ -161,7 +177,11 @@ def extend_value(data: _Map, path: str, value: object, delimiter: str = values.D
 
 
 def update_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
-    """Update the map at a path and return the whole map. Raises InvocationError if the path holds something else."""
+    """Jinja filter ``update_dict_key_value``: update the map at a path such as ``a:b`` with another map, and return the
+    outermost map.
+
+    Raise InvocationError if the value at the path is not a map.
+    """
     if not isinstance(value, Mapping):
         raise InvocationError(f"Cannot update with a {type(value).__name__}")
     return _changed(data, path.split(delimiter), lambda old: {**_map(old), **value})
@@ -184,7 +204,9 @@ def _map(value: object) -> Mapping[object, object]:
 
 
 def _changed(data: _Map, path: list[str], change: Callable[[object], object]) -> _Map:
-    """Replace the value at a path of nested maps by ``change`` of this value, and return the outermost map."""
+    """Replace the value at a path in nested maps by the result of ``change`` for this value, and return the outermost
+    map.
+    """
     at = data
     for key in path[:-1]:
         inner = at.get(key)
@@ -196,7 +218,9 @@ def _changed(data: _Map, path: list[str], change: Callable[[object], object]) ->
 
 
 def encoded(data: object, encoding: str = "utf-8", errors: str = "strict", **_: object) -> object:
-    """Return maps and lists with every text in them, keys too, encoded as bytes."""
+    """Jinja filter ``json_encode_list``: return nested maps and lists with every text in them, keys too, encoded as
+    bytes.
+    """
     if isinstance(data, str):
         return data.encode(encoding, errors)
     if isinstance(data, Mapping):
@@ -207,7 +231,11 @@ def encoded(data: object, encoding: str = "utf-8", errors: str = "strict", **_: 
 
 
 def mysql_rows(lines: Iterable[str], key: str) -> dict[str | float, dict[str, str | float]]:
-    """Map of the value of column ``key`` to its row, parsed from the table that the program mysql prints."""
+    """Jinja filter ``mysql_to_dict``: parse the table that the program mysql prints. Map the value of column ``key`` to
+    its row.
+
+    A row is {column: value}.
+    """
     rows: dict[str | float, dict[str, str | float]] = {}
     headers: list[str] = []
     for line in lines:
@@ -223,7 +251,10 @@ def mysql_rows(lines: Iterable[str], key: str) -> dict[str | float, dict[str, st
 
 
 def json_query(data: object, expression: str) -> object:
-    """Return the result of a JMESPath expression. Raises TemplateRuntimeError if jmespath is not installed."""
+    """Jinja filter: return the result of a JMESPath expression for nested data.
+
+    Raise TemplateRuntimeError if the Python package jmespath is not installed.
+    """
     try:
         import jmespath  # optional: few templates use it
     except ImportError as error:

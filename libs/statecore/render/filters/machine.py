@@ -1,6 +1,6 @@
 """Jinja filters that read the managed host: files, programs, users, DNS names.
 
-Paths are the host's own. If ``host_root`` is set, they are read below that directory.
+Paths are the host's own. If the option ``host_root`` is set, they are read below that directory.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _CONNECT = 2.0
 
 
 def _here(context: Context, path: object) -> Path:
-    """Return the path in this process's file system for a path of the managed host."""
+    """Return the path in this process's file system for a path of the managed host (below the option ``host_root``)."""
     opts = context.resolve("opts")
     root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
     return rooted_path.below(Path(root))(root, str(path).lstrip("/")) if root != "/" else Path(str(path))
 
 
 def _is_binary(data: bytes) -> bool:
-    """Return True if the data has a NUL byte, or is not UTF-8 and more than 30 % of it are bytes that text does not
-    have.
+    """Return whether bytes look binary: they contain NUL, or are not UTF-8 and more than 30 % of them are not bytes of
+    text.
     """
     if not data:
         return False
@@ -62,7 +62,7 @@ def _begin(path: Path, size: int) -> bytes | None:
 
 @jinja2.pass_context
 def is_empty(context: Context, path: str) -> bool:
-    """Return True if a file exists and is empty."""
+    """Jinja filter: return whether a file of the managed host exists and is empty."""
     try:
         return _here(context, path).stat().st_size == 0
     except OSError:
@@ -71,14 +71,14 @@ def is_empty(context: Context, path: str) -> bool:
 
 @jinja2.pass_context
 def is_text_file(context: Context, path: str) -> bool:
-    """Return True if a file exists and looks like text."""
+    """Jinja filter: return whether a file of the managed host exists and its beginning looks like text."""
     data = _begin(_here(context, path), _SNIFF_TEXT)
     return data is not None and not _is_binary(data)
 
 
 @jinja2.pass_context
 def is_bin_file(context: Context, path: str) -> bool:
-    """Return True if a file exists and does not look like text."""
+    """Jinja filter: return whether a file of the managed host exists and its beginning does not look like text."""
     file = _here(context, path)
     data = _begin(file, _SNIFF) if file.is_file() else None
     return data is not None and _is_binary(data)
@@ -86,7 +86,7 @@ def is_bin_file(context: Context, path: str) -> bool:
 
 @jinja2.pass_context
 def list_files(context: Context, directory: str) -> list[str]:
-    """Sorted list of the directory and everything below it."""
+    """Jinja filter: return the sorted paths of a directory of the managed host and of everything below it."""
     root = _here(context, directory)
     found = {str(directory)}
     for folder, directories, files in rooted_path.walk(root):
@@ -97,9 +97,9 @@ def list_files(context: Context, directory: str) -> list[str]:
 
 @jinja2.pass_context
 def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
-    """Return the hexadecimal digest of a file.
+    """Jinja filter: return the hexadecimal digest of a file of the managed host.
 
-    Raises ValueError for an unknown algorithm, OSError if the file cannot be read.
+    Raise ValueError for an unknown algorithm, OSError if the file cannot be read.
     """
     try:
         made = hashlib.new(form)
@@ -113,7 +113,7 @@ def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: 
 
 @jinja2.pass_context
 def which(context: Context, program: str | None = None) -> str | None:
-    """Return the path of a program, or None if it is not found."""
+    """Jinja filter: return the path of a program on the managed host; None if it is not installed."""
     if not program:
         return None
     if "/" in program:
@@ -128,7 +128,9 @@ def _runs(path: Path) -> bool:
 
 @jinja2.pass_context
 def get_uid(context: Context, user: str | None = None) -> int | None:
-    """Return the uid of a user of the host. Without a name, the process's own uid. None if there is no such user."""
+    """Jinja filter: return the uid of a user of the managed host; None if there is no such user. Without a name, this
+    process's uid.
+    """
     if user is None:
         return os.geteuid()
     return next((int(uid) for name, uid in _users(_here(context, "/etc/passwd")) if name == user), None)
@@ -142,10 +144,10 @@ def _users(passwd: Path) -> Iterator[tuple[str, str]]:
 
 
 def dns_check(addr: str, port: int, safe: bool = False, ipv6: bool | None = None) -> str:
-    """Return an address of a host name: the first that accepts a connection on the port, else the first. IPv6 is in
-    brackets.
+    """Jinja filter: return an IP address of a host name: the first that accepts a connection on the port, else the
+    first.
 
-    Raises TemplateRuntimeError if the name has no address.
+    An IPv6 address is in square brackets. Raise TemplateRuntimeError if the name has no address.
     """
     only = {None: (socket.AF_UNSPEC,), True: (socket.AF_INET6, socket.AF_INET), False: (socket.AF_INET,)}
     families = only[ipv6]
@@ -171,7 +173,7 @@ def _answers(family: int, address: str, port: int) -> bool:
 
 
 def gen_mac(prefix: str = "AC:DE:48") -> str:
-    """Return a random MAC address that begins with ``prefix``."""
+    """Jinja filter: return a random MAC address that begins with ``prefix``."""
     # Imported here: few templates use random values, and every process would load the module.
     import secrets
 
@@ -179,7 +181,7 @@ def gen_mac(prefix: str = "AC:DE:48") -> str:
 
 
 def http_query(url: str, *_: object, **__: object) -> object:
-    """Raise TemplateRuntimeError: templates have no access to the network."""
+    """Jinja filter: raise TemplateRuntimeError, because templates must not send HTTP requests."""
     raise jinja2.TemplateRuntimeError(
         f"http_query: templates do not fetch {url}: fetch it in a module of your own (_modules), or give it as pillar"
     )

@@ -46,7 +46,7 @@ _TIMES = (
 
 
 def _plain(value: object) -> object:
-    """Return the data with all maps as dict and all sequences as list, which YAML and JSON can write."""
+    """Return a copy of nested data with all maps as dict and all sequences as list, which YAML and JSON can write."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -55,44 +55,47 @@ def _plain(value: object) -> object:
 
 
 def yaml_text(value: object, flow_style: bool = True) -> Markup:
-    """Return the value as YAML, by default on one line (flow style), to be inserted into an SLS."""
+    """Jinja filter ``yaml``: return a value as YAML, by default on one line (flow style), for use in an SLS."""
     text = yaml.safe_dump(_plain(value), default_flow_style=flow_style, allow_unicode=True, width=2**30)
     # As in Salt, the result is Markup: text that is added to it is escaped.
     return Markup(text.strip().removesuffix("\n...").strip())
 
 
 def yaml_encode(value: object) -> str:
-    """Return a scalar as YAML writes it, quoted if necessary. Raises TypeError for maps and lists."""
+    """Jinja filter: return a single value as YAML, quoted if necessary. Raise TypeError for maps and lists."""
     if isinstance(value, Mapping | list | tuple):
         raise TypeError("yaml_encode takes a single value")
     return yaml_dquote(value) if isinstance(value, str) else yaml_text(value)
 
 
 def yaml_dquote(text: object) -> str:
-    """Return the text in double quotes, escaped for YAML."""
+    """Jinja filter: return a text in double quotes, escaped for YAML."""
     return yaml.safe_dump(str(text), default_style='"', width=2**30, allow_unicode=True).strip()
 
 
 def yaml_squote(text: object) -> str:
-    """Return the text in single quotes, escaped for YAML."""
+    """Jinja filter: return a text in single quotes, escaped for YAML."""
     return yaml.safe_dump(str(text), default_style="'", width=2**30, allow_unicode=True).strip()
 
 
 def json_text(value: object, sort_keys: bool = True, indent: int | None = None) -> Markup:
-    """Return the value as JSON."""
+    """Jinja filter ``json``: return a value as JSON."""
     return Markup(json.dumps(_plain(value), sort_keys=sort_keys, indent=indent, ensure_ascii=False))
 
 
 def json_for_html(value: object, indent: int | None = None, **options: object) -> str:
-    """Return the value as JSON for use in HTML: ``<``, ``>``, ``&``, ``'`` and non-ASCII characters are escaped."""
+    """Jinja filter ``tojson``: return a value as JSON for HTML: ``<``, ``>``, ``&``, ``'`` and non-ASCII characters are
+    escaped.
+    """
     write: Callable[..., str] = json.dumps
     written = write(_plain(value), indent=indent, **{"ensure_ascii": True, **options})
     return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def to_bool(value: object) -> bool:
-    """Return Salt's truth value: True for yes, true, 1, for numbers above zero and for collections that are not
-    empty.
+    """Jinja filter: return Salt's truth value of a value.
+
+    True for the texts yes, true and 1, for numbers above zero, and for lists, maps and sets that are not empty.
     """
     if isinstance(value, bool):
         return value
@@ -114,24 +117,32 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
 def regex_search(
     text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
 ) -> tuple[object, ...] | None:
-    """Return the groups of the first match anywhere in the text, or None."""
+    """Jinja filter: return the groups of the first match of a regular expression anywhere in a text; None without a
+    match.
+    """
     return _groups(re.search(pattern, text, _flags(ignorecase, multiline)))
 
 
 def regex_match(
     text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
 ) -> tuple[object, ...] | None:
-    """Return the groups of a match at the beginning of the text, or None."""
+    """Jinja filter: return the groups of a match of a regular expression at the beginning of a text; None without a
+    match.
+    """
     return _groups(re.match(pattern, text, _flags(ignorecase, multiline)))
 
 
 def regex_replace(text: str, pattern: str, repl: str, ignorecase: bool = False, multiline: bool = False) -> str:
-    """Return the text with every match replaced."""
+    """Jinja filter: return a text with every match of a regular expression replaced by ``repl``."""
     return re.sub(pattern, repl, text, flags=_flags(ignorecase, multiline))
 
 
 def strftime(value: object, form: str = "%Y-%m-%d") -> str:
-    """Return a time in the given format. The time is seconds since the epoch, a text, a datetime, or empty for now."""
+    """Jinja filter: return a time as text in the given format.
+
+    The time is seconds since 1970, a datetime, a text such as an ISO 8601 date, or empty for the current time. Raise
+    ValueError for other texts.
+    """
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, int | float):
@@ -157,7 +168,9 @@ def _moment(text: str) -> datetime:
 
 
 def digest(name: str) -> Callable[[object], str]:
-    """Return a filter that returns the hexadecimal digest of a text."""
+    """Return a Jinja filter that returns the hexadecimal digest of a text by the algorithm ``name`` ("md5", "sha256"
+    ...).
+    """
 
     def filtered(text: object) -> str:
         data = text if isinstance(text, bytes) else str(text).encode()
@@ -167,17 +180,20 @@ def digest(name: str) -> Callable[[object], str]:
 
 
 def base64_encode(text: object) -> str:
-    """Return the base64 encoding of a text."""
+    """Jinja filter: return a text encoded as base64."""
     return base64.b64encode(text if isinstance(text, bytes) else str(text).encode()).decode()
 
 
 def base64_decode(text: str | bytes) -> str:
-    """Return the text that a base64 text encodes."""
+    """Jinja filter: return the text that base64 text encodes."""
     return base64.b64decode(text).decode()
 
 
 def method_call(value: object, method: str, *args: object, **kwargs: object) -> object:
-    """Return the result of a public method of the value, or None if the value has no such method."""
+    """Jinja filter: call a public method of a value and return the result; None if the value has no such method.
+
+    Raise SecurityError for a name that begins with ``_``.
+    """
     if method.startswith("_"):
         raise jinja2.exceptions.SecurityError(f"'{method}' is not a public method")
     found = getattr(value, method, None)
@@ -185,7 +201,7 @@ def method_call(value: object, method: str, *args: object, **kwargs: object) -> 
 
 
 def to_num(value: str | float) -> str | float:
-    """Return the number that a text represents, else the value unchanged."""
+    """Jinja filter: return the number that a text represents; other values are returned unchanged."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -196,7 +212,7 @@ def to_num(value: str | float) -> str | float:
 
 
 def xml(value: object) -> Markup:
-    """Return maps and lists as XML.
+    """Jinja filter: return nested maps and lists as XML text.
 
     Scalars in a map become attributes of its element, maps and lists become child elements.
     """
@@ -204,7 +220,7 @@ def xml(value: object) -> Markup:
 
 
 def load_yaml(text: object) -> object:
-    """Return the data of a YAML text. Raises TemplateRuntimeError."""
+    """Jinja filter: return the data of a YAML text. Raise TemplateRuntimeError with the line if it is not YAML."""
     try:
         return sls_yaml.load(str(text))
     except sls_yaml.YamlFault as fault:
@@ -214,7 +230,7 @@ def load_yaml(text: object) -> object:
 
 
 def load_json(text: object) -> object:
-    """Return the data of a JSON text. Raises TemplateRuntimeError."""
+    """Jinja filter: return the data of a JSON text. Raise TemplateRuntimeError if it is not JSON."""
     try:
         return json.loads(str(text))
     except ValueError as error:
@@ -222,17 +238,19 @@ def load_json(text: object) -> object:
 
 
 def sls_parameters(value: Mapping[object, object], flow_style: bool = False) -> Markup:
-    """Return a map as a YAML list of arguments, as a state in an SLS has."""
+    """Jinja filter ``dict_to_sls_yaml_params``: return a map as the YAML list of arguments that a state in an SLS has."""
     return yaml_text([{key: item} for key, item in value.items()], flow_style)
 
 
 def hmac_text(text: object, secret: str) -> str:
-    """Return the HMAC-SHA256 of a text, hexadecimal."""
+    """Jinja filter ``hmac_compute``: return the hexadecimal HMAC-SHA256 of a text with the key ``secret``."""
     return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).hexdigest()
 
 
 def hmac_fits(text: object, secret: str, challenge: str) -> bool:
-    """Return True if ``challenge`` is the base64 of the text's HMAC-SHA256."""
+    """Jinja filter ``hmac``: return whether ``challenge`` is the base64 form of the HMAC-SHA256 of a text with the key
+    ``secret``.
+    """
     own = base64.b64encode(hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest())
     return hmac.compare_digest(own, _bytes(challenge))
 
@@ -242,7 +260,7 @@ def _bytes(text: object) -> bytes:
 
 
 def uuid_of(value: object) -> str:
-    """Return the version 5 UUID of the value. Equal values have equal UUIDs."""
+    """Jinja filter ``uuid``: return the version 5 UUID of a value. Equal values have equal UUIDs."""
     # Imported here, as pprint below: few templates use it, and every process would load the module.
     import uuid
 
@@ -250,20 +268,20 @@ def uuid_of(value: object) -> str:
 
 
 def to_snake_case(text: str) -> str:
-    """Return the name in snake case: camelCase becomes camel_case, HTTPServer becomes http_server."""
+    """Jinja filter: return a name in snake case: camelCase becomes camel_case, HTTPServer becomes http_server."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[^_])(?=[A-Z][a-z])", "_", text).lower()
 
 
 def to_camelcase(text: str, uppercamel: bool = False) -> str:
-    """Return the snake_case name as snakeCase, or as SnakeCase with ``uppercamel``."""
+    """Jinja filter: return a snake_case name as snakeCase, or as SnakeCase with ``uppercamel``."""
     first, *rest = text.split("_")
     return (first.capitalize() if uppercamel else first) + "".join(word.capitalize() for word in rest)
 
 
 def human_to_bytes(size: object, default_unit: str = "B", handle_metric: bool = False) -> int:
-    """Return the number of bytes in a size such as ``2G``, ``30MB`` or ``64KiB``; 0 if it is not a size.
+    """Jinja filter: return the number of bytes of a size such as ``2G``, ``30MB`` or ``64KiB``; 0 if it is not a size.
 
-    Units are powers of 1024. With ``handle_metric``, ``MB`` and the like are powers of 1000.
+    Units are powers of 1024. With ``handle_metric``, ``MB`` and similar units are powers of 1000.
     """
     found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*(.*)", str(size).strip())
     if found is None:
@@ -278,7 +296,7 @@ def human_to_bytes(size: object, default_unit: str = "B", handle_metric: bool = 
 
 
 def is_hex(text: object) -> bool:
-    """Return True if the text is a hexadecimal number."""
+    """Jinja filter: return whether a text is a hexadecimal number."""
     if not isinstance(text, str | bytes | bytearray):
         return False
     try:
@@ -291,9 +309,10 @@ def is_hex(text: object) -> bool:
 def allowed(
     value: object, whitelist: str | Iterable[object] | None = None, blacklist: str | Iterable[object] | None = None
 ) -> bool:
-    """Return True if the value matches the whitelist (if there is one) and does not match the blacklist.
+    """Jinja filter ``check_whitelist_blacklist``: return whether a value matches the whitelist and does not match the
+    blacklist.
 
-    The entries are globs or regular expressions.
+    The items of both lists are globs or regular expressions. A missing list is not checked.
     """
 
     def named(globs: str | Iterable[object]) -> bool:
@@ -313,23 +332,23 @@ def _matched(pattern: str, text: str) -> bool:
 
 
 def python_text(value: object) -> Markup:
-    """Return the value as Python literal, on several lines if it is long."""
+    """Jinja filter ``python``: return a value as a Python literal, on several lines if it is long."""
     import pprint
 
     return Markup(pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip())
 
 
 def joined_path(*parts: object) -> str:
-    """Return the parts joined to one normalized path.
+    """Jinja filter ``path_join``: return the parts joined to one normalized path.
 
-    A part that begins with a slash is still appended to the previous one.
+    A part that begins with a slash is appended too: ``/a`` and ``/b`` give ``/a/b``.
     """
     first, *rest = (os.path.normpath(str(part)) for part in parts)
     return os.path.normpath(os.path.join(first, *(part.lstrip("/") for part in rest)))
 
 
 def to_bytes(text: object, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-    """Return the text as bytes. Raises TypeError for other types."""
+    """Jinja filter: return a text encoded as bytes; bytes are returned unchanged. Raise TypeError for other types."""
     if isinstance(text, bytes | bytearray):
         return bytes(text)
     if not isinstance(text, str):
@@ -338,7 +357,9 @@ def to_bytes(text: object, encoding: str = "utf-8", errors: str = "strict") -> b
 
 
 def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:
-    """List of the undefined values in a value, at any depth."""
+    """Return Jinja's undefined values inside nested maps and lists. ``seen`` are the ids of containers that are already
+    searched.
+    """
     if isinstance(value, jinja2.StrictUndefined):
         return [value]
     if not isinstance(value, Mapping | list | tuple) or id(value) in seen:
@@ -349,7 +370,7 @@ def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:
 
 
 def strict(function: Callable[..., object]) -> Callable[..., object]:
-    """Return the filter wrapped so that it returns undefined for data that contains an undefined value."""
+    """Return the Jinja filter wrapped so that it returns an undefined value for data that contains an undefined value."""
 
     @functools.wraps(function)
     def filtered(value: object, *args: object, **kwargs: object) -> object:
@@ -362,7 +383,7 @@ def strict(function: Callable[..., object]) -> Callable[..., object]:
 
 
 class _Printed(dict[object, object]):
-    """A map whose printed form is valid YAML."""
+    """A map that a template prints as valid YAML."""
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{key!r}: {_scalar(value)}" for key, value in self.items()) + "}"
@@ -376,7 +397,9 @@ def _scalar(value: object) -> str:
 
 
 def printable(value: object) -> object:
-    """Return the value in the form that ``{{ value }}`` prints: maps print as YAML. Jinja calls it as ``finalize``."""
+    """Return a value in the form that ``{{ value }}`` prints in a template: maps are printed as YAML. Jinja calls it as
+    ``finalize``.
+    """
     if type(value) is str or type(value) is int:
         # Fast path for most printed values: the isinstance check below is slow.
         return value

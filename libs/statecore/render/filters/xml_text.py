@@ -1,4 +1,4 @@
-"""The Jinja filter ``xml``: maps and lists as XML."""
+"""The Jinja filter ``xml``: writes maps and lists as XML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jinja2
 
 
 def xml(value: object) -> str:
-    """Return a map or list as XML text. Raises TemplateRuntimeError for other values and for empty ones."""
+    """Return a map or list as XML text. Raise TemplateRuntimeError for other values and for empty ones."""
     if not isinstance(value, Mapping | list | tuple):
         raise jinja2.TemplateRuntimeError("Value is not a dict or list. Cannot render as XML")
     root = next(_elements(value), None)

@@ -1,6 +1,6 @@
-"""The Jinja renderer.
+"""The Jinja renderer of a state tree.
 
-The library jinja2 is loaded at the first text with Jinja syntax: most SLS of large trees are plain YAML.
+The library jinja2 is loaded at the first text with Jinja syntax, because most SLS files of large trees are plain YAML.
 """
 
 from __future__ import annotations
@@ -29,28 +29,29 @@ _STARTS = ("{%", "{{", "{#", "\r")
 
 
 def whitespace(opts: Mapping[str, object]) -> dict[str, object]:
-    """Return Jinja's options for Salt's options ``jinja_trim_blocks`` and ``jinja_lstrip_blocks``."""
+    """Map of Jinja's options for white space, from Salt's options ``jinja_trim_blocks`` and ``jinja_lstrip_blocks``."""
     return {own: True for option, own in _WHITESPACE.items() if opts.get(option)}
 
 
 class Jinja:
-    """The Jinja renderer of one tree."""
+    """The Jinja renderer of one state tree."""
 
     def __init__(
         self, files: Files, names: Mapping[str, object], opts: Mapping[str, object], memory: RenderMemory | None = None
     ) -> None:
-        """Prepare the renderer.
+        """Prepare the Jinja renderer of one state tree. ``names`` maps the variables of every template to their values.
 
-        ``names`` are the variables of every template. Options used: jinja_time_limit, allow_undefined.
+        Options used: jinja_time_limit, allow_undefined.
         """
         self._engine = deferred(lambda: engine.Engine(files, names, opts, memory))
 
     def render(
         self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
     ) -> str:
-        """Return the rendered text, like ``Engine.render``.
+        """Return the rendered text of a Jinja template. A text without Jinja syntax is returned unchanged.
 
-        A text without Jinja syntax is returned unchanged. Raises TemplateFault.
+        ``name`` is the template's path in the state tree, or "". ``names`` are this template's own variables,
+        ``options`` are Jinja's options. Raise TemplateFault with file and line.
         """
         if not options and not has_header(text) and not any(start in text for start in _STARTS):
             return text
@@ -59,8 +60,7 @@ class Jinja:
     def line_map(
         self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
     ) -> list[int]:
-        """List that gives for each line of the rendered text the line of the template (0: unknown).
-
-        Used for errors only.
+        """Return the template's line number for each line of the rendered text (0: unknown). The template is rendered
+        again for this.
         """
         return self._engine.line_map(text, name, saltenv, names, options)

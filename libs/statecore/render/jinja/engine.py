@@ -1,6 +1,6 @@
-"""The Jinja engine: renders templates of a state tree, and reports errors with the line of the template.
+"""The Jinja engine: renders the Jinja templates of a state tree, and reports errors with the line of the template.
 
-If the rendered text is wrong (YAML, high data), ``Engine.line_map`` finds the template's line: it renders the template
+If the rendered text is faulty (YAML, high data), ``Engine.line_map`` finds the template's line: it renders the template
 again with a mark before each of its lines. A successful rendering costs nothing extra.
 """
 
@@ -36,19 +36,21 @@ _GRACE = 1.0
 def environment(
     files: Files, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
 ) -> jinja2.Environment:
-    """Return Jinja's environment over a state tree, for callers that analyse templates without rendering them."""
+    """Return a jinja2.Environment for the templates of a state tree, for callers that analyse templates without
+    rendering them.
+    """
     return TreeEnvironment(files, saltenv, names, _known(options))
 
 
 class Engine:
-    """Renders the Jinja templates of one tree."""
+    """Renders the Jinja templates of one state tree."""
 
     def __init__(
         self, files: Files, names: Mapping[str, object], opts: Mapping[str, object], memory: RenderMemory | None = None
     ) -> None:
-        """Prepare the engine.
+        """Prepare the Jinja engine of one state tree. ``names`` maps the variables of every template to their values.
 
-        ``names`` are the variables of every template. Options used: jinja_time_limit, allow_undefined.
+        Options used: jinja_time_limit, allow_undefined.
         """
         self._memory = RenderMemory() if memory is None else memory
         self._files = files
@@ -60,10 +62,10 @@ class Engine:
     def render(
         self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
     ) -> str:
-        """Return the rendered text of a template.
+        """Return the rendered text of a Jinja template.
 
-        ``name`` is the template's path in the tree, or "". ``names`` are this template's own variables; ``options`` are
-        Jinja's options. Raises TemplateFault with file and line.
+        ``name`` is the template's path in the state tree, or "". ``names`` are this template's own variables;
+        ``options`` are Jinja's options. Raise TemplateFault with file and line.
         """
         text, own = split_header(text)
         env = self._environment(saltenv, {**options, **own})
@@ -77,9 +79,9 @@ class Engine:
     def line_map(
         self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]
     ) -> list[int]:
-        """List that gives for each line of the rendered text the line of the template (0: unknown).
+        """Return the template's line number for each line of the rendered text (0: unknown). Used for errors only.
 
-        Used for errors only.
+        The template is rendered a second time. [] if the second rendering fails.
         """
         text, own = split_header(text)
         env = self._environment(saltenv, {**options, **own})
@@ -164,7 +166,9 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def _position(error: BaseException, name: str) -> tuple[str, int]:
-    """Return (file, line) of the innermost template in a traceback. Jinja rewrites its frames to template lines."""
+    """Return (file, line) of the innermost template in an exception's traceback. Jinja rewrites its frames to template
+    lines.
+    """
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.filename or name, error.lineno
     position = (name, 0)
@@ -183,13 +187,13 @@ def _position(error: BaseException, name: str) -> tuple[str, int]:
 
 
 def _line_read(error: BaseException) -> int:
-    """Return the line that Jinja's parser had reached; 0 if parsing was finished."""
+    """Return the line that Jinja's parser had reached when the exception was raised; 0 if parsing was finished."""
     parsers = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
     return next((parser.stream.current.lineno for parser in parsers if isinstance(parser, jinja2.parser.Parser)), 0)
 
 
 def _known(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the options that Jinja has. As in Salt, other options are logged."""
+    """Return those of the options that Jinja has. As in Salt, a warning is logged for the others."""
     known = {}
     for name, value in options.items():
         if hasattr(jinja2.defaults, str(name).upper()):
@@ -200,14 +204,15 @@ def _known(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_plain(text: str, env: TreeEnvironment) -> bool:
-    """Return True if a text has no Jinja syntax, so it renders to itself and need not be parsed."""
+    """Return whether a text has no Jinja syntax. Such a text renders to itself and need not be parsed."""
     starts = (env.block_start_string, env.variable_start_string, env.comment_start_string, "\r")
     by_line = env.line_statement_prefix or env.line_comment_prefix
     return not by_line and not any(start in text for start in starts)
 
 
 def _marked(text: str, env: TreeEnvironment) -> str:
-    """Return the text with a mark before each line that may have one.
+    """Return a template's text with a mark before each line, so that the rendered text shows where each line comes
+    from.
 
     Lines inside a tag or comment of several lines get no mark. Empty lines and lines that begin with ``{%-`` get none
     either: the mark would stop ``{%-`` and ``-%}`` from removing white space and newlines.

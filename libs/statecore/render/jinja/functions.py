@@ -1,4 +1,6 @@
-"""The variable ``salt`` of templates: ``salt['module.function']()`` and ``salt.module.function()``."""
+"""The variable ``salt`` of templates: ``salt['module.function']()`` and ``salt.module.function()`` call execution
+functions.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,16 @@ else:
 
 
 class SaltFunctions(Mapping[str, Callable[..., object]]):
-    """Map of execution functions for use in templates."""
+    """Value of the template variable ``salt``: map of "module.function" to the execution function."""
 
     def __init__(self, functions: Mapping[str, Callable[..., object]]) -> None:
         self._functions = functions
 
     def __getitem__(self, name: str) -> Callable[..., object]:
-        """Return the function.
+        """Return the execution function called ``name``.
 
-        For an unavailable function, return an undefined value: a template can test it, a call raises the reason.
+        For an unavailable function return an undefined value: a template can test it, and a call raises UndefinedError
+        with the reason.
         """
         try:
             return self._functions[name]
@@ -51,7 +54,7 @@ class SaltFunctions(Mapping[str, Callable[..., object]]):
             return False
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the function, or ``default`` if it is not available."""
+        """Return the execution function called ``name``, or ``default`` if it is not available."""
         if name not in self:
             return default
         return self[name]

@@ -1,4 +1,4 @@
-"""The header line ``#jinja2: {...}``: Jinja options for the file that contains it."""
+"""The header line ``#jinja2: {...}`` of a template: Jinja options for the file that contains the line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _BEGINNING = 4096
 
 
 def has_header(text: str) -> bool:
-    """Return True if the text may have a header line."""
+    """Return whether a template's text may have a header line ``#jinja2: {...}``."""
     return _HEADER in text[:_BEGINNING]
 
 
 def split_header(text: str) -> tuple[str, dict[str, object]]:
-    """Return (text without the header line, options of the header line). The numbers of the other lines stay the same.
+    """Return (template's text without the header line ``#jinja2: {...}``, Jinja options in that line).
 
-    The header is the first line, or the second after a ``#!`` line.
+    The header is the first line, or the second after a ``#!`` line. The line numbers of the other lines stay the same.
     """
     if not has_header(text):
         return text, {}

@@ -1,4 +1,5 @@
-"""The sandbox for Jinja templates: loads templates from the tree, is strict about undefined values, and limits time.
+"""The sandbox for Jinja templates: loads templates from the state tree, is strict about undefined values, and limits
+time.
 
 One environment serves all templates of a tree that have the same options. State that belongs to one rendering
 (variables, loaded templates, deadline) is in a ``Rendering``, so that a template may render another template in
@@ -40,12 +41,12 @@ _LARGEST = 100_000_000
 
 
 class TimeLimit(Exception):
-    """A template that exceeded its time limit."""
+    """A Jinja template took longer than its time limit."""
 
 
 @dataclass(slots=True)
 class Rendering:
-    """The state of one rendering: variables, deadline and imported templates."""
+    """The state of rendering one Jinja template: variables, deadline and imported templates."""
 
     names: Mapping[str, object]
     #: Deadline in seconds of this thread's CPU time. Waiting for commands and requests does not count.
@@ -55,7 +56,7 @@ class Rendering:
 
 
 class _CountingCode(CodeGenerator):
-    """Code generator whose loops count their iterations, for the time limit."""
+    """Jinja's code generator, changed so that loops count their iterations, for the time limit."""
 
     def writeline(self, x: str, node: nodes.Node | None = None, extra: int = 0) -> None:
         super().writeline(x, node, extra)
@@ -73,16 +74,17 @@ class _CountingCode(CodeGenerator):
 
 
 class TreeLoader(jinja2.BaseLoader):
-    """Loads the templates of one saltenv."""
+    """Jinja's loader for the templates of one saltenv of the state tree."""
 
     def __init__(self, files: Files, saltenv: str) -> None:
         self._files = files
         self._saltenv = saltenv
 
     def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
-        """Return (text, path, function that reports the text as current).
+        """Return (text, path on disk, function that returns True) of a template in the state tree, as Jinja's interface
+        requires.
 
-        Raises TemplateNotFound, or TemplateError if not UTF-8.
+        Raise TemplateNotFound if there is no such file, TemplateError if it cannot be read as UTF-8.
         """
         path = self._files.fetch(template.removeprefix("salt://"), self._saltenv)
         if path is None or not path.is_file():
@@ -96,7 +98,7 @@ class TreeLoader(jinja2.BaseLoader):
 
 
 class TreeEnvironment(SandboxedEnvironment):
-    """Jinja's environment for the templates of one saltenv."""
+    """Jinja's environment for the templates of one saltenv, in a sandbox with a time limit."""
 
     code_generator_class = _CountingCode
     intercepted_binops = frozenset(("*", "**"))
@@ -109,9 +111,10 @@ class TreeEnvironment(SandboxedEnvironment):
         options: Mapping[str, object],
         memory: RenderMemory | None = None,
     ) -> None:
-        """Prepare the environment.
+        """Prepare the environment of one saltenv.
 
-        ``names`` are the variables of every template. ``options`` are Jinja's own, and ``undefined``.
+        ``names`` maps the variables of every template to their values. ``options`` are Jinja's own options, and
+        ``undefined``.
         """
         super().__init__(
             loader=TreeLoader(files, saltenv),
@@ -139,15 +142,19 @@ class TreeEnvironment(SandboxedEnvironment):
         return repeat(True, _ITERATIONS)
 
     def count_anew(self) -> None:
-        """Make a new counting iterator: an iterator that raised an exception is exhausted."""
+        """Start a new iterator that counts loop iterations and calls. An iterator that raised an exception cannot be
+        used again.
+        """
         self.iterations = chain.from_iterable(map(self._look, repeat(None)))
 
     def counted(self, values: Iterable[object]) -> Iterator[object]:
-        """Return the values, where each one counts as a loop iteration."""
+        """Yield the values of a template's loop; each value counts as an iteration for the time limit."""
         return compress(values, self.iterations)
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """Return the product or power. Raises TemplateRuntimeError if the result would be too large."""
+        """Return the product or power of two values in a template. Raise TemplateRuntimeError if the result would be
+        too large.
+        """
         if operator == "*":
             sizes = [(len(a), b) for a, b in ((left, right), (right, left)) if hasattr(a, "__len__")]
             too_large = any(isinstance(times, int) and size * times > _LARGEST for size, times in sizes)
@@ -158,7 +165,7 @@ class TreeEnvironment(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def template(self, text: str, name: str | None, file: str | None, names: Mapping[str, object]) -> jinja2.Template:
-        """Return the template of a text. Each text is compiled once."""
+        """Return the Jinja template of a text, with the variables ``names``. Each text is compiled once."""
         code = self.memory.code((self._own, name, file, text), text, lambda: self.compile(text, name, file))
         return self.template_class.from_code(self, code, self.make_globals({**names}), None)
 
@@ -172,9 +179,9 @@ class TreeEnvironment(SandboxedEnvironment):
         )
 
     def _load_template(self, name: str, globals: MutableMapping[str, object] | None) -> jinja2.Template:
-        """Return a template by name.
+        """Return the template called ``name`` for an import or include in a template.
 
-        As in Salt, an imported template gets its own path variables, an included one the SLS's.
+        As in Salt, an imported template gets its own path variables, an included one those of the SLS.
         """
         rendering = self.rendering
         loaded = rendering.loaded.get(name)
@@ -188,14 +195,17 @@ class TreeEnvironment(SandboxedEnvironment):
         return loaded
 
     def is_safe_callable(self, obj: object) -> bool:
-        """Return True if the sandbox allows the call. Jinja calls this for each call, so calls are counted here."""
+        """Return whether the sandbox allows a template to call the object. Jinja asks this at each call, so calls are
+        counted here.
+        """
         next(self.iterations)
         return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))
 
     def join_path(self, template: str, parent: str) -> str:
-        """Return the tree path of ``template``; ``./x`` and ``../x`` are relative to ``parent``.
+        """Return the path in the state tree of a template that another template imports; ``./x`` and ``../x`` are
+        relative to ``parent``.
 
-        Raises TemplateNotFound outside the tree.
+        Raise TemplateNotFound if the path is outside the tree.
         """
         if not template.startswith((".", "/")):
             return template.removeprefix("salt://")
@@ -218,7 +228,9 @@ def _show_full_context(context: Context) -> dict[object, object]:
 
 
 def _simple(value: object) -> object:
-    """Return the value with everything that is not plain data replaced by its repr."""
+    """Return a copy of nested maps and lists with every other object (not text, number, bool, None) replaced by its
+    repr.
+    """
     if isinstance(value, Mapping) and isinstance(value, dict):
         return {key if _is_plain(key) else repr(key): _simple(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

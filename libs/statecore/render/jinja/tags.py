@@ -1,4 +1,4 @@
-"""Salt's own Jinja statements.
+"""Salt's own Jinja statements for templates, and the marks of template lines.
 
 ``{% import_yaml "x" as y %}``, ``{% load_json as y %}...{% endload %}``, ``{% profile as "z" %}...{% endprofile %}``.
 """
@@ -22,7 +22,9 @@ _READERS: Mapping[str, Callable[[str], object]] = {"yaml": load_yaml, "json": lo
 
 
 class SerializerExtension(Extension):
-    """Statements that load YAML, JSON or text from other files or from blocks into variables, which can be imported."""
+    """Jinja statements that load YAML, JSON or text from another file (``import_yaml``) or a block (``load_yaml``) into
+    a variable.
+    """
 
     tags = {  # noqa: RUF012 - Jinja's interface
         *(f"{verb}_{kind}" for verb in ("import", "load") for kind in _READERS),
@@ -30,7 +32,7 @@ class SerializerExtension(Extension):
     }
 
     def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
-        """Parse one statement."""
+        """Return the syntax tree of one of Salt's Jinja statements, at which Jinja's parser is now."""
         verb, _, kind = parser.stream.current.value.partition("_")
         if verb == "profile":
             # Salt logs how long the block took; here it is only its content.
@@ -41,9 +43,10 @@ class SerializerExtension(Extension):
         return self._import(parser, kind) if verb == "import" else self._load(parser, kind)
 
     def _import(self, parser: Parser, kind: str) -> list[nodes.Node]:
-        """Parse an import.
+        """Return the syntax tree of a statement such as ``import_yaml``.
 
-        The imported file is rendered as a template first; with ``with context`` it sees this template's variables.
+        The imported file is rendered as a template first; with ``with context`` it sees the importing template's
+        variables.
         """
         imported = parser.parse_import()
         line = imported.lineno

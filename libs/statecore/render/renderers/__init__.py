@@ -1,4 +1,4 @@
-"""The table of built-in renderers, which an SLS may name in its first line."""
+"""The table of built-in renderers (jinja, yaml ...), which the first line of an SLS may name."""
 
 from __future__ import annotations
 

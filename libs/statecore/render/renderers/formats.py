@@ -14,7 +14,11 @@ from statecore.render.faults import DataFault
 
 
 def render_jinja(data: object, context: RenderContext) -> str:
-    """Return the rendered text. The option ``-s`` is accepted, as in Salt, without effect."""
+    """Renderer ``jinja``: return the rendered text of a Jinja template.
+
+    The renderer's option ``-s`` is accepted without effect, as in Salt. Raise DataFault for other options,
+    TemplateFault for a faulty template.
+    """
     if context.arguments not in ("", "-s"):
         raise DataFault(f"Unknown renderer option: {context.arguments}", 1)
     source = context.source
@@ -22,7 +26,7 @@ def render_jinja(data: object, context: RenderContext) -> str:
 
 
 def render_json(data: object, context: RenderContext) -> object:
-    """Return the JSON value; {} for an empty text. Raises DataFault."""
+    """Renderer ``json``: return the data of a JSON text; {} for an empty text. Raise DataFault if it is not JSON."""
     text = str(data)
     if text.startswith("#!"):
         # JSON has no comments. The empty line keeps the line numbers.
@@ -36,7 +40,9 @@ def render_json(data: object, context: RenderContext) -> object:
 
 
 def render_msgpack(data: object, context: RenderContext) -> object:
-    """Return the msgpack value; {} for empty data. Raises DataFault."""
+    """Renderer ``msgpack``: return the data of msgpack bytes; {} for empty ones. Raise DataFault if they are not
+    msgpack.
+    """
     packed = data if isinstance(data, bytes) else str(data).encode("utf-8", "surrogateescape")
     if packed.startswith(b"#!"):
         packed = packed.partition(b"\n")[2]
@@ -49,7 +55,7 @@ def render_msgpack(data: object, context: RenderContext) -> object:
 
 
 def render_text(data: object, context: RenderContext) -> object:
-    """Return the data unchanged."""
+    """Renderer ``text``: return the text unchanged."""
     return data
 
 
@@ -57,7 +63,7 @@ _LINE = re.compile(r"\(at line (\d+)")
 
 
 def render_toml(data: object, context: RenderContext) -> dict[str, object]:
-    """Return the TOML document. Raises DataFault."""
+    """Renderer ``toml``: return the data of a TOML text. Raise DataFault if it is not TOML."""
     import tomllib  # few trees use it
 
     try:
@@ -71,7 +77,10 @@ def render_toml(data: object, context: RenderContext) -> dict[str, object]:
 
 
 def render_yaml(data: object, context: RenderContext) -> object:
-    """Return the YAML document. Data that is already a map is returned unchanged."""
+    """Renderer ``yaml``: return the data of a YAML text. A map from an earlier renderer is returned unchanged.
+
+    Raise YamlFault if the text is not YAML.
+    """
     if isinstance(data, Mapping):
         return data
     text = str(data)

@@ -1,4 +1,4 @@
-"""The renderer ``gpg``: decrypts the OpenPGP messages in values, with the program ``gpg``."""
+"""The renderer ``gpg``: decrypts the OpenPGP messages in SLS data, with the program ``gpg``."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ _PATIENCE = 60
 
 
 def render(data: object, context: RenderContext) -> object:
-    """Return the data with every OpenPGP message in it decrypted, in texts, maps and lists.
+    """Renderer ``gpg``: return the data with every OpenPGP message decrypted, in texts, maps and lists.
 
-    Options: gpg_keydir, gpg_decrypt_must_succeed (True: a message that cannot be decrypted is a fault; False: it stays
-    and a warning is logged). Raises DataFault, also if the program gpg is not installed.
+    Options: gpg_keydir (directory of the keys), gpg_decrypt_must_succeed (False: a message that cannot be decrypted
+    stays, and a warning is logged). Raise DataFault if a message cannot be decrypted, or if the program gpg is not
+    installed.
     """
     program = shutil.which("gpg")
     if program is None:
@@ -40,7 +41,7 @@ def render(data: object, context: RenderContext) -> object:
 
 
 class _Opened:
-    """Decrypts the messages in a value. Equal messages are decrypted once."""
+    """Decrypts the OpenPGP messages in nested data. Equal messages are decrypted once."""
 
     def __init__(self, program: str, home: str, keys: str, must_succeed: bool) -> None:
         self._command = [program, "--homedir", home, "--status-fd", "2", "--no-tty", "--batch", "-d"]
@@ -49,7 +50,7 @@ class _Opened:
         self._known: dict[bytes, bytes] = {}
 
     def value(self, value: object) -> object:
-        """Return the value with all messages in it decrypted."""
+        """Return nested data with all OpenPGP messages in it decrypted."""
         if isinstance(value, str):
             return self._text(value) if _BEGIN in value else value
         if isinstance(value, Mapping):
@@ -91,10 +92,10 @@ class _Opened:
 
 @contextmanager
 def _home(keys: str) -> Iterator[str]:
-    """Yield a directory of keys that gpg can write to: ``keys`` itself, or a private copy if it is read-only.
+    """Yield a directory of GPG keys that gpg can write to: ``keys`` itself, or a private copy if ``keys`` is read-only.
 
-    gpg puts locks and its agent's socket beside the keys, which fails in a mounted secret. The copy and its agent are
-    removed afterwards.
+    gpg puts locks and its agent's socket into the directory, which fails in a mounted secret. The copy and its agent
+    are removed afterwards.
     """
     if not Path(keys).is_dir() or os.access(keys, os.W_OK):
         yield keys
@@ -113,19 +114,19 @@ def _home(keys: str) -> Iterator[str]:
 
 
 def _unwanted(directory: str, names: list[str]) -> list[str]:
-    """List of the names not to copy: sockets and locks of another agent, and Kubernetes' internal names
-    (``..data``).
+    """Return the file names that are not copied from a directory of GPG keys: sockets and locks of another agent, and
+    Kubernetes' internal names (``..data``).
     """
     return [name for name in names if name.startswith(("S.", ".#", "..")) or name.endswith(".lock")]
 
 
 def _reason(output: str) -> str:
-    """Return gpg's error messages on one line."""
+    """Return gpg's error messages in one line."""
     lines = [line.removeprefix("gpg: ") for line in output.splitlines() if not line.startswith("[GNUPG:]")]
     return "; ".join(line.strip() for line in lines if line.strip()) or "gpg gave no error message"
 
 
 def _keys(opts: Mapping[str, object]) -> str:
-    """Return the directory of the GPG keys, from the options."""
+    """Return the directory of the GPG keys: the option ``gpg_keydir``, else ``gpgkeys`` in the configuration directory."""
     configured = opts.get("config_dir") or os.path.split(str(opts.get("conf_file") or ""))[0] or "/etc/salt"
     return str(opts.get("gpg_keydir") or os.path.join(str(configured), "gpgkeys"))

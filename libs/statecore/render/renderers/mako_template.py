@@ -1,4 +1,4 @@
-"""The renderer ``mako``. It needs the Python package Mako. A Mako template can run any Python code of the minion."""
+"""The renderer ``mako``. It needs the Python package Mako. A Mako template can run any Python code in the minion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMED = re.compile("'(\\w+)' is not defined")
 
 
 def render(data: object, context: RenderContext) -> str:
-    """Return the rendered text of the SLS."""
+    """Renderer ``mako``: return the rendered text of a Mako template. Raise TemplateFault with the template's line."""
     source = context.source
     return run(
         str(data), source.path or source.file, source.saltenv, context.files, context.names, time_limit_of(context.opts)
@@ -31,9 +31,9 @@ def render(data: object, context: RenderContext) -> str:
 
 
 def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, object], seconds: float) -> str:
-    """Return the rendered text of the template at ``path`` in the tree. Raises TemplateFault with its line.
+    """Return the rendered text of a Mako template. ``path`` is its path in the state tree, ``names`` are its variables.
 
-    The template may compute for ``seconds`` seconds.
+    The template may compute for ``seconds`` seconds. Raise TemplateFault with the template's line.
     """
     try:
         # Optional, and slower to import than all other renderers together.
@@ -57,9 +57,9 @@ def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, ob
 
 
 def _fault(reason: str, error: BaseException, text: str, path: str) -> TemplateFault:
-    """Return the fault at the innermost template line of an error.
+    """Return the TemplateFault for an exception of Mako, with the innermost template line of its traceback.
 
-    Call it in the error's except block, as Mako requires.
+    Call it in the except block of the exception, as Mako requires.
     """
     from mako.exceptions import RichTraceback
 
@@ -70,7 +70,7 @@ def _fault(reason: str, error: BaseException, text: str, path: str) -> TemplateF
 
 
 def _line_of(error: BaseException, source: str) -> int:
-    """Return the first line that uses the undefined name of a NameError; 0 for other errors.
+    """Return the first line of a template that uses the undefined name of a NameError; 0 for other errors.
 
     Mako reads all names before the template's first line, so its traceback has no line for these errors.
     """
@@ -82,8 +82,8 @@ def _line_of(error: BaseException, source: str) -> int:
 
 
 class _Lookup:
-    """Mako's lookup for ``<%include/>``, ``<%namespace/>`` and ``<%inherit/>``: files of the tree, or ``file://``
-    paths.
+    """Mako's lookup of the files in ``<%include/>``, ``<%namespace/>`` and ``<%inherit/>``: files of the state tree, or
+    ``file://`` paths.
     """
 
     def __init__(self, files: Files, saltenv: str) -> None:
@@ -92,13 +92,15 @@ class _Lookup:
         self._known: dict[str, Template] = {}
 
     def template(self, text: str, uri: str) -> Template:
-        """Return the template of a text."""
+        """Return the Mako template of a text. ``uri`` is the template's path or URL."""
         from mako.template import Template
 
         return Template(text, uri=uri, filename=None, lookup=self, strict_undefined=True)
 
     def get_template(self, uri: str, relativeto: str | None = None) -> Template:
-        """Return the template at ``uri``. Raises TemplateLookupException."""
+        """Return the Mako template at ``uri`` (``salt://``, ``file://`` or a path in the tree). Raise
+        TemplateLookupException if there is none.
+        """
         from mako.exceptions import TemplateLookupException
 
         known = self._known.get(uri)
@@ -114,24 +116,24 @@ class _Lookup:
         return known
 
     def has_template(self, uri: str) -> bool:
-        """Return True if ``get_template`` may find the URI."""
+        """Return whether there may be a Mako template at ``uri``."""
         return uri.startswith("file://") or self._files.fetch(uri.lstrip("/"), self._saltenv) is not None
 
     def adjust_uri(self, uri: str, filename: str | None) -> str:
-        """Return a URL or absolute path unchanged, and a relative path joined to the directory of the template that
-        names it.
+        """Return a relative path joined to the directory of the Mako template that contains it. URLs and absolute paths
+        are unchanged.
         """
         if "://" in uri or uri.startswith("/") or not filename:
             return uri
         return posixpath.normpath(posixpath.join(posixpath.dirname(filename.removeprefix("salt://")), uri))
 
     def filename_to_uri(self, uri: str, filename: str) -> str:
-        """Return the URI unchanged, as Mako's interface requires."""
+        """Return the URI unchanged. Mako's interface requires this method."""
         return uri
 
 
 def _passable(names: Mapping[str, object]) -> dict[str, object]:
-    """Return the variables without the names that Mako reserves."""
+    """Return the template variables without the names that Mako reserves."""
     return {
         name: value for name, value in names.items() if name not in ("context", "loop", "UNDEFINED", "STOP_RENDERING")
     }

@@ -1,6 +1,5 @@
-"""The renderer ``py``: an SLS in Python, whose ``run()`` returns high data.
-
-It can run any Python code of the minion.
+"""The renderer ``py``: an SLS in Python, whose function ``run()`` returns high data. It can run any Python code in the
+minion.
 """
 
 from __future__ import annotations
@@ -27,14 +26,17 @@ _DUNDERS: Mapping[str, str] = {
 
 
 def render(data: object, context: RenderContext) -> object:
-    """Return the value of the SLS file's ``run()``."""
+    """Renderer ``py``: return the result of the function ``run()`` of an SLS in Python. Raise TemplateFault with its
+    line.
+    """
     return run(str(data), context.source.file, context.names, time_limit_of(context.opts))
 
 
 def run(text: str, file: str, names: Mapping[str, object], seconds: float) -> object:
-    """Return the value of the ``run()`` that the text defines. Raises TemplateFault with its line.
+    """Return the result of the function ``run()`` that a Python text defines. ``names`` are global variables for the
+    text.
 
-    The text may compute for ``seconds`` seconds.
+    The text may compute for ``seconds`` seconds. Raise TemplateFault with the line in the text.
     """
     scope: dict[str, Any] = {"__name__": "sls", "__file__": file, **names}
     scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
@@ -55,6 +57,6 @@ def run(text: str, file: str, names: Mapping[str, object], seconds: float) -> ob
 
 
 def _mark(error: BaseException, file: str) -> Mark:
-    """Return the innermost line of the file in the error's traceback."""
+    """Return the innermost position in the file that the exception's traceback contains."""
     lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     return Mark(file, lines[-1] if lines else 0)
