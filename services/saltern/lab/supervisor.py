@@ -130,9 +130,9 @@ def clean_environment(env: Mapping[str, str], root: Path, programs: Path) -> dic
 
 
 def socket_path(paths: Paths) -> Path:
-    """Return the path of supervisord's socket:
+    """Return the path of supervisord's socket, in the lab's directory.
 
-    in the lab's directory, or in /tmp if that path is too long or has special characters.
+    It is in /tmp if that path is too long or has special characters.
     """
     here = paths.run / "supervisor.sock"
     # ';' and '#' begin comments and cannot be escaped; '%' can.

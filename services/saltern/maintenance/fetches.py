@@ -19,9 +19,9 @@ _LOG = logging.getLogger("saltern.maintenance")
 
 @dataclass
 class Fetches:
-    """The Git remotes of the master, the times at which each is fetched, and the round of fetches in progress;
+    """The Git remotes of the master, the times at which each is fetched, and the round of fetches in progress.
 
-    there is at most one round.
+    There is at most one round at a time.
     """
 
     mirrors: Sequence[Mirror]

@@ -106,9 +106,9 @@ def _allows(rule: object, policy: str, call: PeerCall) -> bool:
 
 
 def _is_meant(name: str, pattern: str) -> bool:
-    """Return whether a pattern of Salt's lists matches a name:
+    """Return whether a pattern of Salt's lists matches a name.
 
-    an equal name, a glob, or a regular expression for the whole name.
+    A pattern is an equal name, a glob, or a regular expression for the whole name.
     """
     if name == pattern or fnmatchcase(name, pattern):
         return True

@@ -37,9 +37,9 @@ class Silent:
 
 @dataclass(frozen=True)
 class AskReturns:
-    """Instruction: ask the master for the ``job_returns`` of these minions (None:
+    """Instruction: ask the master for the ``job_returns`` of these minions, and pass the answer to ``JobWait.returns``.
 
-    of all), and pass the answer to ``JobWait.returns``.
+    ``minions`` None means all minions of the job.
     """
 
     minions: tuple[str, ...] | None = None

@@ -1,6 +1,6 @@
-"""Follows published jobs until their returns are complete:
+"""Follows published jobs until their returns are complete.
 
-passes events and answers to each JobWait and performs its instructions.
+It passes events and answers to each JobWait and performs the instructions of that JobWait.
 """
 
 from __future__ import annotations

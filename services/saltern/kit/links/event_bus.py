@@ -153,9 +153,9 @@ class EventSubscriber:
         self.socket.setsockopt(zmq.SUBSCRIBE, prefix.encode())
 
     def ready(self, timeout: float) -> bool:
-        """Wait until all subscriptions are active;
+        """Wait until all subscriptions are active, and return True.
 
-        return False if the event publisher does not answer within ``timeout`` seconds.
+        Return False if the event publisher does not answer within ``timeout`` seconds.
         """
         probe = PROBE + os.urandom(8).hex().encode()
         self.socket.setsockopt(zmq.SUBSCRIBE, probe)

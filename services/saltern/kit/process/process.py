@@ -1,6 +1,6 @@
-"""The start of every process, of minions too:
+"""The start of every process, of minions too.
 
-signals, health port, command-line options, and the report why a process cannot start.
+It has the signals, the health port, the command-line options, and the report why a process cannot start.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
 
 
 def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:
-    """Report on ``/readyz`` that the process's options cannot be read (``error``);
+    """Report on ``/readyz`` that the process's options cannot be read (``error``).
 
-    the health port comes from ``fallback_options``.
+    The health port comes from ``fallback_options``.
     """
     options = fallback_options(file_name, config_dir)
     configure(name, options.log_level, options.log_format)

@@ -77,10 +77,7 @@ class Beacons:
         return {"beacons": {**pillar, **configured}}
 
     def _looked(self, request: Mapping[str, Any]) -> dict[str, object]:
-        """Take the events of beacons, and the names of beacons that have ended, from the beacon process;
-
-        return the list of beacons.
-        """
+        """Take events, and the names of beacons that have ended, from the beacon process. Return the list of beacons."""
         events = request.get("events")
         if isinstance(events, list) and events:
             self._send_events(events)

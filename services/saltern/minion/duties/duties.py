@@ -63,7 +63,7 @@ class Duties:
             self._make_beacons()
 
     def resume(self) -> None:
-        """Record that another process of the minion led before:
+        """Record that another process of the minion led before.
 
         startup_states are not run again, and the saved schedule is read.
         """

@@ -35,9 +35,9 @@ _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 class _Nested:
-    """Builds the lines of the ``nested`` outputter in one list;
+    """Builds the lines of the ``nested`` outputter in one list.
 
-    a generator for each level would cost as much as the text itself.
+    A generator for each level would cost as much as the text itself.
     """
 
     def __init__(self, options: OutputOptions, lines: StringIO) -> None:
