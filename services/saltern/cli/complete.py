@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypedDict
 
 NAMES = Path(__file__).with_name("names.json")
 
@@ -31,8 +31,23 @@ _ASKS = "saltern.cli.complete_master"
 #: Files of a state tree that are looked at; a larger tree is completed in part, to be quick.
 _MOST_FILES = 5000
 
+
+class Names(TypedDict):
+    """The file ``names.json``."""
+
+    #: Subcommands of ``saltern``.
+    commands: list[str]
+    #: Execution functions.
+    functions: list[str]
+    log_levels: list[str]
+    #: Command -> {option: whether it takes a value}.
+    options: dict[str, dict[str, bool]]
+    outputters: list[str]
+    runners: list[str]
+
+
 #: Returns names from the master: of minions ("minions"), or of keys by state ("keys").
-Ask: TypeAlias = Callable[[str], Mapping[str, Any]]
+Ask: TypeAlias = Callable[[str], Mapping[str, Sequence[str]]]
 
 _LISTS = ("accepted", "all", "denied", "pre", "rejected", "un", "unaccepted")
 
@@ -98,14 +113,14 @@ class CommandLine(NamedTuple):
 def main(argv: Sequence[str]) -> int:
     """Print the completions, one a line. Always return 0: a shell cannot show an error at this point."""
     with open(NAMES, encoding="utf-8") as file:
-        names: dict[str, Any] = json.load(file)
+        names: Names = json.load(file)
     line = parsed(argv, names)
     for candidate in candidates(line, names, known):
         sys.stdout.write(f"{candidate}\n")
     return 0
 
 
-def parsed(words: Sequence[str], names: Mapping[str, Any]) -> CommandLine:
+def parsed(words: Sequence[str], names: Names) -> CommandLine:
     """Return the words as a CommandLine; the last word is at the cursor. bash splits ``--out=js`` into three words."""
     joined: list[str] = []
     for word in words:
@@ -134,7 +149,7 @@ def parsed(words: Sequence[str], names: Mapping[str, Any]) -> CommandLine:
     return CommandLine(program, tuple(before), frozenset(options), belongs, last.lstrip("'\""))
 
 
-def candidates(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str]:
+def candidates(line: CommandLine, names: Names, ask: Ask) -> list[str]:
     """Return the sorted completions of the word at the cursor. ``ask`` is called only if names from the master are needed."""
     if line.option:
         return _fitting(_of_option(line, names, ask), line.word)
@@ -143,7 +158,7 @@ def candidates(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[st
     return _of_place(line, names, ask)
 
 
-def _of_option(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> Iterable[str]:
+def _of_option(line: CommandLine, names: Names, ask: Ask) -> Iterable[str]:
     if line.option in _VALUES:
         return _VALUES[line.option]
     if line.option in ("--out", "--output"):
@@ -157,7 +172,7 @@ def _of_option(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> Iterabl
     return [minion for state in _KEYS.get(line.option, ()) for minion in ask("keys").get(state, ())]
 
 
-def _of_place(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str]:
+def _of_place(line: CommandLine, names: Names, ask: Ask) -> list[str]:
     place = len(line.before)
     if line.program == "saltern":
         words = names["commands"] if place == 0 else _VERBS.get(line.before[0], ()) if place == 1 else ()
@@ -178,7 +193,7 @@ def _of_place(line: CommandLine, names: Mapping[str, Any], ask: Ask) -> list[str
     return _of_call(line.before[1:], line.word, names) if line.program == "salt" else []
 
 
-def _of_call(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list[str]:
+def _of_call(before: Sequence[str], word: str, names: Names) -> list[str]:
     """Return the completions of a word after the target: functions (several with commas), or SLS names for a state run."""
     if not before:
         return _in_list(names["functions"], word)
@@ -187,7 +202,7 @@ def _of_call(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list
     return _in_list(_sls_names(), word) if before[0] in _APPLIES and len(before) == 1 else []
 
 
-def _of_runner(before: Sequence[str], word: str, names: Mapping[str, Any]) -> list[str]:
+def _of_runner(before: Sequence[str], word: str, names: Names) -> list[str]:
     if not before or before[0] in _DOCUMENTS:
         return _fitting(names["runners"], word)
     return _in_list(_sls_names(), word) if before[0] in _ORCHESTRATES and len(before) == 1 else []
@@ -220,7 +235,7 @@ def _sls_names() -> list[str]:
     return names
 
 
-def known(about: str) -> Mapping[str, Any]:
+def known(about: str) -> Mapping[str, list[str]]:
     """Return the names that the master knows, as a map.
 
     For "minions" its keys are ``minions``, ``nodegroups`` and ``file_roots``; for "keys" it maps a key state to minion ids.
@@ -238,7 +253,7 @@ def known(about: str) -> Mapping[str, Any]:
         if age is None and not _ended(asking, _PATIENCE):
             return {}
     try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        found: dict[str, list[str]] = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
     return found

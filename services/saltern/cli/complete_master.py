@@ -10,32 +10,31 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from saltern.cli.context import CommandContext
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.control import ControlError, ControlTimeout
+from saltern.kit.links.control import ControlError, ControlTimeout, WheelFunctions
 from statecore.host.content import atomic_file
 
 #: Seconds to wait for the master.
 _PATIENCE = 3.0
 
 
-def asked(about: str, context: CommandContext) -> Mapping[str, Any]:
+def asked(about: str, context: CommandContext) -> Mapping[str, list[str]]:
     """Return the names for completion from the master, as a map.
 
     For "keys" it maps a key state to minion ids. For "minions" it has the minions' ids, the node groups, and the state tree's
     directories. Names that this client may not read, or that the master does not deliver, are missing.
     """
     options = context.load(None)
-    found: dict[str, Any] = {}
+    found: dict[str, list[str]] = {}
     if about == "minions":
         roots = [root for paths in options.file_roots.values() for root in paths]
         found = {"nodegroups": sorted(options.nodegroups), "file_roots": roots}
     with contextlib.suppress(ControlError, ControlTimeout, ConfigError):
         control = context.control(options, config_dir=None)
         if about == "keys":
-            found = control.call("wheel", timeout=_PATIENCE, fun="key.list_all", kwarg={})
+            found = WheelFunctions(control, _PATIENCE)("key.list_all")
         else:
             # The wheel is not used here: each of its calls fires an event, and each press of Tab would be one.
             found["minions"] = control.call("targets", timeout=_PATIENCE, tgt="*", tgt_type="glob")["minions"]

@@ -6,10 +6,10 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
+from saltern.kit.links.answers import FoundJob
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 from statecore.host.content import atomic_file
 
@@ -83,8 +83,8 @@ def _returns(control: ControlClient, jid: str) -> Iterator[list[str]]:
             yield [_dumped({"jid": jid, "id": minion, **ret}) for minion, ret in sorted(found.items())]
 
 
-def _job(job: Mapping[str, Any]) -> dict[str, Any]:
-    counters = {
+def _job(job: FoundJob) -> dict[str, object]:
+    counters: dict[str, object] = {
         name: int(value) if name not in _TEXTS and value.isdecimal() else value for name, value in job["meta"].items()
     }
     return {**job["load"], "jid": job["jid"], "job": counters}
@@ -94,12 +94,12 @@ def _dumped(line: Mapping[str, object]) -> str:
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _limit(given: Any) -> int | None:
+def _limit(given: object) -> int | None:
     if given is None:
         return None
-    if isinstance(given, bool) or not str(given).isdecimal() or not int(given):
+    if isinstance(given, bool) or not str(given).isdecimal() or not int(str(given)):
         raise CommandError(f"limit must be a whole number of 1 or more, not {given!r}", Exit.USAGE)
-    return int(given)
+    return int(str(given))
 
 
 @contextlib.contextmanager

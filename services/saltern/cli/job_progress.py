@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from saltern.cli.report import duration
+from saltern.kit.links.answers import JobStatus
 
 #: Characters of the bar: on a wide terminal, on a narrow one.
 _WIDTH, _NARROW = 30, 10
@@ -54,7 +54,7 @@ class JobProgress:
 
     parts: dict[str, Part] = field(default_factory=dict)
 
-    def update(self, status: Mapping[str, Any]) -> list[str]:
+    def update(self, status: JobStatus) -> list[str]:
         """Take the states in the master's answer to ``job_status``. Return the sorted ids of the minions whose state changed."""
         changed = []
         for minion, told in sorted(status["minions"].items()):

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from saltern.cli.context import CommandContext, run_guarded
 from saltern.cli.key_options import list_named, parse_flags
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
-from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
+from saltern.kit.links.answers import WheelCall
+from saltern.kit.links.control import CONTROL_PATIENCE, WheelFunctions
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class _Change:
     """A row of the table of salt-key's actions that change keys."""
 
     #: Wheel function.
-    fun: str
+    fun: Literal["key.accept", "key.reject", "key.delete"]
     #: Participle for the messages.
     done: str
     #: States that ``--include-<state>`` adds to the unaccepted ones; empty: the action applies to all states.
@@ -77,38 +78,33 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
     if action == "gen-keys":
         # The master is not asked: it may be on another machine.
         return key_files.gen_keys(match, flags, options, printer)
-    control = context.control(options, config_dir=flags.config_dir)
+    wheel = WheelFunctions(context.control(options, config_dir=flags.config_dir), CONTROL_PATIENCE)
     if action in _WITH_FILES:
         work: Callable[..., int] = getattr(key_files, _WITH_FILES[action])
-        return work(match, flags, options, printer, partial(wheel, control), partial(_confirmed, True, ask))
+        return work(match, flags, options, printer, wheel, partial(_confirmed, True, ask))
     if action in _CHANGES:
-        return _change(_CHANGES[action], match, flags, control, printer, ask)
-    printer.show(_SHOWS[action](control, match, flags), "key")
+        return _change(_CHANGES[action], match, flags, wheel, printer, ask)
+    printer.show(_SHOWS[action](wheel, match, flags), "key")
     return Exit.OK
 
 
-def wheel(control: ControlClient, fun: str, **kwarg: object) -> Any:
-    """Run a wheel function on the master and return its result. Raises ControlError if the master refuses, and ControlTimeout."""
-    return control.call("wheel", timeout=CONTROL_PATIENCE, fun=fun, kwarg=kwarg)
-
-
-def _list(control: ControlClient, word: str, flags: argparse.Namespace) -> dict[str, list[str]]:
-    keys: dict[str, list[str]] = wheel(control, "key.list_all")
+def _list(wheel: WheelCall, word: str, flags: argparse.Namespace) -> dict[str, list[str]]:
+    keys = wheel("key.list_all")
     if word.startswith("all"):
         return keys
     name = list_named(word)
     return {name: keys.get(name, [])}
 
 
-def _finger(control: ControlClient, match: str, flags: argparse.Namespace) -> object:
+def _finger(wheel: WheelCall, match: str, flags: argparse.Namespace) -> object:
     chosen = {"hash_type": flags.finger_hash} if flags.finger_hash else {}
-    return wheel(control, "key.finger", match=match, **chosen)
+    return wheel("key.finger", match=match, **chosen)
 
 
 #: Action that changes nothing -> function that returns the output.
-_SHOWS: Mapping[str, Callable[[ControlClient, str, argparse.Namespace], object]] = {
+_SHOWS: Mapping[str, Callable[[WheelCall, str, argparse.Namespace], object]] = {
     "list": _list,
-    "print": lambda control, match, flags: wheel(control, "key.key_str", match=match),
+    "print": lambda wheel, match, flags: wheel("key.key_str", match=match),
     "finger": _finger,
 }
 
@@ -125,13 +121,13 @@ def _change(
     change: _Change,
     match: str,
     flags: argparse.Namespace,
-    control: ControlClient,
+    wheel: WheelCall,
     printer: Printer,
     ask: Callable[[str], str],
 ) -> int:
     included = {state for state in change.includes if _is_included(flags, state)}
     states = [name for name, word in _STATES.items() if not change.includes or word in included | {"unaccepted"}]
-    found: dict[str, list[str]] = wheel(control, "key.list_match", match=match)
+    found = wheel("key.list_match", match=match)
     keys = {name: found[name] for name in states if found.get(name)}
     say = (lambda text: None) if flags.quiet else printer.say
     if not keys:
@@ -149,7 +145,7 @@ def _change(
     more |= {name: value for name in _OF_LOSS if (value := getattr(flags, name)) is not None}
     changed: set[str] = set()
     for start in range(0, len(ids), _AT_ONCE):
-        answer: dict[str, list[str]] = wheel(control, change.fun, match=ids[start : start + _AT_ONCE], **more)
+        answer = wheel(change.fun, match=ids[start : start + _AT_ONCE], **more)
         changed |= {minion for listed_ids in answer.values() for minion in listed_ids}
     # One line for each key: an id with two keys (accepted and denied) has two lines when it is deleted.
     for minion in ids if change.includes else [minion for listed_ids in keys.values() for minion in listed_ids]:

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.config.master import ClientOptions
+from saltern.kit.links.answers import WheelCall
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.keys import PrivateKey, PublicKey, clean_pem
 from statecore.host.content import atomic_file
 
-Wheel: TypeAlias = Callable[..., Any]
 Confirm: TypeAlias = Callable[[], bool]
 
 #: Keys in one request; a worker handles them in a second.
@@ -36,7 +36,7 @@ def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, print
 
 
 def gen_signature(
-    word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
+    word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: WheelCall, confirm: Confirm
 ) -> int:
     """Carry out ``salt-key --gen-signature``: sign the master's public key. Return the exit code."""
     sign_master(
@@ -48,14 +48,14 @@ def gen_signature(
         auto_create=flags.auto_create,
         keysize=flags.keysize,
         algorithm=options.publish_signing_algorithm,
-        ask=lambda: str(wheel("key.master_key_str")["local"]["master.pub"]),
+        ask=lambda: wheel("key.master_key_str")["local"]["master.pub"],
     )
     printer.show({"return": True}, "nested")
     return Exit.OK
 
 
 def preseed(
-    minion: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
+    minion: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: WheelCall, confirm: Confirm
 ) -> int:
     """Carry out ``salt-key --preseed``: let the master accept a minion's key before its first sign-in. Return the exit code.
 
@@ -67,7 +67,6 @@ def preseed(
     else:
         public, made = make_pair(flags.gen_keys_dir, minion, keysize=flags.keysize, user=flags.user)
     stored = False
-    answer: dict[str, Any] = {}
     try:
         answer = wheel("key.import", keys={"minions": {minion: public.pem}}, replace=flags.replace)
         stored = not answer["kept"] and not answer["refused"]
@@ -85,7 +84,7 @@ def preseed(
 
 
 def import_keys(
-    word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
+    word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: WheelCall, confirm: Confirm
 ) -> int:
     """Carry out ``salt-key --import``: send all keys of a ``pki_dir`` to the master. Return the exit code.
 
@@ -117,13 +116,13 @@ def import_keys(
 
 
 def export_keys(
-    word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: Wheel, confirm: Confirm
+    word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: WheelCall, confirm: Confirm
 ) -> int:
     """Carry out ``salt-key --export``: write all minion keys in the layout of Salt's ``pki_dir``. Return the exit code.
 
     The master's own key is written by `saltern export`.
     """
-    ids: dict[str, list[str]] = wheel("key.list_all")
+    ids = wheel("key.list_all")
     keys: dict[str, dict[str, str]] = {name: {} for name in LISTS}
     for portion in _portions({name: dict.fromkeys(minions, "") for name, minions in ids.items()}):
         for name, minions in portion.items():

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from saltern.kit.jobs.returns import retcode_of
+from saltern.kit.links.answers import MinionAnswer, MinionJobState
 
 NO_RETURN = "ERROR: No return received"
 FAILED = "ERROR: Minions returned with non-zero exit code"
@@ -20,25 +20,30 @@ _LATER = (
 _SILENT = "Minion did not return."
 
 
-def no_response(
-    jid: str, known: Mapping[str, object] | None = None, part: Mapping[str, Any] | None = None
-) -> dict[str, object]:
+class JobPart(MinionJobState):
+    """The state of a job on one minion, with the time at which the master answered."""
+
+    #: Milliseconds since 1970 by the master's clock.
+    now: int
+
+
+def no_response(jid: str, known: MinionAnswer | None = None, part: JobPart | None = None) -> dict[str, object]:
     """Return a load that ``salt`` prints in place of a missing return.
 
     ``known``: the state of the minion's key, and its age. ``part``: state of the job on the minion, with ``now``. Salt's text
     "Minion did not return" is used only if the minion is not working on the job.
     """
-    state = str((part or {}).get("state", "expected"))
+    state = part["state"] if part else "expected"
     first, why = _STATES.get(state, _STATES["expected"])
     lines = [first]
     if why and part:
         lines.append(why.format(since=duration((part["now"] - part["since"]) / 1000)))
-    if known and (state in _ABOUT_MINION or known.get("key") != "accepted"):
+    if known and (state in _ABOUT_MINION or known["key"] != "accepted"):
         lines.append(about_minion(known, took=state != "expected"))
     return {"return": "\n".join([*lines, _LATER.format(jid=jid)]), "out": "no_return", "retcode": 1, "state": state}
 
 
-def waits(jid: str, until_ms: int, known: Mapping[str, object] | None = None) -> dict[str, object]:
+def waits(jid: str, until_ms: int, known: MinionAnswer | None = None) -> dict[str, object]:
     """Return a load that ``salt`` prints for a minion that is away and that the job waits for (``--when-back``).
 
     It is no failure.
@@ -70,13 +75,13 @@ _STATES: Mapping[str, tuple[str, str]] = {
 _ABOUT_MINION = ("expected", "offline", "delivered", "lost", "expired")
 
 
-def about_minion(known: Mapping[str, Any], *, took: bool = False) -> str:
+def about_minion(known: MinionAnswer, *, took: bool = False) -> str:
     """Return a sentence about a minion that does not return: the state of its key, or when the master last heard of it.
 
     ``known``: ``key`` is the state of the key, ``age`` the seconds since the last message (None: never). ``took``: True if
     the state of the job on the minion is known.
     """
-    key, age = known.get("key"), known.get("age")
+    key, age = known["key"], known["age"]
     if key != "accepted":
         return f"Its key is {key}, not accepted." if key else "The master has no key of it."
     if age is None:

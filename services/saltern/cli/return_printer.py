@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from saltern.cli import report
 from saltern.cli.report import Progress
@@ -19,6 +18,7 @@ from saltern.kit.command.command_line import Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.config.master import ClientOptions
 from saltern.kit.jobs.returns import retcode_of
+from saltern.kit.links.answers import MinionAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError
 
 
@@ -31,27 +31,28 @@ class JobLookup:
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
-    def known(self, minions: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    def known(self, minions: Sequence[str]) -> Mapping[str, MinionAnswer]:
         """Return the map of minion id to {"key": state of its key, "age": seconds since the master heard of it}."""
-        found: dict[str, dict[str, Any]] = self._asked("known", minions=list(minions))
-        return found
-
-    def parts(self, jid: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return the map of minion id to the state of the job there, each with ``now``, the master's time in milliseconds."""
-        status = self._asked("job_status", jid=jid)
-        return {minion: {**told, "now": status["now"]} for minion, told in status.get("minions", {}).items()}
-
-    def late_return(self, jid: str, minion: str) -> Mapping[str, Any] | None:
-        """Return the minion's return from the job cache; None if there is none."""
-        found: Mapping[str, Any] | None = self._asked("job_returns", jid=jid, minions=[minion]).get(minion)
-        return found
-
-    def _asked(self, cmd: str, **fields: object) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = self._control.call(cmd, timeout=CONTROL_PATIENCE, **fields)
+            return self._control.call("known", timeout=CONTROL_PATIENCE, minions=list(minions))
         except ControlError:
             return {}
-        return found
+
+    def parts(self, jid: str) -> Mapping[str, report.JobPart]:
+        """Return the map of minion id to the state of the job there."""
+        try:
+            status = self._control.call("job_status", timeout=CONTROL_PATIENCE, jid=jid)
+        except ControlError:
+            return {}
+        return {minion: {**state, "now": status["now"]} for minion, state in status.get("minions", {}).items()}
+
+    def late_return(self, jid: str, minion: str) -> Mapping[str, object] | None:
+        """Return the minion's return from the job cache; None if there is none."""
+        try:
+            returns = self._control.call("job_returns", timeout=CONTROL_PATIENCE, jid=jid, minions=[minion])
+        except ControlError:
+            return None
+        return returns.get(minion)
 
 
 def for_programs(flags: argparse.Namespace) -> bool:
@@ -82,9 +83,9 @@ class ReturnPrinter:
         self._request = request
         self._lookup = lookup
         #: JID, and the states of that job on all minions; fetched with the first silent minion.
-        self._parts: tuple[str, Mapping[str, Mapping[str, object]]] = ("", {})
+        self._parts: tuple[str, Mapping[str, report.JobPart]] = ("", {})
         #: What the master knows about silent minions; fetched for all of them with the first.
-        self._known: dict[str, Mapping[str, object]] = {}
+        self._known: dict[str, MinionAnswer | None] = {}
         self._all: Sequence[str] = ()
         self._waits_until = 0
         #: Whether a silent minion was not shown (``--hide-timeout``); the exit code is 1 then.
@@ -123,13 +124,14 @@ class ReturnPrinter:
         if self._progress is not None:
             self._progress.came(failed=bool(retcode_of(load)))
 
-    def _show(self, minion: str, load: Mapping[str, Any]) -> None:
+    def _show(self, minion: str, load: Mapping[str, object]) -> None:
         self._loads[minion] = load
         if self._at_end:
             return
         if self._progress is not None:
             self._progress.clear()
-        self._printer.show({minion: load["return"]}, load.get("out"), retcode=retcode_of(load))
+        out = load.get("out")
+        self._printer.show({minion: load["return"]}, None if out is None else str(out), retcode=retcode_of(load))
 
     def add_silent(self, minion: str, jid: str) -> None:
         """Print the state of the job on a minion that did not return, or the minion's return if it has arrived since."""
@@ -142,20 +144,21 @@ class ReturnPrinter:
                 return
             if minion not in self._known:
                 left = [name for name in self._all if name not in self._loads]
-                self._known |= {name: {} for name in [*left, minion]} | dict(self._lookup.known(left or [minion]))
+                self._known |= dict.fromkeys([*left, minion])
+                self._known |= self._lookup.known(left or [minion])
             self._show(minion, self._substitute(minion, jid, part))
         else:
             self._hidden = True
         if self._progress is not None:
             self._progress.lost()
 
-    def _substitute(self, minion: str, jid: str, part: Mapping[str, object] | None) -> dict[str, object]:
+    def _substitute(self, minion: str, jid: str, part: report.JobPart | None) -> dict[str, object]:
         """Return the load that is printed in place of a missing return.
 
         ``part`` is the state of the job on the minion. A job does not wait for a minion without an accepted key.
         """
-        state, known = str((part or {}).get("state", "expected")), self._known[minion]
-        if self._waits_until and state in report.WAITED_FOR and known.get("key", "accepted") == "accepted":
+        state, known = part["state"] if part else "expected", self._known[minion]
+        if self._waits_until and state in report.WAITED_FOR and (known is None or known["key"] == "accepted"):
             return report.waits(jid, self._waits_until, known)
         return report.no_response(jid, known, part)
 

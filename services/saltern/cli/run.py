@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from saltern.cli.context import CommandContext, no_bus, run_guarded, stock_codes
 from saltern.cli.export_jobs import export_jobs
@@ -21,6 +21,7 @@ from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.master import ClientOptions
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.runner_results import NotYet, runner_results
+from saltern.kit.links.answers import RunnerAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
 from saltern.kit.links.event_bus import EventSubscriber
 
@@ -106,7 +107,7 @@ def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
     return exit_code(result)
 
 
-def _call(flags: argparse.Namespace) -> tuple[str, list[Any], dict[str, Any]]:
+def _call(flags: argparse.Namespace) -> tuple[str, list[object], dict[str, object]]:
     if flags.doc:
         return "sys.doc", flags.words, {}
     fun, *words = flags.words
@@ -115,7 +116,7 @@ def _call(flags: argparse.Namespace) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def _result(
-    job: Mapping[str, object],
+    job: RunnerAnswer,
     control: ControlClient,
     bus: EventSubscriber,
     options: ClientOptions,
@@ -132,7 +133,7 @@ def _result(
             f"no result within {timeout} s; the runner goes on, and its result can be looked up with "
             f"salt-run jobs.lookup_jid {late.jid}"
         ) from late
-    return found[str(job["jid"])]
+    return found[job["jid"]]
 
 
 def _show(value: object, printer: Printer) -> None:

@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import yaml
 
@@ -27,6 +26,7 @@ from saltern.kit.jobs.batch import run_batch
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.subset import draw
 from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from saltern.kit.process.tracing import VARIABLE, Span, Tracing, parent_of
 
@@ -129,7 +129,9 @@ def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> 
     return Exit.OK
 
 
-def _size_of_batch(flags: argparse.Namespace, control: ControlClient, call: tuple[Any, str, Any, list[Any]]) -> str:
+def _size_of_batch(
+    flags: argparse.Namespace, control: ControlClient, call: tuple[object, str, object, list[object]]
+) -> str:
     """Return the batch size as on the command line; empty text if the job goes to all minions at once."""
     if flags.batch or not flags.batch_safe_limit:
         return str(flags.batch or "")
@@ -144,14 +146,14 @@ def _publish(
     options: ClientOptions,
     context: CommandContext,
     span: Span,
-    tgt: Any,
+    tgt: object,
     tgt_type: str,
-    fun: Any,
-    arg: list[Any],
-) -> dict[str, Any]:
+    fun: object,
+    arg: list[object],
+) -> PublishAnswer:
     # Internal jobs (a ping before a batch) have no returner.
     own = fun == request.fun
-    job: dict[str, Any] = control.call(
+    return control.call(
         "publish",
         timeout=CONTROL_PATIENCE,
         tgt=tgt,
@@ -165,10 +167,9 @@ def _publish(
         **(_delivery(request) if own else {"no_replay": True}),
         **span.marked({}),
     )
-    return job
 
 
-def _delivery(request: SaltRequest) -> dict[str, Any]:
+def _delivery(request: SaltRequest) -> dict[str, object]:
     """Return the fields of the publish request that concern minions that are away.
 
     They are ``when_back`` (seconds) or ``no_replay``; the map is empty if neither option was given.

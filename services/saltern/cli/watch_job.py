@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from saltern.cli.job_progress import JobProgress
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.jobs.returns import retcode_of
+from saltern.kit.links.answers import JobStatus
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from saltern.kit.links.event_bus import EventSubscriber
 
@@ -30,9 +30,9 @@ _RESULTS = 100
 
 
 class JobWatcher:
-    """Shows the progress of a job until each minion has returned or was given up, as a bar or one line for each change.
+    """Follow a job until each minion has returned or was given up. Prints a progress bar, or one line per change.
 
-    Ctrl-C ends the command and leaves the job alone.
+    The exit code is 0 when every minion returned success, else 1. Ctrl-C leaves the job alone.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class JobWatcher:
             return
         self._tell(self._heed(jid, status))
 
-    def _heed(self, jid: str, status: Mapping[str, Any]) -> list[str]:
+    def _heed(self, jid: str, status: JobStatus) -> list[str]:
         self._master_time = (int(status["now"]), self._clock())
         changed = self._progress.update(status)
         wanted = self._progress.results_wanted()

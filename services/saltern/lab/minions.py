@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import zmq
 
 from saltern.kit.config.master import ConfigError, load_master
-from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
+from saltern.kit.links.answers import WheelCall
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, WheelFunctions, connect_control
 from saltern.lab.plan import KeyStuckError, LabError, Paths
-
-#: Calls a wheel function with keyword arguments.
-Wheel = Callable[..., Any]
 
 #: Seconds between two requests for the list of keys.
 _LOOK = 0.2
@@ -44,12 +41,12 @@ def master(paths: Paths) -> Iterator[ControlClient]:
         context.term()
 
 
-def wheel_of(control: ControlClient) -> Wheel:
+def wheel_of(control: ControlClient) -> WheelCall:
     """Return a function that calls wheel functions over a connection to the master's port 4507."""
-    return lambda fun, **kwarg: control.call("wheel", timeout=_PATIENCE, fun=fun, kwarg=kwarg)
+    return WheelFunctions(control, _PATIENCE)
 
 
-def accept_keys(wheel: Wheel, paths: Paths, minions: Sequence[str], seconds: float) -> list[str]:
+def accept_keys(wheel: WheelCall, paths: Paths, minions: Sequence[str], seconds: float) -> list[str]:
     """Accept the keys of the lab's minions as they arrive. Return the minions that were not accepted before.
 
     A key is accepted only if it equals the one in the minion's own directory, since any local user can reach the port.
@@ -58,7 +55,7 @@ def accept_keys(wheel: Wheel, paths: Paths, minions: Sequence[str], seconds: flo
     deadline = time.monotonic() + seconds
     accepted: list[str] = []
     while True:
-        keys: dict[str, list[str]] = wheel("key.list_all")
+        keys = wheel("key.list_all")
         for name, word in _STUCK.items():
             for minion in set(minions) & set(keys.get(name, ())):
                 raise KeyStuckError(
@@ -80,8 +77,8 @@ def accept_keys(wheel: Wheel, paths: Paths, minions: Sequence[str], seconds: flo
             time.sleep(_LOOK)
 
 
-def _check_own(wheel: Wheel, paths: Paths, minions: Sequence[str]) -> None:
-    shown: dict[str, dict[str, str]] = wheel("key.key_str", match=list(minions))
+def _check_own(wheel: WheelCall, paths: Paths, minions: Sequence[str]) -> None:
+    shown = wheel("key.key_str", match=list(minions))
     for minion in minions:
         sent = shown.get("minions_pre", {}).get(minion, "")
         own = paths.pki_of(minion) / "minion.pub"

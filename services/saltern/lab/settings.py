@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from saltern.lab.plan import PORTS, LabError, Settings, flag
 
@@ -93,10 +93,19 @@ def dump(settings: Settings) -> str:
     return json.dumps(values, indent=2) + "\n"
 
 
+class _Saved(TypedDict):
+    """The JSON file with a lab's settings."""
+
+    tree: str
+    minions: list[str]
+    workers: int
+    ports: dict[str, int]
+
+
 def load(path: Path) -> Settings | None:
     """Return the settings of the lab's last start; None for a new lab. Raise LabError for an invalid file."""
     try:
-        values: Any = json.loads(path.read_text("utf-8"))
+        values: _Saved = json.loads(path.read_text("utf-8"))
         return Settings(
             tree=Path(values["tree"]),
             minions=_minions(",".join(values["minions"])),

@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import zmq
 
@@ -23,6 +23,7 @@ from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
+from saltern.kit.links.answers import RunnerAnswer
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys
@@ -73,7 +74,7 @@ class MaintenanceContext:
     fire: Callable[[str, Mapping[str, object]], bool]
     scheduled: ScheduledRunners
     #: Starts a runner and returns the master's answer. Raises ControlError, ControlTimeout.
-    start: Callable[[Due], Mapping[str, Any]]
+    start: Callable[[Due], RunnerAnswer]
     #: Fencing token of the lock while this replica has it.
     token: int = 0
     #: Minions that were present in the last round; None before the first round.
@@ -326,8 +327,8 @@ def _loop(role: Role) -> None:
     sender = EventSender(zmq_context, role.options, keys, keeper)
     control = ControlClient(zmq_context, role.options, keys)
 
-    def start(due: Due) -> Mapping[str, Any]:
-        job: Mapping[str, Any] = control.call(
+    def start(due: Due) -> RunnerAnswer:
+        return control.call(
             "runner",
             timeout=_START_SECONDS,
             fun=due.fun,
@@ -336,7 +337,6 @@ def _loop(role: Role) -> None:
             request_id=due.request_id,
             user=_USER,
         )
-        return job
 
     context = MaintenanceContext(role, store, sender.fire, ScheduledRunners(role.options.schedule), start)
     context.fetches = Fetches(mirrors(role.options))

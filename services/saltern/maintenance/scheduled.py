@@ -30,8 +30,8 @@ class Due:
 
     name: str
     fun: str
-    arg: list[Any]
-    kwarg: dict[str, Any]
+    arg: list[object]
+    kwarg: dict[str, object]
     request_id: str
 
 
@@ -40,7 +40,7 @@ class _Entry:
     """A job of the master's schedule, with the times of its last and next run."""
 
     job: Job
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     progress: Progress = field(default_factory=Progress)
     #: JIDs of the runners that it started.
     begun: list[str] = field(default_factory=list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -17,7 +17,7 @@ class Option(NamedTuple):
     path: Path
     line: int
     name: str
-    value: Any
+    value: object
     #: If the value is a map: key -> line.
     lines: Mapping[str, int] = {}
 
@@ -88,7 +88,7 @@ def joined(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
 
     Salt: salt/utils/dictupdate.py
     """
-    result: dict[str, Any] = {}
+    result: dict[str, object] = {}
     for one in values:
         for name, value in one.items():
             before = result.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from saltern.kit.config.master import ConfigError, MasterOptions, check_master_option
 from statecore.model.errors import TargetError
@@ -158,7 +158,7 @@ class Fate(NamedTuple):
     kind: str
     why: str = ""
     #: Options of Saltern with the same effect.
-    here: Mapping[str, Any] = {}
+    here: Mapping[str, object] = {}
 
 
 def fate_of(name: str, value: object) -> Fate:

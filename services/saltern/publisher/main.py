@@ -21,7 +21,6 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
 
 import zmq
 
@@ -71,8 +70,8 @@ class _Sent:
     until: float
     stream_id: str
     #: The load in the stream, and the part of it that is sent to minions.
-    load: Mapping[str, Any]
-    job: Mapping[str, Any]
+    load: Mapping[str, object]
+    job: Mapping[str, object]
     messages: Sequence[list[bytes]]
 
     @property
@@ -263,7 +262,7 @@ class Publisher:
 
     def _without_minions(self, one: _Sent, restarted: Set[str]) -> Sequence[list[bytes]]:
         """Return the messages of a publication for all its minions except the ids in ``restarted``."""
-        expected = one.load.get("expected", ())
+        expected = _expected(one.load)
         if restarted.isdisjoint(expected):
             return one.messages
         others = [minion for minion in expected if minion not in restarted]
@@ -319,7 +318,12 @@ def sent_until(stream_id: str, load: Mapping[str, object]) -> float:
     return max(until, int(stream_id.partition("-")[0]) + _NO_REPLAY_MS)
 
 
-def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list[list[bytes]]:
+def _expected(load: Mapping[str, object]) -> Sequence[str]:
+    named = load.get("expected")
+    return named if isinstance(named, list) else ()
+
+
+def _frames(payload: bytes, load: Mapping[str, object], *, filtering: bool) -> list[list[bytes]]:
     """Return the messages of one publication, each a list of frames.
 
     There is one message for all minions. With filtering there is one for each minion known by name, else a broadcast.
@@ -327,7 +331,7 @@ def _frames(payload: bytes, load: Mapping[str, Any], *, filtering: bool) -> list
     if not filtering:
         return [[payload]]
     if load.get("tgt_type") in _NAMED_TARGETS:
-        return [[topic(minion).encode(), payload] for minion in load.get("expected", ())]
+        return [[topic(minion).encode(), payload] for minion in _expected(load)]
     return [[b"broadcast", payload]]
 
 

@@ -15,7 +15,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from masterstore.errors import StoreError
 from masterstore.events import KeptEvent
@@ -54,7 +53,7 @@ class EventTask:
 
     event: KeptEvent
     tag: str
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     #: Number of attempts, including the current one.
     tries: int = 1
     #: (name within the event, reaction) of the reactions to send to the master.

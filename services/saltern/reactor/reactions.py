@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
 
 from statecore.model.types import Low
 
@@ -47,10 +46,10 @@ class Reaction:
     #: local, runner, wheel or caller.
     client: str
     fun: str
-    arg: tuple[Any, ...] = ()
-    kwarg: Mapping[str, Any] = field(default_factory=dict)
+    arg: tuple[object, ...] = ()
+    kwarg: Mapping[str, object] = field(default_factory=dict)
     #: Target and target type; only for local.
-    tgt: Any = None
+    tgt: object = None
     tgt_type: str = "glob"
     ret: str = ""
 
@@ -111,8 +110,8 @@ def _local(low: Low, arg: list[object], kwarg: dict[str, object]) -> Reaction:
 
 def _arguments(low: Low) -> tuple[list[object], dict[str, object]]:
     """Return the (positional, keyword) arguments of a reaction's low chunk; ``args`` is a map, or a list of values and maps."""
-    arg: list[Any] = []
-    kwarg: dict[str, Any] = {}
+    arg: list[object] = []
+    kwarg: dict[str, object] = {}
     for key in ("args", "arg"):
         given = low.get(key)
         for item in given if isinstance(given, list) else [] if given is None else [given]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.master import MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
 from statecore.compile import compile_sls
 from statecore.loader.tables import Table
 from statecore.model.errors import SlsError
+from statecore.model.types import Low
 from statecore.render import SlsSource, SlsTree
 from statecore.runtime.calls import Returned
 from statecore.runtime.runtime import Runtime
@@ -38,7 +38,7 @@ class ReactorSls:
         """Run an execution function in the reactor's process and return its result."""
         return self._runtime.call(fun, args, kwargs)
 
-    def chunks(self, path: Path, tag: str, data: Mapping[str, object]) -> Sequence[dict[str, Any]]:
+    def chunks(self, path: Path, tag: str, data: Mapping[str, object]) -> Sequence[Low]:
         """Return the low chunks of a reactor SLS file, rendered for an event, in order.
 
         Raises SlsError, OSError, UnicodeDecodeError.

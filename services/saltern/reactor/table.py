@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from saltern.kit.config.master import ConfigError
 from saltern.kit.config.reactor_rows import Rows, is_files, rows_of
@@ -74,7 +73,7 @@ class ReactorTable:
     def _list(self, data: Mapping[str, object]) -> tuple[str, dict[str, object]]:
         return tags.REACTOR_ORDERS + "list-results", {"reactors": self.rows}
 
-    def _add(self, data: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+    def _add(self, data: Mapping[str, object]) -> tuple[str, dict[str, object]]:
         event, files = data.get("event"), data.get("reactors")
         if not isinstance(event, str) or not is_files(files):
             result = {"status": False, "comment": "A tag glob and a list of reactor files are needed."}
@@ -85,11 +84,12 @@ class ReactorTable:
             result = {"status": True, "comment": "Reactor added."}
         return tags.REACTOR_ORDERS + "add-complete", {"reactors": self.rows, "result": result}
 
-    def _delete(self, data: Mapping[str, Any]) -> tuple[str, dict[str, object]]:
-        result: dict[str, Any] = {"status": False, "comment": "Reactor does not exists."}
+    def _delete(self, data: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+        result: dict[str, object] = {"status": False, "comment": "Reactor does not exists."}
+        event = data.get("event")
         for row in self.rows:
-            if data.get("event") in row:
-                del row[data["event"]]
+            if isinstance(event, str) and event in row:
+                del row[event]
                 self.rows = [each for each in self.rows if each]
                 result = {"status": True, "comment": "Reactor deleted."}
                 break

@@ -10,16 +10,16 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from saltern.kit.jobs.returns import retcode_of
 from saltern.kit.jobs.watch import JobWatch, Returns
+from saltern.kit.links.answers import PublishAnswer
 
 #: Publishes (target, target type, function, arguments) and returns the master's answer.
-Publish = Callable[[Any, str, Any, list[Any]], dict[str, Any]]
+Publish = Callable[[object, str, object, list[object]], PublishAnswer]
 
 #: Waits for a published job: (answer, who takes the returns).
-Follow = Callable[[Mapping[str, Any], Returns], None]
+Follow = Callable[[PublishAnswer, Returns], None]
 
 
 def batch_size(text: str, minions: int) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 from saltern.kit.jobs.wait import TRIMMED
+from saltern.kit.links.answers import RunnerAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
 from saltern.kit.links.event_bus import EventSubscriber
 
@@ -23,7 +23,7 @@ class NotYet(Exception):
 
 
 def runner_results(
-    jobs: Collection[Mapping[str, object]],
+    jobs: Collection[RunnerAnswer],
     control: ControlClient,
     bus: EventSubscriber,
     clock: Callable[[], float],
@@ -40,7 +40,7 @@ def runner_results(
     ControlClient.
     """
     tags = {f"{job['tag']}/ret": str(job["jid"]) for job in jobs}
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, Mapping[str, object]] = {}
     start = clock()
     end = start + timeout if timeout > 0 else math.inf
     look_at = min(start + _LOOK_EVERY[heard], end)
@@ -69,7 +69,7 @@ def runner_results(
 _OF_THE_JOB = ("new", "ret", "args")
 
 
-def _suffix(tag: str, jobs: Iterable[Mapping[str, object]]) -> str:
+def _suffix(tag: str, jobs: Iterable[RunnerAnswer]) -> str:
     """Return the last part of the tag of an event that one of the runners ``jobs`` fired itself, "" for every other event."""
     for job in jobs:
         stem, suffix = f"{job['tag']}/", tag.removeprefix(f"{job['tag']}/")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 #: What the event bus puts in the place of a value that is too large for it.
 TRIMMED = "VALUE_TRIMMED"
@@ -25,7 +25,7 @@ class Show:
     """Instruction: print a minion's return. ``load`` is the return's map with ``return``, ``retcode``, ``out`` and more."""
 
     minion: str
-    load: Mapping[str, Any]
+    load: Mapping[str, object]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from saltern.kit.jobs.wait import AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
+from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSubscriber
 
@@ -102,10 +103,10 @@ class JobWatch:
             FindJob: self._find_job,
         }
 
-    def follow(self, job: Mapping[str, Any], returns: Returns, *, timeout: float, gather_timeout: float) -> None:
+    def follow(self, job: PublishAnswer, returns: Returns, *, timeout: float, gather_timeout: float) -> None:
         """Start to follow a job. ``job`` is the master's answer to ``publish``; both timeouts are in seconds."""
         wait = JobWait(
-            job["jid"],
+            job["jid"] or "",
             job["minions"],
             job.get("missing", ()),
             timeout=timeout,
@@ -146,7 +147,7 @@ class JobWatch:
 
     def _look(self, one: _Followed) -> list[Instruction]:
         """Return the instructions that follow from reading the job cache, which holds the returns that the bus lost."""
-        found: Mapping[str, Mapping[str, Any]] = {}
+        found: Mapping[str, Mapping[str, object]] = {}
         patience = _LOOK_PATIENCE if self._heard else CONTROL_PATIENCE
         try:
             if pending := sorted(one.wait.pending):
@@ -183,10 +184,7 @@ class JobWatch:
 
     def _job_returns(self, jid: str, minions: Iterable[str] | None = None) -> Mapping[str, Mapping[str, object]]:
         some = {} if minions is None else {"minions": list(minions)}
-        found: Mapping[str, Mapping[str, Any]] = self._control.call(
-            "job_returns", timeout=CONTROL_PATIENCE, jid=jid, **some
-        )
-        return found
+        return self._control.call("job_returns", timeout=CONTROL_PATIENCE, jid=jid, **some)
 
     def _find_job(self, wait: JobWait, returns: Returns, instruction: FindJob) -> Iterable[Instruction]:
         try:
@@ -202,8 +200,9 @@ class JobWatch:
             )
         except ControlError as error:
             sys.stderr.write(f"[WARNING ] whether the job still runs cannot be asked: {error}\n")
-            job = {"jid": None}
-        wait.probed(job["jid"])
+            wait.probed(None)
+        else:
+            wait.probed(job["jid"])
         return ()
 
 

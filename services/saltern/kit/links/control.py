@@ -11,12 +11,23 @@ import itertools
 import os
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Literal, overload
 
 import msgpack
 import zmq
 
 from saltern.kit.config.master import ClientOptions, key_directory
+from saltern.kit.links.answers import (
+    ImportAnswer,
+    JobPage,
+    JobStatus,
+    KeyLists,
+    KeyTexts,
+    MinionAnswer,
+    PublishAnswer,
+    RunnerAnswer,
+    TargetAnswer,
+)
 from saltern.kit.links.sockets import LinkKeys, connect
 
 #: Seconds that the master has to take a command. It answers in milliseconds; more than this is an outage.
@@ -60,7 +71,30 @@ class ControlClient:
         self.endpoint = connect(self._socket, "control", options, keys)
         self._ids = itertools.count(1)
 
-    def call(self, cmd: str, *, timeout: float | None = None, **fields: object) -> Any:
+    @overload
+    def call(self, cmd: Literal["publish"], *, timeout: float | None = ..., **fields: object) -> PublishAnswer: ...
+    @overload
+    def call(self, cmd: Literal["targets"], *, timeout: float | None = ..., **fields: object) -> TargetAnswer: ...
+    @overload
+    def call(self, cmd: Literal["runner"], *, timeout: float | None = ..., **fields: object) -> RunnerAnswer: ...
+    @overload
+    def call(
+        self, cmd: Literal["known"], *, timeout: float | None = ..., **fields: object
+    ) -> dict[str, MinionAnswer]: ...
+    @overload
+    def call(
+        self, cmd: Literal["job_returns"], *, timeout: float | None = ..., **fields: object
+    ) -> dict[str, dict[str, object]]: ...
+    @overload
+    def call(self, cmd: Literal["job_status"], *, timeout: float | None = ..., **fields: object) -> JobStatus: ...
+    @overload
+    def call(self, cmd: Literal["failed_of"], *, timeout: float | None = ..., **fields: object) -> dict[str, int]: ...
+    @overload
+    def call(self, cmd: Literal["find_jobs"], *, timeout: float | None = ..., **fields: object) -> JobPage: ...
+    @overload
+    def call(self, cmd: str, *, timeout: float | None = ..., **fields: object) -> object: ...
+
+    def call(self, cmd: str, *, timeout: float | None = None, **fields: object) -> object:
         """Send the master command ``cmd`` with its fields and return the value of the master's answer.
 
         ``timeout`` is in seconds, 30 by default. Raises ControlError if the master refuses, and ControlTimeout.
@@ -75,6 +109,10 @@ class ControlClient:
             if answer is not None:
                 return _value(answer)
         raise ControlTimeout(self.endpoint, seconds)
+
+    def close(self) -> None:
+        """Close the connection to port 4507 without waiting for outstanding answers."""
+        self._socket.close()
 
     def _send(self, frames: list[bytes]) -> None:
         """Send the frames of a request to the master.
@@ -99,9 +137,32 @@ class ControlClient:
                 return frames[2]
         return None
 
-    def close(self) -> None:
-        """Close the connection to port 4507 without waiting for outstanding answers."""
-        self._socket.close()
+
+class WheelFunctions:
+    """Calls wheel functions over a client for port 4507 (a ``WheelCall``)."""
+
+    def __init__(self, control: ControlClient, timeout: float | None = None) -> None:
+        """Use ``control``. ``timeout``: seconds that the master has to answer; None: 30."""
+        self._control, self._timeout = control, timeout
+
+    @overload
+    def __call__(
+        self, fun: Literal["key.list_all", "key.list_match", "key.accept", "key.reject", "key.delete"], **kwarg: object
+    ) -> KeyLists: ...
+    @overload
+    def __call__(
+        self, fun: Literal["key.key_str", "key.finger", "key.master_key_str"], **kwarg: object
+    ) -> KeyTexts: ...
+    @overload
+    def __call__(self, fun: Literal["sys.doc"]) -> dict[str, str]: ...
+    @overload
+    def __call__(self, fun: Literal["key.import"], **kwarg: object) -> ImportAnswer: ...
+    @overload
+    def __call__(self, fun: str, **kwarg: object) -> object: ...
+
+    def __call__(self, fun: str, **kwarg: object) -> object:
+        """Run a wheel function on the master and return its value. Raises ControlError and ControlTimeout."""
+        return self._control.call("wheel", timeout=self._timeout, fun=fun, kwarg=kwarg)
 
 
 def connect_control(

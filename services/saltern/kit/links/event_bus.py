@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgpack
 import zmq
@@ -51,7 +51,7 @@ def pack(tag: str, data: Mapping[str, object], *, max_bytes: int = 0) -> bytes:
     return tag.replace("\n", " ").encode() + _SEPARATOR + body
 
 
-def unpack(frame: bytes) -> tuple[str, dict[str, Any]] | None:
+def unpack(frame: bytes) -> tuple[str, dict[str, object]] | None:
     """Return the (tag, data) of an event's frame, None if the frame is no event."""
     tag, separator, body = frame.partition(_SEPARATOR)
     if not separator:
@@ -171,7 +171,7 @@ class EventSubscriber:
         finally:
             self.socket.setsockopt(zmq.UNSUBSCRIBE, probe)
 
-    def next(self, timeout: float) -> tuple[str, dict[str, Any]] | None:
+    def next(self, timeout: float) -> tuple[str, dict[str, object]] | None:
         """Return the next event as (tag, data), None after ``timeout`` seconds without an event."""
         deadline = time.monotonic() + timeout
         while self._early or (left := deadline - time.monotonic()) > 0:

@@ -32,7 +32,7 @@ from saltern.mworker.worker_context import WorkerContext
 MinionHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], Any]
 
 #: (context, name of the operator's key, fields) -> value of the answer. Raises ControlError to refuse.
-ControlHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], Any]
+ControlHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, object]], object]
 
 
 class MinionPolicy(Enum):

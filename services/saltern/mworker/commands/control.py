@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Published
 from saltern.kit.command.arguments import on_the_wire, read_arguments
 from saltern.kit.config.durations import seconds_of
+from saltern.kit.links.answers import PublishAnswer, RunnerAnswer, TargetAnswer
 from saltern.kit.links.control import ControlError
 from saltern.mworker.peer_acl import PeerCall
 from saltern.mworker.processes import TooManyRunners
@@ -41,12 +42,12 @@ _JID_TRIES = 100
 _LONGEST_WAIT = 30 * 86400
 
 
-def ping(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
+def ping(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, str]:
     """Return {"id": the master's id}, for an operator who asks whether the master answers."""
     return {"id": context.options.id}
 
 
-def publish(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def publish(context: WorkerContext, client: str, fields: Mapping[str, object]) -> PublishAnswer:
     """Record a job and append it to the publications in one step; return {"jid", "minions", "missing"}.
 
     ``when_back``: how long the job waits for minions that are away, in seconds or as ``2h30m``. ``no_replay``: only
@@ -64,10 +65,10 @@ def publish(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> d
 def published(
     context: WorkerContext,
     client: str,
-    fields: Mapping[str, Any],
-    more: Mapping[str, Any],
+    fields: Mapping[str, object],
+    more: Mapping[str, object],
     target: Resolved | None = None,
-) -> dict[str, Any]:
+) -> PublishAnswer:
     """Publish a job as ``publish`` does, with the fields of ``more`` added to its load. Raises ControlError.
 
     ``target``: the minions that the target matches, if the caller has resolved it.
@@ -87,7 +88,8 @@ def published(
         raise ControlError("TargetError", str(error)) from error
     within = fields.get("within")
     if within is not None:
-        target = Resolved(tuple(name for name in target.minions if name in within), target.missing)
+        allowed = within if isinstance(within, Collection) else ()
+        target = Resolved(tuple(name for name in target.minions if name in allowed), target.missing)
     if not target.minions:
         text = f"Master could not resolve minions for target {tgt}"
         return {"jid": None, "minions": [], "missing": list(target.missing), "error": text}
@@ -107,14 +109,19 @@ def published(
         context.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
         context.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
         context.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
-    answer: dict[str, Any] = {"jid": published.jid, "minions": list(target.minions), "missing": list(target.missing)}
-    answer |= {"offline": list(published.offline)} if published.offline else {}
+    answer: PublishAnswer = {
+        "jid": published.jid,
+        "minions": list(target.minions),
+        "missing": list(target.missing),
+    }
+    if published.offline:
+        answer["offline"] = list(published.offline)
     if when_back := _when_back(fields.get("when_back")):
         answer["when_back_until"] = int(time.time() + when_back) * 1000
     return answer
 
 
-def targets(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
+def targets(context: WorkerContext, client: str, fields: Mapping[str, object]) -> TargetAnswer:
     """Return {"minions": accepted minions that a target matches, "missing": ids in the target without an accepted key}.
 
     Raises ControlError with the name TargetError.
@@ -271,13 +278,13 @@ class Reach:
             return False
 
 
-def job_returns(context: WorkerContext, client: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """Return the map of minion id to return from the job cache, for all minions of a job or for those in ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
     return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
-def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) -> RunnerAnswer:
     """Start a runner in a child process; return {"tag", "jid"}.
 
     The runner's result is fired as the event ``<tag>/ret`` and kept in the job cache. A second request with the same

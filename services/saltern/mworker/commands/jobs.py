@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from masterstore.jobs import Job, failed
 from saltern.kit.links.control import ControlError
@@ -21,7 +20,7 @@ _PAGE = 500
 _RETURNS = 100
 
 
-def job_status(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, Any]:
+def job_status(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
     """Return the state of a job on each of its minions; for the shape of the map see ``status.status_of``.
 
     Raises ControlError with the name JidError or UnknownJob.

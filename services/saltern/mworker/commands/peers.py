@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from saltern.kit.command.arguments import parse_arguments
+from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlError
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
 from saltern.mworker.commands import control
@@ -104,7 +105,7 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
 # ---------------------------------------------------------------------------------------------------------------- the parts
 
 
-def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
+def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> PublishAnswer:
     """Publish the job that a minion requests and return its record.
 
     Raises ControlError if the minion may not publish it or if the load is malformed.
@@ -231,7 +232,7 @@ def _request_id(minion_id: str, load: Mapping[str, object]) -> str:
     return f"{minion_id}:{nonce}"
 
 
-def _gathered(tools: RunnerTools, *, job: Mapping[str, object], timeout: float, full: bool) -> dict[str, Any]:
+def _gathered(tools: RunnerTools, *, job: PublishAnswer, timeout: float, full: bool) -> dict[str, Any]:
     returns = tools.follow(job, timeout=timeout).returns
     if not full:
         return {minion: load.get("return") for minion, load in returns.items()}

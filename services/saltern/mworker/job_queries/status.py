@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from masterstore.jobs import Job
 from masterstore.life import OPEN, Life, State
 from masterstore.store import Store
+from saltern.kit.links.answers import MinionJobState
 
 #: Counters of a job that ``status_of`` returns.
 _COUNTERS = ("expected", "answered", "returned", "failed", "late", "duplicates")
@@ -83,14 +83,21 @@ def unknown_job(jid: str, kept: int) -> str:
     )
 
 
-def _numbers(life: Life, seen: int | None) -> dict[str, Any]:
+def _numbers(life: Life, seen: int | None) -> MinionJobState:
     times = {state.value: ms for state, ms in life.times.items()}
-    shown = {"state": life.state.value, "since": life.times[life.state], "late": life.late, "times": times}
-    return shown if life.state is State.RETURNED else {**shown, "seen": seen}
+    shown: MinionJobState = {
+        "state": life.state.value,
+        "since": life.times[life.state],
+        "late": life.late,
+        "times": times,
+    }
+    if life.state is not State.RETURNED:
+        shown["seen"] = seen
+    return shown
 
 
 def _words(life: Life, seen: int | None) -> dict[str, object]:
-    told: dict[str, Any] = {"State": life.state.value}
+    told: dict[str, object] = {"State": life.state.value}
     told |= {state.value.capitalize(): shown_time(ms) for state, ms in life.times.items()}
     if life.late:
         told["Late"] = True

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from saltern.kit.links.control import WheelFunctions
 from saltern.mworker.runners.runner import Runner, RunnerTools
 
 
@@ -33,5 +34,4 @@ def execution(tools: RunnerTools) -> dict[str, object]:
 
 def wheel(tools: RunnerTools) -> dict[str, str]:
     """Return {wheel function: its documentation}."""
-    documented: dict[str, str] = tools.control.call("wheel", fun="sys.doc")
-    return documented
+    return WheelFunctions(tools.control)("sys.doc")

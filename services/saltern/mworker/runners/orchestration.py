@@ -11,11 +11,12 @@ from typing import Any
 
 from masterstore.errors import StoreError
 from saltern.kit.command.arguments import on_the_wire
-from saltern.kit.jobs.batch import run_batch
+from saltern.kit.jobs.batch import Follow, run_batch
 from saltern.kit.jobs.returns import retcode_of
 from saltern.kit.jobs.runner_results import runner_results
 from saltern.kit.jobs.subset import draw
 from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.links.answers import PublishAnswer, RunnerAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlError, ControlTimeout
 from saltern.mworker.runners.runner import RunnerTools
 from saltwire import tags
@@ -101,7 +102,7 @@ class OrchestrationMaster:
         """Run several runners at the same time and return their results in order."""
         tools = self._here()
         heard = self._hears(tools, "salt/run/")
-        started: list[Mapping[str, object] | str] = []
+        started: list[RunnerAnswer | str] = []
         for call in calls:
             told = {"type": "runner", "name": call.fun, "args": list(call.arg), "kwargs": dict(call.kwarg)}
             tools.sender.fire(f"{tags.run(self._jid)}/args", told)
@@ -112,8 +113,7 @@ class OrchestrationMaster:
         except (ControlError, ControlTimeout) as error:
             raise CommandError(str(error)) from error
         return [
-            {"return": job, "success": False} if isinstance(job, str) else dict(found[str(job["jid"])])
-            for job in started
+            {"return": job, "success": False} if isinstance(job, str) else dict(found[job["jid"]]) for job in started
         ]
 
     def wheel(self, call: MasterCall) -> dict[str, Any]:
@@ -167,10 +167,10 @@ class OrchestrationMaster:
         return self._heard[prefix]
 
     @staticmethod
-    def _start(tools: RunnerTools, call: MasterCall) -> Mapping[str, object] | str:
+    def _start(tools: RunnerTools, call: MasterCall) -> RunnerAnswer | str:
         """Start a runner of the orchestration; return the master's answer, or the text of its refusal."""
         try:
-            job: Mapping[str, Any] = tools.control.call(
+            return tools.control.call(
                 "runner",
                 timeout=CONTROL_PATIENCE,
                 fun=call.fun,
@@ -181,7 +181,6 @@ class OrchestrationMaster:
             )
         except (ControlError, ControlTimeout) as error:
             return str(error)
-        return job
 
 
 class _MinionReturns:
@@ -202,7 +201,7 @@ class _MinionReturns:
             self.found[minion] = {"failed": True, "out": "no_return", "jid": jid}
 
 
-def _follow(job: Mapping[str, Any], follow: Any, watch: JobWatch, answers: _MinionReturns) -> None:
+def _follow(job: PublishAnswer, follow: Follow, watch: JobWatch, answers: _MinionReturns) -> None:
     if job["jid"]:
         follow(job, answers)
         watch.run()
@@ -210,9 +209,9 @@ def _follow(job: Mapping[str, Any], follow: Any, watch: JobWatch, answers: _Mini
 
 def _publish(
     tools: RunnerTools, job: MinionJob, tgt: object, tgt_type: str, fun: object, arg: list[object]
-) -> dict[str, Any]:
+) -> PublishAnswer:
     own = fun == job.fun
-    answer: dict[str, Any] = tools.control.call(
+    return tools.control.call(
         "publish",
         timeout=CONTROL_PATIENCE,
         tgt=tgt,
@@ -224,4 +223,3 @@ def _publish(
         user=tools.user,
         request_id=os.urandom(16).hex(),
     )
-    return answer

@@ -25,6 +25,7 @@ from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender, EventSubscriber
 from saltern.kit.links.sockets import LinkKeys
@@ -143,7 +144,7 @@ class RunnerTools:
 
     def follow(
         self,
-        job: Mapping[str, Any],
+        job: PublishAnswer,
         *,
         timeout: float | None = None,
         gather_timeout: float | None = None,
@@ -166,10 +167,9 @@ class RunnerTools:
         watch.run()
         return Asked(job["jid"], tuple(job["minions"]), dict(sorted(found.items())))
 
-    def minions(self, tgt: Any, tgt_type: str) -> list[str]:
+    def minions(self, tgt: object, tgt_type: str) -> list[str]:
         """Return the accepted minions that a target matches. Raises ControlError."""
-        named: list[str] = self.control.call("targets", tgt=tgt, tgt_type=tgt_type)["minions"]
-        return named
+        return self.control.call("targets", tgt=tgt, tgt_type=tgt_type)["minions"]
 
 
 class _Found:

@@ -33,7 +33,7 @@ class Master:
     accepted: list[str] = field(default_factory=list)
     fired: list[Any] = field(default_factory=list)
 
-    def call(self, cmd: str, *, fun: str, kwarg: dict[str, Any], user: str = "") -> Any:
+    def call(self, cmd: str, *, fun: str, kwarg: dict[str, Any], user: str = "", timeout: float | None = None) -> Any:
         assert cmd == "wheel"
         if fun == "key.finger":
             return self.keys

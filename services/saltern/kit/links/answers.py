@@ -1,0 +1,132 @@
+"""The master's answers to operators' requests on port 4507, as types: one TypedDict for each command's value.
+
+A client does not check an answer; both ends of the link are Saltern's own and authenticated.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, Protocol, TypedDict, overload
+
+
+class TargetAnswer(TypedDict):
+    """Value of the command ``targets``."""
+
+    #: Ids of the accepted minions that the target matches.
+    minions: list[str]
+    #: Ids in the target that have no accepted key.
+    missing: list[str]
+
+
+class PublishAnswer(TargetAnswer):
+    """Value of the command ``publish``."""
+
+    #: JID of the job; None if no minion matched.
+    jid: str | None
+    #: Reason why ``jid`` is None.
+    error: NotRequired[str]
+    #: Ids of targeted minions that are away; missing if there are none.
+    offline: NotRequired[list[str]]
+    #: Milliseconds since 1970 until which the job waits for minions that are away.
+    when_back_until: NotRequired[int]
+
+
+class RunnerAnswer(TypedDict):
+    """Value of the command ``runner``: the runner was started, or had been started by an earlier request."""
+
+    jid: str
+    #: Prefix of the runner's event tags.
+    tag: str
+
+
+class MinionAnswer(TypedDict):
+    """Value of the command ``known`` for one minion."""
+
+    #: State of the minion's key; empty if the master has no key.
+    key: str
+    #: Seconds since the minion's last request; None: never.
+    age: float | None
+
+
+class MinionJobState(TypedDict):
+    """The state of a job on one minion."""
+
+    state: str
+    #: Milliseconds since 1970 at which the job reached this state on the minion.
+    since: int
+    late: bool
+    #: State -> milliseconds since 1970.
+    times: dict[str, int]
+    #: Milliseconds since 1970 of the minion's last request; None: never. Missing if the minion has returned.
+    seen: NotRequired[int | None]
+
+
+class JobStatus(TypedDict):
+    """Value of the command ``job_status``. Times are milliseconds since 1970 by the master's clock."""
+
+    jid: str
+    fun: str | list[str]
+    user: str
+    tgt: object
+    now: int
+    created: int
+    #: None while the job runs.
+    ended: int | None
+    complete: bool
+    counts: dict[str, int]
+    minions: dict[str, MinionJobState]
+
+
+class FoundJob(TypedDict):
+    """A job in the value of the command ``find_jobs``."""
+
+    jid: str
+    load: dict[str, object]
+    meta: dict[str, str]
+
+
+class JobPage(TypedDict):
+    """Value of the command ``find_jobs``."""
+
+    jobs: list[FoundJob]
+    #: Filter ``cursor`` of the next page; empty on the last page.
+    cursor: str
+
+
+class ImportAnswer(TypedDict):
+    """Value of the wheel function ``key.import``."""
+
+    #: Key list -> minion ids.
+    stored: dict[str, list[str]]
+    same: list[str]
+    #: Minion id -> reason.
+    kept: dict[str, str]
+    refused: dict[str, str]
+
+
+#: Key list (``minions``, ``minions_pre`` ...) -> minion ids.
+KeyLists = dict[str, list[str]]
+
+#: Key list -> {minion id: PEM or fingerprint}.
+KeyTexts = dict[str, dict[str, str]]
+
+
+class WheelCall(Protocol):
+    """Calls a wheel function on the master with named arguments, and returns its value.
+
+    Raises ControlError if the master refuses, and ControlTimeout.
+    """
+
+    @overload
+    def __call__(
+        self, fun: Literal["key.list_all", "key.list_match", "key.accept", "key.reject", "key.delete"], **kwarg: object
+    ) -> KeyLists: ...
+    @overload
+    def __call__(
+        self, fun: Literal["key.key_str", "key.finger", "key.master_key_str"], **kwarg: object
+    ) -> KeyTexts: ...
+    @overload
+    def __call__(self, fun: Literal["sys.doc"]) -> dict[str, str]: ...
+    @overload
+    def __call__(self, fun: Literal["key.import"], **kwarg: object) -> ImportAnswer: ...
+    @overload
+    def __call__(self, fun: str, **kwarg: object) -> object: ...
