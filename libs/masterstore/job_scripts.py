@@ -150,7 +150,8 @@ end
 #: KEYS: request, load, job, job_minions, life, publications; then the indexes that the job goes into.
 #: ARGV: jid, load JSON, ttl, now ms, request ttl, stream cap, user, fun, tgt, publication JSON, base ms,
 #: replay until ms (0: never), when back until ms (0: does not wait), away since ms (0: presence is not checked),
-#: number of minions, number of functions, minions..., functions..., minions that are offline.
+#: number of minions, number of functions, code of the publication, code of the load ("": none),
+#: minions..., functions..., minions that are offline.
 #: Returns {1 new, 0 repeated request, -1 the JID exists; "jid stream id"; minions that are offline; faults}.
 PUBLISH = f"""
 local seen = redis.call('GET', KEYS[1])
@@ -159,10 +160,10 @@ if redis.call('EXISTS', KEYS[2]) == 1 then return {{-1, '', {{}}, {{}}}} end
 {COMMON}
 local jid, ttl, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[11])
 local when_back, away_since = tonumber(ARGV[13]), tonumber(ARGV[14])
-local first, last = 17, 16 + tonumber(ARGV[15])
+local first, last = 19, 18 + tonumber(ARGV[15])
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
 -- A job that cannot be published is not recorded either.
-local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10])
+local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10], 'mac', ARGV[17])
 if type(id) == 'table' and id.err then
   redis.call('DEL', KEYS[2])
   return id
@@ -178,6 +179,7 @@ redis.call('HSET', KEYS[3], 'created', ARGV[4], 'expected', counts.expected, 'an
            'user', ARGV[7], 'fun', ARGV[8], 'tgt', ARGV[9], 'bytes', #ARGV[2])
 if ARGV[12] ~= '0' then redis.call('HSET', KEYS[3], 'replay_until', ARGV[12]) end
 if when_back > 0 then redis.call('HSET', KEYS[3], 'when_back_until', ARGV[13]) end
+if ARGV[18] ~= '' then redis.call('HSET', KEYS[3], 'mac', ARGV[18]) end
 redis.call('EXPIRE', KEYS[3], ttl)
 try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(now / 3600000)), #ARGV[2])
 for i = 7, #KEYS do put(KEYS[i], ARGV[4], jid, ttl, now) end

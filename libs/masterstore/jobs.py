@@ -13,6 +13,7 @@ from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt
 from masterstore.large_returns import is_large, packed, unpacked
 from masterstore.lives import Lives, jid_ms
+from masterstore.record_mac import LOAD, PUBLICATION, Records, load_record
 
 #: Jobs dropped from the time index in one go.
 _EXPIRE_BATCH = 10_000
@@ -65,9 +66,14 @@ class Job:
 class Jobs(Lives):
     """Operations on jobs. All raise StoreUnavailable if Redis does not answer."""
 
-    def __init__(self, client: Client, durability: Durability = Durability()) -> None:  # noqa: B008 - it is frozen
-        """``durability``: what must confirm publications and returns."""
-        super().__init__(client)
+    def __init__(
+        self,
+        client: Client,
+        durability: Durability = Durability(),  # noqa: B008 - it is frozen
+        records: Records = Records(),  # noqa: B008 - it never changes
+    ) -> None:
+        """``durability``: what must confirm publications and returns. ``records``: makes the codes of publications."""
+        super().__init__(client, records)
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
         self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
         self._external = ConfirmedScript(client, return_scripts.EXTERNAL, durability)
@@ -105,10 +111,14 @@ class Jobs(Lives):
         narrow = len(expected) <= job_scripts.WIDE
         names += [keys.index("minion", minion) for minion in expected] if narrow else [keys.WIDE_JOBS]
         named = {"tgt": list(expected), "tgt_type": "list"} if pinned else {}
-        sent = values.dumps({**load, **named, "expected": list(expected), "replay_until": replay_until_ms})
-        arguments: list[str | int] = [jid, values.dumps(load), ttl, now_ms, keys.REQUEST_TTL, keys.PUBLICATIONS_KEPT]
+        # Time of recording: an old entry of the stream cannot be written into it again.
+        also = {"expected": list(expected), "replay_until": replay_until_ms, "recorded_ms": now_ms}
+        sent, kept = values.dumps({**load, **named, **also}), values.dumps(load)
+        arguments: list[str | int | bytes] = [jid, kept, ttl, now_ms, keys.REQUEST_TTL, keys.PUBLICATIONS_KEPT]
         arguments += [user, fun, tgt, sent, jid_ms(jid), replay_until_ms, when_back_until_ms, away_since_ms]
+        record = load_record(jid, kept, replay_until_ms, when_back_until_ms)
         arguments += [len(expected), len(functions)]
+        arguments += [self._records.code(PUBLICATION, sent), self._records.code(LOAD, record)]
         with self._client.calling():
             outcome, answer, away, faults = self._publish(
                 keys=names, args=[*arguments, *expected, *functions, *offline]
@@ -364,4 +374,4 @@ def _functions(fun: Any) -> list[str]:
 
 
 def _texts(found: Mapping[Any, Any]) -> dict[str, str]:
-    return {text(name): text(value) for name, value in found.items()}
+    return {text(name): text(value) for name, value in found.items() if name != b"mac"}

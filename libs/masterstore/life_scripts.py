@@ -64,8 +64,9 @@ if limit > 0 then try('SADD', '{keys.SIGNERS}', minion) end
 local function take(jid, wide, deadline)
   if taken[jid] then return end
   local job = '{keys.JOB}' .. jid
-  local till = try('HGET', job, deadline)
-  if not till or (tonumber(till) or 0) <= now then return end
+  local kept = try('HMGET', job, 'replay_until', 'when_back_until', 'mac')
+  local till = kept and tonumber(kept[deadline] or 0)
+  if not till or till <= now then return end
   if wide and try('SISMEMBER', job .. ':minions', minion) ~= 1 then return end
   local text = try('HGET', job .. ':life', minion)
   local state = text and (string.match(text, '(%a)%-?%d+$') or '?') or 'e'
@@ -75,25 +76,27 @@ local function take(jid, wide, deadline)
   taken[jid] = true
   answers[#answers + 1] = jid
   answers[#answers + 1] = load
-  answers[#answers + 1] = till
+  answers[#answers + 1] = kept[1] or '0'
+  answers[#answers + 1] = kept[2] or '0'
+  answers[#answers + 1] = kept[3] or ''
 end
 for at = 1, 2 do
   local found = limit > 0 and try('ZREVRANGEBYSCORE', KEYS[at], ARGV[3], '(' .. ARGV[2], 'LIMIT', 0, {_LOOKED_AT}) or {{}}
   for _, jid in ipairs(found) do
-    if #answers > limit * 3 * at then break end
-    take(jid, at == 2, 'replay_until')
+    if #answers > limit * 5 * at then break end
+    take(jid, at == 2, 1)
   end
 end
 if limit == 0 then
   for _, jid in ipairs(try('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[3], '+inf', 'LIMIT', 0, {_LOOKED_AT}) or {{}}) do
-    take(jid, false, 'when_back_until')
+    take(jid, false, 2)
   end
 end
 return answers
 """
 
 #: KEYS: job, life, publications. ARGV: jid, minion, now ms, base ms, stream cap, publication JSON, letters of the
-#: states in which the job is sent again though the state does not change. Answers {1 done, faults}.
+#: states in which the job is sent again though the state does not change, code of the publication. Answers {1 done, faults}.
 RESEND = f"""
 {COMMON}
 local jid, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -102,7 +105,7 @@ if not before or (before.when_back_until or 0) <= now then return {{0, faults}} 
 local counts = copied(before)
 local from, moved = move(jid, KEYS[2], ARGV[2], 'e', now, base, counts, ttl, now)
 if not moved and not string.find(ARGV[7], from, 1, true) then return {{0, faults}} end
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'load', ARGV[6])
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'load', ARGV[6], 'mac', ARGV[8])
 conclude(jid, KEYS[1], before, counts, base, ttl, now)
 return {{1, faults}}
 """

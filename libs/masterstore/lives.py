@@ -11,6 +11,7 @@ from masterstore import keys, life_scripts, values
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
 from masterstore.life import LETTERS, UNDELIVERED, Life, State, born, read
+from masterstore.record_mac import LOAD, PUBLICATION, Records, load_record
 
 #: Milliseconds that the first sign of a job may take; it may wait in the minion's spool.
 SIGN_GRACE_MS = 60_000
@@ -46,8 +47,9 @@ class Settled:
 class Lives:
     """Operations on lives. All raise StoreUnavailable if Redis does not answer."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
         self._client = client
+        self._records = records
         register = client.redis.register_script
         self._sign, self._move_many = register(life_scripts.SIGN), register(life_scripts.MOVE_MANY)
         self._settle = register(life_scripts.SETTLE)
@@ -163,11 +165,16 @@ class Lives:
         """
         also = LETTERS[State.EXPECTED] if again else ""
         jid = str(load["jid"])
-        entry = values.dumps({**load, "tgt": [minion], "tgt_type": "list", "expected": [minion]})
+        named = {"tgt": [minion], "tgt_type": "list", "expected": [minion], "recorded_ms": now_ms}
+        entry = values.dumps({**load, **named})
         names = [keys.job(jid), keys.life(jid), keys.PUBLICATIONS]
         with self._client.calling():
             done, faults = self._resend(
-                keys=names, args=[jid, minion, now_ms, jid_ms(jid), keys.PUBLICATIONS_KEPT, entry, also]
+                keys=names,
+                args=[
+                    *(jid, minion, now_ms, jid_ms(jid), keys.PUBLICATIONS_KEPT, entry, also),
+                    self._records.code(PUBLICATION, entry),
+                ],
             )
         self._client.faults.of_script(faults)
         return bool(done)
@@ -208,9 +215,14 @@ class Lives:
             faults, *answers = self._missed(keys=names, args=[minion, after_ms, now_ms, limit, states])
         self._client.faults.of_script(faults)
         loads = []
-        for jid, load, until in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
+        for jid, load, *kept, code in zip(*(answers[at::5] for at in range(5)), strict=True):
+            key = keys.load(text(jid))
             try:
-                loads.append(values.loads_map(load, keys.load(text(jid))) | {"replay_until": int(until)})
+                replay_until, when_back_until = (values.number(each, key) for each in kept)
+                record = load_record(text(jid), load, replay_until, when_back_until)
+                self._records.check(LOAD, record, code, key)
+                until = when_back_until if limit == 0 else replay_until
+                loads.append(values.loads_map(load, key) | {"replay_until": until})
             except StoreCorrupt as error:
                 self._client.faults.report(error.key, str(error))
         return sorted(loads, key=lambda load: str(load.get("jid")))

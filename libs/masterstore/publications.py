@@ -10,6 +10,7 @@ from typing import Any
 from masterstore import keys, values
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
+from masterstore.record_mac import PUBLICATION, Records
 
 #: The stream id before all others.
 BEGINNING = "0-0"
@@ -21,8 +22,10 @@ _CURSOR = re.compile(r"(?P<ms>\d{1,18})-\d{1,18}")
 class Publications:
     """Operations on the stream. All raise StoreUnavailable if Redis does not answer."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
+        """``records``: checks the codes of entries; an entry with a wrong code is malformed."""
         self._client = client
+        self._records = records
 
     def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, Any] | StoreCorrupt]]:
         """Return (stream id, load) of entries after a stream id, oldest first; wait up to ``block_ms`` for the first
@@ -37,11 +40,13 @@ class Publications:
         while not answer and wait > 0:
             answer = self._client.call("xread", {keys.PUBLICATIONS: after}, count=count, block=wait)
             wait = min(int((deadline - time.monotonic()) * 1000), longest)
-        return [_entry_or_fault(entry) for _, entries in answer or () for entry in entries]
+        return [self._entry_or_fault(entry) for _, entries in answer or () for entry in entries]
 
     def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, Any]]]:
         """Return (stream id, load) of entries since ``ms`` (milliseconds since 1970). Raises StoreCorrupt."""
-        return [_entry(entry) for entry in self._client.call("xrange", keys.PUBLICATIONS, min=f"{ms}-0", count=count)]
+        return [
+            self._entry(entry) for entry in self._client.call("xrange", keys.PUBLICATIONS, min=f"{ms}-0", count=count)
+        ]
 
     def last_id(self) -> str:
         """Return the id of the newest entry; BEGINNING if there is none."""
@@ -75,6 +80,20 @@ class Publications:
             self._client.call("hdel", keys.PUBLISHER_SIGNS, *old)
         return old
 
+    def _entry(self, entry: Any) -> tuple[str, dict[str, Any]]:
+        stream_id, fields = entry
+        where = f"{keys.PUBLICATIONS}[{text(stream_id)}]"
+        if b"load" not in fields:
+            raise StoreCorrupt(where, "an entry without a load")
+        self._records.check(PUBLICATION, fields[b"load"], fields.get(b"mac"), where)
+        return text(stream_id), values.loads_map(fields[b"load"], where)
+
+    def _entry_or_fault(self, entry: Any) -> tuple[str, dict[str, Any] | StoreCorrupt]:
+        try:
+            return self._entry(entry)
+        except StoreCorrupt as error:
+            return text(entry[0]), error
+
 
 def _sent_at(cursor: str) -> int:
     """Return the time in a cursor, milliseconds since 1970; 0 if it is malformed."""
@@ -84,18 +103,3 @@ def _sent_at(cursor: str) -> int:
 
 def _number(text_of_it: str) -> int:
     return int(text_of_it) if text_of_it.isdecimal() else 0
-
-
-def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
-    stream_id, fields = entry
-    where = f"{keys.PUBLICATIONS}[{text(stream_id)}]"
-    if b"load" not in fields:
-        raise StoreCorrupt(where, "an entry without a load")
-    return text(stream_id), values.loads_map(fields[b"load"], where)
-
-
-def _entry_or_fault(entry: Any) -> tuple[str, dict[str, Any] | StoreCorrupt]:
-    try:
-        return _entry(entry)
-    except StoreCorrupt as error:
-        return text(entry[0]), error

@@ -18,6 +18,7 @@ from masterstore.locks import Locks
 from masterstore.minion_keys import MinionKeys
 from masterstore.presence import Presence
 from masterstore.publications import Publications
+from masterstore.record_mac import Records
 from masterstore.runner_jobs import RunnerJobs
 from masterstore.schema import Schema
 from masterstore.sign_ins import SignIns
@@ -28,19 +29,24 @@ class Store:
     Redis does not answer.
     """
 
-    def __init__(self, client: Client, durability: Durability = Durability()) -> None:  # noqa: B008 - it is frozen
+    def __init__(
+        self,
+        client: Client,
+        durability: Durability = Durability(),  # noqa: B008 - it is frozen
+        records: Records = Records(),  # noqa: B008 - it never changes
+    ) -> None:
         self._client = client
         self._durability = durability
         #: Malformed data that was found in Redis and skipped.
         self.faults = client.faults
-        self.jobs = Jobs(client, durability)
+        self.jobs = Jobs(client, durability, records)
         self.job_budget = JobBudget(client)
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
         self.minion_keys = MinionKeys(client)
         self.cache = Cache(client)
         self.banks = Banks(client)
-        self.publications = Publications(client)
+        self.publications = Publications(client, records)
         self.events = Events(client)
         self.event_groups = EventGroups(client)
         self.presence = Presence(client)
@@ -57,13 +63,15 @@ class Store:
         timeout: float = 2.0,
         client_name: str,
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
+        records: Records = Records(),  # noqa: B008 - it never changes
     ) -> Store:
         """Return a store for a URL, see ``masterstore.address``. ``timeout``: seconds for connecting and for each
         answer.
 
-        ``durability``: what must confirm publications and returns before they are acknowledged.
+        ``durability``: what must confirm publications and returns before they are acknowledged. ``records``:
+        makes and checks the codes of the records that the master acts on.
         """
-        return cls(Client(url, timeout=timeout, client_name=client_name), durability)
+        return cls(Client(url, timeout=timeout, client_name=client_name), durability, records)
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless Redis answers."""

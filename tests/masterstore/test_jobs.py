@@ -51,7 +51,7 @@ def test_a_published_job(store: Store, raw: redis.Redis) -> None:
         "created": str(MADE), "expected": "2", "answered": "0", "returned": "0", "failed": "0",
         "user": "root", "fun": "test.ping", "tgt": "*", "bytes": str(len(values.dumps(load()))),
     }  # fmt: skip
-    entry = {**load(), "expected": ["b", "a"], "replay_until": 0}
+    entry = {**load(), "expected": ["b", "a"], "replay_until": 0, "recorded_ms": MADE}
     assert store.publications.range_since(0) == [(published.stream_id, entry)]
     for key in (f"load:{JID}", f"salt:job:{JID}", f"salt:job:{JID}:minions"):
         assert TTL - 5 <= raw.ttl(key) <= TTL

@@ -243,7 +243,8 @@ def test_a_waiting_job_is_sent_again_once(store: Store, second: Store) -> None:
     (job,) = store.jobs.waiting("a", MADE + 5)
     assert [store.jobs.resend("a", job, MADE + 5), second.jobs.resend("a", job, MADE + 5)] == [True, False]
     *_, (_, entry) = store.publications.range_since(0)
-    assert entry == load(tgt=["a"], tgt_type="list") | {"expected": ["a"], "replay_until": until}
+    named = {"expected": ["a"], "replay_until": until, "recorded_ms": MADE + 5}
+    assert entry == load(tgt=["a"], tgt_type="list") | named
     assert len(store.publications.range_since(0)) == 2
     assert states(store) == {"a": "expected", "b": "offline"}
     assert (store.jobs.waiting("a", MADE + 5, offline=True), store.jobs.waiting("a", MADE + 5)) == ([], [job])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 
@@ -130,3 +131,21 @@ def test_redis_that_hangs_is_redis_that_is_away(late: Lab) -> None:
     lab.pings()
     assert lab.dead() == {}
     assert lab.tracebacks() == []
+
+
+def test_a_job_that_no_worker_recorded_is_not_published(late: Lab) -> None:
+    """Whoever writes to Redis has a job in the stream; publishers refuse it, say so, and go on."""
+    lab = late
+    lab.await_ready(*lab.roles, *lab.minions)
+    store = lab.redis()
+    forged = {
+        "jid": "20260101000000000000",
+        "fun": "event.fire_master",
+        "arg": [{}, "forged"],
+        "tgt": "*",
+        "tgt_type": "glob",
+    }
+    store.xadd("salt:publications", {"load": json.dumps({**forged, "expected": BOTH, "user": "root"})})
+    until(lambda: "no worker of this master signed it" in lab.log("publisher"), SOON, "the publisher refuses the entry")
+    lab.pings()
+    assert store.exists("ret:20260101000000000000") == 0

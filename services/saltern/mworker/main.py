@@ -21,11 +21,12 @@ import zmq
 
 from masterstore.errors import StoreError
 from masterstore.events import EventKeeper
+from masterstore.record_mac import Records
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.kit.config.worker_pools import own_pool, read_pools, unknown_commands
-from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from saltern.kit.links import frames
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.event_bus import EventSender
@@ -66,13 +67,17 @@ def _loop(role: Role) -> None:
     watchdog = Watchdog(read_deadlines(role.options), role.options.request_deadline)
     wear = Wear(role.options.worker_max_requests, role.options.worker_max_rss)
     link_keys = LinkKeys.load(role.keys)
+    master_keys = MasterKeys.load_for(role.keys, role.options)
+    records = Records(record_mac(master_keys.secret), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
-        store = Store.open(role.options.redis_url, client_name="mworker", durability=durability(role.options))
+        store = Store.open(
+            role.options.redis_url, client_name="mworker", durability=durability(role.options), records=records
+        )
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
     sender = EventSender(context, role.options, link_keys, keeper)
     processes = Processes()
-    worker_context = _worker_context(role, store, sender, processes)
+    worker_context = _worker_context(role, master_keys, store, sender, processes)
     handler = RequestHandler(worker_context, pools, watchdog)
     name = worker_name()
     link = context.socket(zmq.DEALER)
@@ -166,11 +171,13 @@ def _send_deferred(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: 
     context.term()
 
 
-def _worker_context(role: Role, store: Store, sender: EventSender, processes: Processes) -> WorkerContext:
+def _worker_context(
+    role: Role, master_keys: MasterKeys, store: Store, sender: EventSender, processes: Processes
+) -> WorkerContext:
     options = role.options
     return WorkerContext(
         options=options,
-        keys=MasterKeys.load_for(role.keys, options),
+        keys=master_keys,
         key_dir=role.keys,
         store=store,
         fire=sender.fire,

@@ -25,8 +25,9 @@ from dataclasses import dataclass
 import zmq
 
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
+from masterstore.record_mac import Records
 from masterstore.store import Store
-from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from saltern.kit.links.sockets import bind, without_aborts
 from saltern.kit.process.service import Role, run_role, unusable
 from saltwire.crypticle import Crypticle
@@ -57,8 +58,11 @@ _ALIVE_SECONDS = 60.0
 #: Seconds without a sign of life after which a publisher's cursor is deleted; replicas get new names at each start.
 _CURSOR_KEPT_SECONDS = 3600
 
+#: Milliseconds by which the clocks of workers, Redis and publishers may differ.
+_CLOCKS_MS = 600_000
+
 #: Fields of the stored load that are not sent to minions.
-_PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"})
+_PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client", "recorded_ms"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +91,11 @@ class _Sent:
 class Publisher:
     """The publisher's socket on port 4505, its position in the stream of publications, and the current publication key."""
 
-    def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store) -> None:
+    def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store, keys: MasterKeys) -> None:
         options = role.options
         self._role = role
         self._store = store
-        self._keys = MasterKeys.load(role.keys)
+        self._keys = keys
         self._epoch = -1
         self._aes: Crypticle | None = None
         self._name = socket.gethostname()
@@ -183,11 +187,15 @@ class Publisher:
     def _publish_entry(self, stream_id: str, load: Mapping[str, object] | StoreCorrupt, aes: Crypticle) -> None:
         """Publish an entry of the stream. An entry that is not a job is logged and skipped."""
         if isinstance(load, StoreCorrupt):
+            self._role.metrics.store_faults.inc()
             self._role.log.error("not published: %s", load)
-        elif fault := _fault_of(load):
+        elif fault := _fault_of(load) or self._age_fault(stream_id, load):
             self._role.log.error("not published: %s: %s", stream_id, fault)
         else:
             self._publish(stream_id, load, aes)
+
+    def _age_fault(self, stream_id: str, load: Mapping[str, object]) -> str:
+        return age_fault(stream_id, load.get("recorded_ms"), time.time() * 1000, self._role.options.replay_window)
 
     def _publish(self, stream_id: str, load: Mapping[str, object], aes: Crypticle) -> None:
         until = sent_until(stream_id, load)
@@ -307,6 +315,25 @@ def _fault_of(load: Mapping[str, object]) -> str:
     return job_fault(load)
 
 
+def age_fault(stream_id: str, recorded_ms: object, now_ms: float, replay_window: float) -> str:
+    """Return why an entry of the stream is too old to be sent; empty if it is not, or if a release before 0.2 wrote it.
+
+    A signed entry stays valid for ever. Whoever writes to Redis could otherwise write an old entry into the stream again.
+    ``recorded_ms``: time at which a worker recorded the job, milliseconds since 1970. ``replay_window``: seconds.
+    """
+    if not isinstance(recorded_ms, int):
+        return ""
+    entered_ms = int(stream_id.partition("-")[0])
+    if abs(entered_ms - recorded_ms) > _CLOCKS_MS:
+        return (
+            f"recorded {(entered_ms - recorded_ms) / 1000:.0f} s before it entered the stream: an old entry was written again, "
+            "or the clocks of a worker and of Redis differ"
+        )
+    if now_ms - recorded_ms > replay_window * 1000 + _CLOCKS_MS:
+        return f"recorded {(now_ms - recorded_ms) / 1000:.0f} s ago, longer than replay_window ({replay_window:.0f} s) allows"
+    return ""
+
+
 def sent_until(stream_id: str, load: Mapping[str, object]) -> float:
     """Return the time until which a job may be sent, in milliseconds since 1970; infinity without a limit.
 
@@ -336,10 +363,12 @@ def _frames(payload: bytes, load: Mapping[str, object], *, filtering: bool) -> l
 
 
 def _loop(role: Role) -> None:
+    master_keys = MasterKeys.load(role.keys)
+    records = Records(record_mac(master_keys.secret), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
-        store = Store.open(role.options.redis_url, client_name="publisher")
+        store = Store.open(role.options.redis_url, client_name="publisher", records=records)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    publisher = Publisher(role, context, store)
+    publisher = Publisher(role, context, store, master_keys)
     try:
         while role.running():
             publisher.poll()

@@ -64,7 +64,7 @@ class Fleet:
 
     def publisher(self) -> Publisher:
         self.role = self.new_role("publisher", self.options)
-        made = Publisher(self.role, self.context, self.store)
+        made = Publisher(self.role, self.context, self.store, self.keys)
         self.publishers.append(made)
         return made
 
@@ -542,7 +542,7 @@ def test_subscriptions_are_counted_up_and_down(fleet: Fleet) -> None:
 def test_without_redis_the_publisher_waits_and_says_so(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
     away = Store.open(f"redis://127.0.0.1:{fleet.options.ret_port}/0", client_name="test")
     role = fleet.new_role("publisher", fleet.options)
-    publisher = Publisher(role, fleet.context, away)
+    publisher = Publisher(role, fleet.context, away, fleet.keys)
     fleet.publishers.append(publisher)
     for _ in range(3):
         publisher.poll()

@@ -177,6 +177,10 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "read; empty: all",
     )
     minion_data_cache: bool = option(True, "store the grains of minions, for targeting")
+    accept_unsigned_records: bool = option(
+        False,
+        "publish jobs in Redis that no worker signed: only during an upgrade from release 0.1, whose workers did not sign",
+    )
     replay_window: int = option(
         300,
         "seconds during which a job is still delivered to minions that missed it, and sent by a publisher "

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
+
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltwire.errors import OwnFault
-from saltwire.keys import SIG_ALGOS, PrivateKey
+from saltwire.keys import SIG_ALGOS, PrivateKey, derive_key_string
 
 #: Bytes of ``master.secret``: as strong as the keys that are derived from it.
 SECRET_BYTES = 32
@@ -69,3 +73,19 @@ class MasterKeys:
         if len(secret) != SECRET_BYTES:
             raise ConfigError(f"{directory / 'master.secret'}: must hold {SECRET_BYTES} bytes, holds {len(secret)}")
         return cls(private, secret)
+
+
+def record_mac(secret: bytes) -> Callable[[str, bytes], bytes]:
+    """Return the function that makes the codes of records in Redis (``masterstore.record_mac``), as hexadecimal digits.
+
+    The key is derived from the master's secret, so every worker and publisher of a master has the same one.
+    """
+    key = base64.b64decode(derive_key_string(secret, purpose="records", epoch=0))
+
+    def mac(kind: str, record: bytes) -> bytes:
+        # The HMAC of the cryptography package: Python's own hmac would load the system's OpenSSL as a second copy.
+        made = HMAC(key, SHA256())
+        made.update(kind.encode() + b"\0" + record)
+        return made.finalize().hex().encode()
+
+    return mac

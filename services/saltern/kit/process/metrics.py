@@ -76,7 +76,7 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "jobs_bytes": frozenset({"maintenance"}),
     "jobs_evicted": frozenset({"maintenance"}),
     "lives_ended": frozenset({"maintenance"}),
-    "store_faults": frozenset({"mworker", "maintenance"}),
+    "store_faults": frozenset({"mworker", "publisher", "maintenance"}),
     "redis_up": frozenset({"mworker", "publisher", "maintenance", "reactor"}),
     "redis_seconds": frozenset({"mworker", "publisher", "maintenance", "reactor"}),
     "job_seconds": frozenset({"mworker"}),

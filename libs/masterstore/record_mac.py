@@ -1,0 +1,61 @@
+"""Message authentication codes of records that Redis holds and that the master acts on.
+
+Whoever can write to Redis could otherwise have the publisher sign a job for every minion. A worker adds the code when it writes
+a record; whoever acts on the record checks it first. The key is derived from the master's secret, which Redis never holds.
+
+Source: docs/security.md#redis
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from masterstore.errors import StoreCorrupt
+
+#: Return the code (bytes) of a record. The first argument names the kind of the record, so that a record of one kind cannot stand
+#: for a record of another kind.
+RecordMac: TypeAlias = Callable[[str, bytes], bytes]
+
+#: Kinds of records.
+PUBLICATION, LOAD = "publication", "load"
+
+_ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade see the option accept_unsigned_records"
+
+
+class Records:
+    """Makes and checks the codes of records. Without a key, records get no code and are not checked (roles that do not act on
+    them).
+    """
+
+    def __init__(self, mac: RecordMac | None = None, *, accept_unsigned: bool = False) -> None:
+        """``accept_unsigned``: accept records without a code. A wrong code is refused all the same."""
+        self._mac = mac
+        self._accept_unsigned = accept_unsigned
+
+    def code(self, kind: str, record: str | bytes) -> bytes:
+        """Return the code of a record; b"" without a key."""
+        return b"" if self._mac is None else self._mac(kind, _bytes(record))
+
+    def check(self, kind: str, record: str | bytes, code: bytes | None, where: str) -> None:
+        """Raise StoreCorrupt, which names ``where``, unless the code belongs to the record."""
+        if self._mac is None or (not code and self._accept_unsigned):
+            return
+        if not code:
+            raise StoreCorrupt(where, f"no worker of this master signed it. {_ADVICE}")
+        if not _same(self._mac(kind, _bytes(record)), code):
+            raise StoreCorrupt(where, f"its signature belongs to another record or another master. {_ADVICE}")
+
+
+def load_record(jid: str, load: str | bytes, replay_until_ms: int, when_back_until_ms: int) -> bytes:
+    """Return the record of a job in the cache: its load, and the times (milliseconds since 1970) until which it may run late."""
+    return b"%s %d %d %s" % (jid.encode(), replay_until_ms, when_back_until_ms, _bytes(load))
+
+
+def _bytes(record: str | bytes) -> bytes:
+    return record.encode() if isinstance(record, str) else record
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    """Compare in a time that does not depend on the bytes."""
+    return len(one) == len(other) and not sum(a ^ b for a, b in zip(one, other, strict=True))
