@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
@@ -73,11 +73,11 @@ def unzip(
     ctx: Context,
     zip_file: str,
     dest: str,
-    excludes: object = None,
+    excludes: str | Iterable[object] | None = None,
     options: str | None = None,
     template: str | None = None,
     runas: str | None = None,
-    trim_output: object = False,
+    trim_output: int | str | None = False,
     password: str | None = None,
     extract_perms: bool = True,
 ) -> list[str]:
@@ -129,7 +129,7 @@ def tar(
     ctx: Context,
     options: str,
     tarfile: str,
-    sources: object = None,
+    sources: str | Iterable[object] | None = None,
     dest: str | None = None,
     cwd: str | None = None,
     template: str | None = None,
@@ -169,7 +169,7 @@ def gunzip(
 def cmd_zip(
     ctx: Context,
     zip_file: str,
-    sources: object,
+    sources: str | Iterable[object] | None,
     template: str | None = None,
     cwd: str | None = None,
     runas: str | None = None,
@@ -185,11 +185,11 @@ def cmd_unzip(
     ctx: Context,
     zip_file: str,
     dest: str,
-    excludes: object = None,
+    excludes: str | Iterable[object] | None = None,
     options: str | None = None,
     template: str | None = None,
     runas: str | None = None,
-    trim_output: object = False,
+    trim_output: int | str | None = False,
     password: str | None = None,
 ) -> list[str]:
     """Extract a zip archive with the host's ``unzip``. Return the lines of its output. Raise CommandError if unzip
@@ -210,7 +210,7 @@ def cmd_unzip(
 def zip_(
     ctx: Context,
     zip_file: str,
-    sources: object,
+    sources: str | Iterable[object] | None,
     template: str | None = None,
     cwd: str | None = None,
     runas: str | None = None,
@@ -290,10 +290,10 @@ def _rendered(ctx: Context, template: str | None, names: list[str]) -> list[str]
     return [ctx.templates.render(name, template, {}, saltenv=ctx.saltenv, source=name) for name in names]
 
 
-def _trimmed(names: list[str], trim_output: Any) -> list[str]:
+def _trimmed(names: list[str], trim_output: int | str | None) -> list[str]:
     return names[: _TRIMMED if trim_output is True else int(trim_output)] if trim_output else names
 
 
-def _listed(given: Any) -> list[str]:
+def _listed(given: str | Iterable[object] | None) -> list[str]:
     parts = given.split(",") if isinstance(given, str) else given or ()
     return [str(each).strip() for each in parts]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import yaml
 
@@ -19,7 +18,7 @@ from statecore.system.scheduling.beacon_config import merged
 
 def list(
     ctx: Context, return_yaml: bool = True, include_pillar: bool = True, include_opts: bool = True, **kwargs: object
-) -> str | dict[str, Any]:
+) -> str | dict[str, object]:
     """Return the minion's configured beacons as YAML text, or with ``return_yaml=False`` as a map of beacon name to
     options.
 
@@ -46,7 +45,7 @@ def list_available(ctx: Context, return_yaml: bool = True, **kwargs: object) -> 
     return _text(names) if return_yaml else names
 
 
-def add(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[str, Any]:
+def add(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[str, object]:
     """Add a beacon to the running minion. Return a map with ``result`` (bool) and ``comment``.
 
     name
@@ -67,7 +66,7 @@ def add(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[
     return _asked(ctx, {"verb": "add", "name": name, "beacon_data": beacon_data}, f"Added beacon: {name}.")
 
 
-def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: object) -> dict[str, Any]:
+def modify(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[str, object]:
     """Replace the options of a beacon. Return a map with ``result`` (bool), ``comment`` and ``changes`` (the diff as
     text).
 
@@ -89,7 +88,7 @@ def modify(ctx: Context, name: str, beacon_data: Any, **kwargs: object) -> dict[
     return answer | ({"changes": {"diff": diff}} if answer["result"] else {})
 
 
-def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, Any]:
+def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Remove a beacon from the running minion. Return a map with ``result`` (bool) and ``comment``.
 
     CLI Example:
@@ -101,7 +100,7 @@ def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, Any]:
     return _asked(ctx, {"verb": "delete", "name": name}, f"Deleted beacon: {name}.")
 
 
-def save(ctx: Context, **kwargs: object) -> dict[str, Any]:
+def save(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Write all beacons except those from pillar to a configuration file of the minion, so that they exist after a
     restart. Return a map with ``result`` and ``comment``.
 
@@ -175,9 +174,9 @@ def reset(ctx: Context, **kwargs: object) -> dict[str, object]:
 # --------------------------------------------------------------------------------------------- helpers
 
 
-def _configured(ctx: Context, *, include_pillar: bool = True, include_opts: bool = True) -> dict[str, Any]:
+def _configured(ctx: Context, *, include_pillar: bool = True, include_opts: bool = True) -> dict[str, object]:
     asked = {"verb": "list", "include_pillar": include_pillar, "include_opts": include_opts}
-    found: dict[str, Any] = ctx.minion.manage("beacons", asked)["beacons"]
+    found: dict[str, object] = ctx.minion.manage("beacons", asked)["beacons"]
     return found
 
 
@@ -205,24 +204,24 @@ def _fault(ctx: Context, name: str, config: object) -> str:
         validate = ctx.catalog.function(f"{module}.validate", "beacons")
     except NotAvailable:
         return ""
-    entries: Sequence[Any] = config
+    entries: Sequence[object] = config
     own = [entry for entry in entries if not (isinstance(entry, Mapping) and "enabled" in entry)]
     valid, comment = validate(own)
     return "" if valid else str(comment)
 
 
-def _refused(name: str, fault: str, doing: str) -> dict[str, Any]:
+def _refused(name: str, fault: str, doing: str) -> dict[str, object]:
     if fault.startswith('Beacon "'):
         return {"comment": fault, "result": False}
     return {"comment": f"Beacon {name} configuration invalid, not {doing}.\n{fault}", "result": False}
 
 
-def _lines(config: object) -> Any:
-    entries: Any = config if isinstance(config, type([])) else [config]
+def _lines(config: object) -> Sequence[str]:
+    entries = config if isinstance(config, Sequence) and not isinstance(config, str) else (config,)
     return [f"{key}:{value}\n" for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
 
 
-def _asked(ctx: Context, request: Mapping[str, object], comment: str) -> dict[str, Any]:
+def _asked(ctx: Context, request: Mapping[str, object], comment: str) -> dict[str, object]:
     done = ctx.minion.manage("beacons", request)
     if not done["complete"]:
         return {"comment": done["comment"], "result": False}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from statecore.host.rooted_path import located
 from statecore.model.context import Context
@@ -20,6 +20,17 @@ from statecore.model.ports import CommandResult
 
 #: Exit code reported for a command that was killed after its timeout.
 _TIMED_OUT = 1
+
+
+class CommandReturn(TypedDict):
+    """Return of ``cmd.run_all``. ``retcode`` is None for a command that still runs in the background."""
+
+    pid: int
+    retcode: int | None
+    stdout: str
+    stderr: str
+    #: True if ``cmd.script`` did not find its script.
+    cache_error: NotRequired[bool]
 
 
 def run(
@@ -100,13 +111,13 @@ def run_stderr(ctx: Context, cmd: object, **kwargs: object) -> str:
     return "" if kwargs.get("hide_output") else str(_run(ctx, cmd, _checked(kwargs))["stderr"])
 
 
-def run_all(ctx: Context, cmd: object, redirect_stderr: bool = False, **kwargs: object) -> dict[str, Any]:
+def run_all(ctx: Context, cmd: object, redirect_stderr: bool = False, **kwargs: object) -> CommandReturn:
     """Run a command and return a map with pid, retcode, stdout and stderr. The arguments are those of ``cmd.run``."""
     result = _run(ctx, cmd, _checked(kwargs) | {"merge_stderr": redirect_stderr})
     return result | {"stdout": "", "stderr": ""} if kwargs.get("hide_output") else result
 
 
-def retcode(ctx: Context, cmd: Any, **kwargs: Any) -> int:
+def retcode(ctx: Context, cmd: object, **kwargs: object) -> int:
     """Run a command and return its exit code. The arguments are those of ``cmd.run``."""
     return int(_run(ctx, cmd, _checked(kwargs))["retcode"] or 0)
 
@@ -116,7 +127,7 @@ def shell(ctx: Context, cmd: str, **kwargs: Any) -> str:
     return run(ctx, cmd, **(kwargs | {"python_shell": True}))
 
 
-def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> dict[str, object]:
+def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> CommandReturn:
     """Run a shell command in a chroot on the host. Return a map with pid, retcode, stdout and stderr.
 
     To manage a mounted host, set the option ``host_root`` instead.
@@ -137,7 +148,7 @@ def script(
     context: Mapping[str, object] | None = None,
     defaults: Mapping[str, object] | None = None,
     **kwargs: Any,
-) -> dict[str, Any]:
+) -> CommandReturn:
     """Copy a script to the host, run it and delete it. Return a map with pid, retcode, stdout and stderr.
 
     source
@@ -176,7 +187,7 @@ def script(
 
 def script_retcode(ctx: Context, source: str, **kwargs: Any) -> int:
     """Run a script as ``cmd.script`` does, but return only its exit code."""
-    return int(script(ctx, source, **kwargs)["retcode"])
+    return int(script(ctx, source, **kwargs)["retcode"] or 0)
 
 
 def which(ctx: Context, cmd: str) -> str | None:
@@ -264,7 +275,7 @@ def _checked(kwargs: Mapping[str, object]) -> dict[str, Any]:
     return given
 
 
-def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> dict[str, Any]:
+def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn:
     command = _command(ctx, cmd, options)
     _need(ctx, options)
     if options.get("bg"):
@@ -363,7 +374,7 @@ def _judged(result: CommandResult, options: Mapping[str, object]) -> int:
     return result.retcode
 
 
-def _listed(value: object, kind: type[Any]) -> list[object]:
+def _listed(value: object, kind: type[int] | type[str]) -> list[object]:
     if value is None:
         return []
     values = value if isinstance(value, list | tuple) else str(value).split(",")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from fnmatch import filter as matching
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.values import DELIMITER, traverse
@@ -35,7 +34,7 @@ def get(
     omit_pillar: bool = False,
     omit_master: bool = False,
     omit_grains: bool = False,
-) -> Any:
+) -> object:
     """Return the value at a path such as ``pkg:apache``. The minion's options are searched first, then its grains, its
     pillar, the master's options and the built-in defaults.
 
@@ -72,7 +71,7 @@ def option(
     omit_master: bool = False,
     omit_all: bool = False,
     wildcard: bool = False,
-) -> Any:
+) -> object:
     """Return the value of a name, which is not split into a path. The sources are searched in the order of
     ``config.get``.
 
@@ -89,7 +88,7 @@ def option(
     }
     layers = _layers(ctx, omitted)
     if wildcard:
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for layer in reversed(layers):
             found.update({key: layer[key] for key in matching(layer, value)})
         return found or (default if default is not None else {})
@@ -106,12 +105,12 @@ def merge(
     omit_opts: bool = False,
     omit_master: bool = False,
     omit_pillar: bool = False,
-) -> Any:
+) -> object:
     """Return the values of an option from the minion's options, pillar and the master's options, combined. Lists are
     joined. Maps are merged, where the minion's keys win. If the first value is text, only that text is returned.
     """
     omitted = {"opts": omit_opts, "grains": True, "master": omit_master, "pillar": omit_pillar}
-    result: Any = None
+    result: object = None
     for layer in _layers(ctx, omitted):
         found = layer.get(value)
         if found is None:
@@ -127,7 +126,7 @@ def merge(
     return default if result is None else result
 
 
-def items(ctx: Context) -> dict[str, Any]:
+def items(ctx: Context) -> dict[str, object]:
     """Return a map of all options of this minion to their values."""
     return dict(ctx.opts)
 
@@ -150,7 +149,7 @@ def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, obje
     master's options, defaults. Maps whose name is True in ``omitted`` are left out.
     """
     master = ctx.pillar.get("master", {})
-    places: dict[str, Mapping[str, Any]] = {
+    places: dict[str, Mapping[str, object]] = {
         "opts": ctx.opts,
         "grains": ctx.grains,
         "pillar": ctx.pillar,

@@ -14,9 +14,8 @@ import posixpath
 import re
 import stat
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import digests, managed_file
 from statecore.host.content.managed_file import Attributes
@@ -110,7 +109,7 @@ def get_dir(
 def get_url(
     ctx: Context,
     path: str,
-    dest: Any = "",
+    dest: str | None = "",
     saltenv: str | None = None,
     makedirs: bool = False,
     source_hash: str | None = None,
@@ -166,7 +165,7 @@ def cache_file(
     return str(found) if found else False
 
 
-def cache_files(ctx: Context, paths: Any, saltenv: str | None = None) -> list[str | bool]:
+def cache_files(ctx: Context, paths: str | Sequence[str], saltenv: str | None = None) -> list[str | bool]:
     """Copy several files (a list, or text with commas) into the minion's cache. Return a list with the result of
     ``cp.cache_file`` for each.
     """

@@ -39,7 +39,7 @@ def list_tab(ctx: Context, user: str) -> dict[str, list[Any]]:
 ls = list_tab
 
 
-def get_entry(ctx: Context, user: str, identifier: str | None = None, cmd: str | None = None) -> Any:
+def get_entry(ctx: Context, user: str, identifier: str | None = None, cmd: str | None = None) -> object:
     """Return the job of a user's cron table that has this identifier; without an identifier, the job with this command.
     Return False if there is no such job.
     """
@@ -54,7 +54,7 @@ def write_cron_file(ctx: Context, user: str, path: str) -> bool:
     return bool(write_cron_file_verbose(ctx, user, path)["retcode"] == 0)
 
 
-def write_cron_file_verbose(ctx: Context, user: str, path: str) -> dict[str, Any]:
+def write_cron_file_verbose(ctx: Context, user: str, path: str) -> dict[str, object]:
     """Install a file of the host as a user's cron table. Return a map with pid, retcode, stdout and stderr."""
     data = managed_file.read(ctx.host.path(path), path)
     if data is None:
@@ -66,15 +66,15 @@ def write_cron_file_verbose(ctx: Context, user: str, path: str) -> dict[str, Any
 def set_job(
     ctx: Context,
     user: str,
-    minute: Any,
-    hour: Any,
-    daymonth: Any,
-    month: Any,
-    dayweek: Any,
+    minute: object,
+    hour: object,
+    daymonth: object,
+    month: object,
+    dayweek: object,
     cmd: str,
     commented: bool = False,
     comment: str | None = None,
-    identifier: Any = None,
+    identifier: object = None,
 ) -> str:
     """Add a job to a user's cron table, or update it. Return "new", "updated", "present", or the error of crontab.
 
@@ -94,7 +94,7 @@ def set_special(
     cmd: str,
     commented: bool = False,
     comment: str | None = None,
-    identifier: Any = None,
+    identifier: object = None,
 ) -> str:
     """Add a job with a special time such as ``@hourly`` to a user's cron table, or update it. Return "new", "updated",
     "present", or the error of crontab.
@@ -106,12 +106,12 @@ def rm_job(
     ctx: Context,
     user: str,
     cmd: str,
-    minute: Any = None,
-    hour: Any = None,
-    daymonth: Any = None,
-    month: Any = None,
-    dayweek: Any = None,
-    identifier: Any = None,
+    minute: object = None,
+    hour: object = None,
+    daymonth: object = None,
+    month: object = None,
+    dayweek: object = None,
+    identifier: object = None,
 ) -> str:
     """Remove a job from a user's cron table if it has the given times; a time that is None matches any. Return
     "removed", "absent", or the error of crontab.
@@ -123,7 +123,7 @@ def rm_job(
 rm = rm_job
 
 
-def rm_special(ctx: Context, user: str, cmd: str, special: str | None = None, identifier: Any = None) -> str:
+def rm_special(ctx: Context, user: str, cmd: str, special: str | None = None, identifier: object = None) -> str:
     """Remove a job with a special time such as ``@hourly`` from a user's cron table. Return "removed", "absent", or the
     error of crontab.
     """
@@ -131,7 +131,7 @@ def rm_special(ctx: Context, user: str, cmd: str, special: str | None = None, id
     return _change(ctx, user, lambda table: cron_table.take(table["special"], cmd, identifier, when))
 
 
-def set_env(ctx: Context, user: str, name: str, value: Any = None) -> str:
+def set_env(ctx: Context, user: str, name: str, value: object = None) -> str:
     """Set an environment variable in a user's cron table. Return "new", "updated", "present", or the error of
     crontab.
     """
@@ -161,7 +161,13 @@ def rm_env(ctx: Context, user: str, name: str) -> str:
 
 
 def _put(
-    ctx: Context, user: str, when: Mapping[str, Any], cmd: str, commented: bool, comment: str | None, identifier: Any
+    ctx: Context,
+    user: str,
+    when: Mapping[str, object],
+    cmd: str,
+    commented: bool,
+    comment: str | None,
+    identifier: object,
 ) -> str:
     about = {"cmd": cmd, "identifier": identifier, "comment": comment, "commented": commented}
     return _change(ctx, user, lambda table: cron_table.put(table, {**when, **about}))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import data_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
 
-def load(ctx: Context) -> dict[str, Any]:
+def load(ctx: Context) -> dict[object, object]:
     """Return the minion's whole ``data`` store as a map of key to value. Raise CommandError if its file is damaged.
 
     CLI Example:
@@ -50,7 +49,7 @@ def clear(ctx: Context) -> bool:
     return True
 
 
-def update(ctx: Context, key: Any, value: Any) -> bool:
+def update(ctx: Context, key: object, value: object) -> bool:
     """Store a value under a key of the minion's ``data`` store. Return True.
 
     CLI Example:
@@ -72,7 +71,7 @@ def cas(ctx: Context, key: object, value: object, old_value: object) -> bool:
     return key in now and now[key] == old_value and dump(ctx, {**now, key: value})
 
 
-def pop(ctx: Context, key: Any, default: Any = None) -> Any:
+def pop(ctx: Context, key: object, default: object = None) -> object:
     """Remove a key from the minion's ``data`` store. Return its value, or ``default`` if the key is missing."""
     now = load(ctx)
     value = now.pop(key, default)
@@ -80,7 +79,7 @@ def pop(ctx: Context, key: Any, default: Any = None) -> Any:
     return value
 
 
-def get(ctx: Context, key: str | Sequence[object], default: object = None) -> Any:
+def get(ctx: Context, key: str | Sequence[object], default: object = None) -> object:
     """Return the value of a key in the minion's ``data`` store, or a list of values for a list of keys.
 
     In the list, missing keys are left out; with ``default`` they have this value.
@@ -97,17 +96,17 @@ def get(ctx: Context, key: str | Sequence[object], default: object = None) -> An
     return [now.get(each, default) for each in key if each in now or default is not None]
 
 
-def keys(ctx: Context) -> list[Any]:
+def keys(ctx: Context) -> list[object]:
     """Return the list of all keys in the minion's ``data`` store."""
     return list(load(ctx))
 
 
-def values(ctx: Context) -> list[Any]:
+def values(ctx: Context) -> list[object]:
     """Return the list of all values in the minion's ``data`` store."""
     return list(load(ctx).values())
 
 
-def items(ctx: Context) -> dict[str, Any]:
+def items(ctx: Context) -> dict[object, object]:
     """Return the minion's whole ``data`` store as a map of key to value, as ``data.load`` does."""
     return load(ctx)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -12,7 +11,7 @@ from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import update as _update
 
 
-def get(ctx: Context, key: str, default: object = "") -> Any:
+def get(ctx: Context, key: str, default: object = "") -> object:
     """Return the value at a path in a formula's ``defaults.yaml``. The first part of the path is the formula.
 
     ``core:users:root`` is ``users:root`` in ``salt://core/defaults.yaml`` (or .json). The formula alone returns the
@@ -39,7 +38,7 @@ def _load(ctx: Context, formula: str) -> object:
 
 def merge(
     ctx: Context, dest: object, src: object, merge_lists: bool = False, in_place: bool = True, convert_none: bool = True
-) -> Any:
+) -> object:
     """Merge the map ``src`` into the map ``dest`` and return the result. Raise InvocationError if one of them is not a
     map.
 
@@ -65,7 +64,7 @@ def merge(
     return _update(dest if in_place else copy.deepcopy(dest), src, lists=merge_lists)  # type: ignore[arg-type]
 
 
-def deepcopy(ctx: Context, source: object) -> Any:
+def deepcopy(ctx: Context, source: object) -> object:
     """Return a copy of a value in which nested maps and lists are copied too.
 
     CLI Example:
@@ -76,8 +75,13 @@ def deepcopy(ctx: Context, source: object) -> Any:
 
 
 def update(
-    ctx: Context, dest: Any, defaults: Any, merge_lists: bool = True, in_place: bool = True, convert_none: bool = True
-) -> Any:
+    ctx: Context,
+    dest: dict[str, object] | None,
+    defaults: object,
+    merge_lists: bool = True,
+    in_place: bool = True,
+    convert_none: bool = True,
+) -> object:
     """Fill each map in ``dest`` (a map of name to map) with the missing keys of ``defaults``. Return the result. Raise
     InvocationError if a value is not a map.
 
@@ -85,9 +89,11 @@ def update(
 
         salt '*' defaults.update '{host01: {index: foo}}' '{enabled: True}'
     """
-    if dest is None and in_place:
-        raise InvocationError("Can't perform in-place update into NoneType")
-    nodes = dest if in_place else copy.deepcopy({} if dest is None and convert_none else dest)
+    if dest is None:
+        if in_place or not convert_none:
+            raise InvocationError("Can't perform in-place update into NoneType")
+        dest = {}
+    nodes = dest if in_place else copy.deepcopy(dest)
     under = {} if defaults is None and convert_none else defaults
     for name, own in nodes.items():
         nodes[name] = merge(ctx, copy.deepcopy(under), own, merge_lists, convert_none=convert_none)

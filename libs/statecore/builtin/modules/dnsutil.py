@@ -23,7 +23,7 @@ _WEEK = 604800
 _UNITS = {"H": 3600, "D": 86400, "W": _WEEK}
 
 
-def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None = None) -> Any:
+def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None = None) -> dict[str, list[str]] | str:
     """Return a map of address to list of names, read from a hosts file or from the text ``hosts``. Return an error text
     if there is no file.
 
@@ -54,7 +54,8 @@ def hosts_append(
     if not ip_addr or not entries:
         raise InvocationError("ip_addr and entries are needed")
     text = _read(ctx, hostsfile) or ""
-    there = parse_hosts(ctx, hosts=text or "#").get(ip_addr, [])
+    known = parse_hosts(ctx, hosts=text or "#")
+    there = known.get(ip_addr, []) if isinstance(known, dict) else []
     names = [name for name in _names(entries) if name not in there]
     if not names:
         return f"No additional hosts were added to {hostsfile}"
@@ -120,7 +121,7 @@ def check_ip(ctx: Context, ip_addr: str) -> object:
     return ctx.call("dig.check_ip", ip_addr) if _has_dig(ctx) else _NO_DIG
 
 
-def A(ctx: Context, host: str, nameserver: str | None = None) -> Any:
+def A(ctx: Context, host: str, nameserver: str | None = None) -> object:
     """Return the IPv4 addresses that DNS has for a name, or an error text if there are none.
 
     CLI Example:
@@ -135,7 +136,7 @@ def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> object:
     return _addresses(ctx, "AAAA", host, nameserver, socket.AF_INET6)
 
 
-def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> Any:
+def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> object:
     """Return the addresses of the name servers of a DNS domain, or with ``resolve=False`` their names. Return an error
     text if the host has no dig.
     """
@@ -147,7 +148,7 @@ def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None =
     return ctx.call("dig.SPF", domain, record, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
-def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> Any:
+def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> object:
     """Return the mail servers of a DNS domain as a list of [preference, name]. Return an error text if the host has no
     dig.
     """

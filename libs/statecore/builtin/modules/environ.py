@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -66,7 +65,7 @@ def setenv(
     return done
 
 
-def get(ctx: Context, key: str, default: str = "") -> Any:
+def get(ctx: Context, key: str, default: str = "") -> object:
     """Return the value of an environment variable of the minion's process, ``default`` if it is not set."""
     return os.environ.get(key, default) if isinstance(key, str) else False
 
@@ -78,7 +77,7 @@ def has_value(ctx: Context, key: str, value: str | None = None) -> bool:
     return isinstance(key, str) and key in os.environ and value in (None, os.environ[key])
 
 
-def item(ctx: Context, keys: Any, default: str = "") -> dict[str, str]:
+def item(ctx: Context, keys: str | list[str], default: str = "") -> dict[str, str]:
     """Return a map of name to value for one environment variable or a list of them. A variable that is not set has the
     value ``default``.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -42,7 +41,7 @@ def send(
 
         salt '*' event.send myco/build/done data='{ok: true}'
     """
-    load: dict[str, Any] = {}
+    load: dict[str, object] = {}
     sources = (
         ("environ", with_env, os.environ),
         ("grains", with_grains, ctx.grains),
@@ -57,7 +56,7 @@ def send(
     return fire_master(ctx, load | (dict(data) if isinstance(data, Mapping) else {}), tag, preload)
 
 
-def fire_master(ctx: Context, data: Any, tag: str, preload: object = None) -> bool:
+def fire_master(ctx: Context, data: Mapping[str, object], tag: str, preload: object = None) -> bool:
     """Send an event to the master's event bus. The event has the keys ``id`` (the minion's id) and ``data``. Return
     True if the minion handed the event over.
 
@@ -70,7 +69,7 @@ def fire_master(ctx: Context, data: Any, tag: str, preload: object = None) -> bo
     return ctx.events.fire(tag, data)
 
 
-def fire(ctx: Context, data: Any, tag: str) -> bool:
+def fire(ctx: Context, data: Mapping[str, object], tag: str) -> bool:
     """Refresh the minion if the tag is pillar_refresh, grains_refresh, module_refresh or beacons_refresh. Return
     whether this succeeded.
 

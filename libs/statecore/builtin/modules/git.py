@@ -8,8 +8,7 @@ with git's error output.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from statecore.model.context import Context
@@ -25,7 +24,7 @@ def available(ctx: Context) -> str | None:
     return None if ctx.host.which("git") else "the host has no program git"
 
 
-def version(ctx: Context, versioninfo: bool = False) -> Any:
+def version(ctx: Context, versioninfo: bool = False) -> object:
     """Return git's version as text, or with ``versioninfo`` as a list of numbers."""
     text = _do(ctx, None, ["--version"]).split()[2]
     return [int(part) if part.isdecimal() else part for part in text.split(".")] if versioninfo else text
@@ -36,9 +35,9 @@ def clone(
     cwd: str,
     url: str | None = None,
     name: str | None = None,
-    opts: object = "",
+    opts: str | Sequence[object] | None = "",
     user: str | None = None,
-    identity: object = None,
+    identity: str | Sequence[str] | None = None,
     https_user: str | None = None,
     https_pass: str | None = None,
     **kwargs: object,
@@ -71,7 +70,12 @@ def revision(
 
 
 def rev_parse(
-    ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
+    ctx: Context,
+    cwd: str,
+    rev: str | None = None,
+    opts: str | Sequence[object] | None = "",
+    user: str | None = None,
+    **kwargs: object,
 ) -> str:
     """Return the output of ``git rev-parse --verify`` with the options ``opts``."""
     return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *_operand("rev", rev)], user=user)
@@ -98,11 +102,11 @@ def list_tags(ctx: Context, cwd: str, user: str | None = None, **kwargs: object)
 
 def remotes(
     ctx: Context, cwd: str, user: str | None = None, redact_auth: bool = True, **kwargs: object
-) -> dict[str, Any]:
+) -> dict[str, dict[str, str]]:
     """Return the remotes of a git repository: a map of remote name to its ``fetch`` and ``push`` URLs. Passwords are
     replaced unless ``redact_auth`` is False.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, str]] = {}
     for line in _do(ctx, cwd, ["remote", "-v"], user=user).splitlines():
         name, _, rest = line.partition("\t")
         url, _, kind = rest.rpartition(" ")
@@ -125,8 +129,7 @@ def remote_set(
     if remote in remotes(ctx, cwd, user):
         _do(ctx, cwd, ["remote", "rm", "--", remote], user=user)
     _do(ctx, cwd, ["remote", "add", "--", remote, _address(url, https_user, https_pass)], user=user)
-    urls: dict[str, str] = remotes(ctx, cwd, user)[remote]
-    return urls
+    return remotes(ctx, cwd, user)[remote]
 
 
 def remote_refs(
@@ -135,7 +138,7 @@ def remote_refs(
     heads: bool = False,
     tags: bool = False,
     user: str | None = None,
-    identity: object = None,
+    identity: str | Sequence[str] | None = None,
     https_user: str | None = None,
     https_pass: str | None = None,
     **kwargs: object,
@@ -156,10 +159,10 @@ def fetch(
     cwd: str,
     remote: str | None = None,
     force: bool = False,
-    refspecs: object = None,
-    opts: object = "",
+    refspecs: str | Sequence[object] | None = None,
+    opts: str | Sequence[object] | None = "",
     user: str | None = None,
-    identity: object = None,
+    identity: str | Sequence[str] | None = None,
     **kwargs: object,
 ) -> str:
     """Fetch from a remote of a git repository. Return git's list of updated refs, "" if nothing was updated."""
@@ -175,7 +178,7 @@ def checkout(
     cwd: str,
     rev: str | None = None,
     force: bool = False,
-    opts: object = "",
+    opts: str | Sequence[object] | None = "",
     user: str | None = None,
     **kwargs: object,
 ) -> str:
@@ -184,20 +187,32 @@ def checkout(
     return _do(ctx, cwd, words, user=user)
 
 
-def reset(ctx: Context, cwd: str, opts: object = "", user: str | None = None, **kwargs: object) -> str:
+def reset(
+    ctx: Context, cwd: str, opts: str | Sequence[object] | None = "", user: str | None = None, **kwargs: object
+) -> str:
     """Run ``git reset`` with the options ``opts``. Return git's output."""
     return _do(ctx, cwd, ["reset", *_words(opts)], user=user)
 
 
 def merge(
-    ctx: Context, cwd: str, rev: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
+    ctx: Context,
+    cwd: str,
+    rev: str | None = None,
+    opts: str | Sequence[object] | None = "",
+    user: str | None = None,
+    **kwargs: object,
 ) -> str:
     """Merge a revision into the current branch of a git repository. Return git's output."""
     return _do(ctx, cwd, ["merge", *_words(opts), *_operand("rev", rev)], user=user)
 
 
 def branch(
-    ctx: Context, cwd: str, name: str | None = None, opts: object = "", user: str | None = None, **kwargs: object
+    ctx: Context,
+    cwd: str,
+    name: str | None = None,
+    opts: str | Sequence[object] | None = "",
+    user: str | None = None,
+    **kwargs: object,
 ) -> bool:
     """Run ``git branch`` with the options ``opts``. Return True."""
     _do(ctx, cwd, ["branch", *_words(opts), *_operand("name", name)], user=user)
@@ -225,9 +240,9 @@ def submodule(
     ctx: Context,
     cwd: str,
     command: str,
-    opts: object = "",
+    opts: str | Sequence[object] | None = "",
     user: str | None = None,
-    identity: object = None,
+    identity: str | Sequence[str] | None = None,
     **kwargs: object,
 ) -> str:
     """Run ``git submodule`` with a command and options. Return git's output."""
@@ -278,8 +293,8 @@ def config_get_regexp(
 def config_set(
     ctx: Context,
     key: str,
-    value: Any = None,
-    multivar: Any = None,
+    value: object = None,
+    multivar: Sequence[object] | None = None,
     cwd: str | None = None,
     user: str | None = None,
     **kwargs: object,
@@ -346,16 +361,21 @@ def _operand(kind: str, value: str | None) -> list[str]:
     return [str(value)]
 
 
-def _scope(kwargs: Any) -> list[str]:
+def _scope(kwargs: Mapping[str, object]) -> list[str]:
     return ["--global"] if kwargs.get("global") else []
 
 
-def _words(opts: Any) -> list[str]:
+def _words(opts: str | Sequence[object] | None) -> list[str]:
     return shlex.split(opts) if isinstance(opts, str) else [str(each) for each in opts or ()]
 
 
 def _do(
-    ctx: Context, cwd: str | None, words: Sequence[str], *, user: str | None = None, identity: object = None
+    ctx: Context,
+    cwd: str | None,
+    words: Sequence[str],
+    *,
+    user: str | None = None,
+    identity: str | Sequence[str] | None = None,
 ) -> str:
     result = _try(ctx, cwd, words, user=user, identity=identity)
     _check(result, words)
@@ -369,7 +389,12 @@ def _check(result: CommandResult, words: Sequence[str]) -> None:
 
 
 def _try(
-    ctx: Context, cwd: str | None, words: Sequence[str], *, user: str | None = None, identity: Any = None
+    ctx: Context,
+    cwd: str | None,
+    words: Sequence[str],
+    *,
+    user: str | None = None,
+    identity: str | Sequence[str] | None = None,
 ) -> CommandResult:
     env = {"GIT_TERMINAL_PROMPT": "0"}
     keys = [identity] if isinstance(identity, str) else list(identity or ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -21,7 +20,7 @@ def verify(
     signed_by_any: object = None,
     signed_by_all: object = None,
     keyring: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Verify the OpenPGP signatures of a text or of a file of the host. Return a map with ``res`` (True if they are
     good), ``message``, and data of the signer.
 
@@ -59,7 +58,7 @@ def verify(
     )
     any_of, all_of = _names(signed_by_any), _names(signed_by_all)
     verdict = openpgp_signatures.verdict_of(signatures, any_of, all_of)
-    answer: dict[str, Any] = {"res": verdict.good, "message": verdict.message}
+    answer: dict[str, object] = {"res": verdict.good, "message": verdict.message}
     if any_of or all_of:
         return answer | {
             "signatures": [

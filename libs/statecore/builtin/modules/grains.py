@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -45,7 +44,7 @@ def _current(ctx: Context) -> dict[str, object]:
     return grains
 
 
-def get(ctx: Context, key: str, default: object = "", delimiter: str = DELIMITER, ordered: bool = True) -> Any:
+def get(ctx: Context, key: str, default: object = "", delimiter: str = DELIMITER, ordered: bool = True) -> object:
     """Return the grain at a path (``pkg:apache``), or ``default`` if it does not exist.
 
     CLI Example:
@@ -60,7 +59,7 @@ def has_value(ctx: Context, key: str) -> bool:
     return traverse(_current(ctx), key, _ABSENT) is not _ABSENT
 
 
-def items(ctx: Context, sanitize: bool = False) -> dict[str, Any]:
+def items(ctx: Context, sanitize: bool = False) -> dict[str, object]:
     """Return a map of all grains. With ``sanitize``, names of the host and serial numbers are replaced.
 
     CLI Example:
@@ -72,7 +71,7 @@ def items(ctx: Context, sanitize: bool = False) -> dict[str, Any]:
 
 def item(
     ctx: Context, *args: str, default: object = "", delimiter: str = DELIMITER, sanitize: bool = False, **kwargs: object
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a map of path to grain for the given paths. A grain that does not exist has the value ``default``.
 
     CLI Example:
@@ -166,7 +165,7 @@ def setval(
     return setvals(ctx, {key: val}, destructive, refresh_pillar)
 
 
-def append(ctx: Context, key: str, val: object, convert: bool = False, delimiter: str = DELIMITER) -> Any:
+def append(ctx: Context, key: str, val: object, convert: bool = False, delimiter: str = DELIMITER) -> object:
     """Append a value, or all values of a list, to a grain that is a list. The grain is created if it does not exist.
 
     convert
@@ -185,7 +184,7 @@ def append(ctx: Context, key: str, val: object, convert: bool = False, delimiter
     return _set_nested(ctx, key, values, delimiter)
 
 
-def remove(ctx: Context, key: str, val: object, delimiter: str = DELIMITER) -> Any:
+def remove(ctx: Context, key: str, val: object, delimiter: str = DELIMITER) -> object:
     """Remove a value from a grain that is a list. Return a map of the grain that was set, or a sentence with the reason
     if nothing was removed.
     """
@@ -229,7 +228,7 @@ def set_(
             return _refused(
                 f"The key '{key}' exists and the given value is a dict or a list. Use 'force=True' to overwrite."
             )
-    value: Any = val
+    value: object = val
     while delimiter in key:
         key, last = key.rsplit(delimiter, 1)
         around = copy.deepcopy(get(ctx, key, {}, delimiter))
@@ -261,7 +260,7 @@ def _placed(around: object, key: str, value: object, *, force: bool, drop: bool)
     return {key: value} if around == key or force else _ABSENT
 
 
-def _refused(comment: str) -> dict[str, Any]:
+def _refused(comment: str) -> dict[str, object]:
     return {"comment": comment, "changes": {}, "result": False}
 
 

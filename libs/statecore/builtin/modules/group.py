@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import grp
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
 _FILE = "/etc/group"
+
+
+class GroupInfo(TypedDict, total=False):
+    """Entry of a group in /etc/group; empty for a group that does not exist."""
+
+    name: str
+    passwd: str
+    gid: int
+    members: list[str]
 
 
 def available(ctx: Context) -> str | None:
@@ -18,17 +27,17 @@ def available(ctx: Context) -> str | None:
     return f"the host has no {', '.join(missing)}" if missing else None
 
 
-def info(ctx: Context, name: str) -> dict[str, Any]:
+def info(ctx: Context, name: str) -> GroupInfo:
     """Return a map with name, passwd, gid and members of a group, {} if it does not exist.
 
     CLI Example:
 
         salt '*' group.info www-data
     """
-    return next((group for group in getent(ctx) if group["name"] == str(name)), {})
+    return next((group for group in getent(ctx) if group["name"] == str(name)), GroupInfo())
 
 
-def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
+def getent(ctx: Context, refresh: bool = False) -> list[GroupInfo]:
     """Return a list with the map of ``group.info`` (name, passwd, gid, members) for each group of the host."""
     if not ctx.host.mounted:
         rows: list[tuple[str, str, int, list[str]]] = [
@@ -68,7 +77,7 @@ def delete(ctx: Context, name: str, local: bool = False) -> bool:
     return _do(ctx, ["groupdel", str(name)])
 
 
-def chgid(ctx: Context, name: str, gid: Any, non_unique: bool = False) -> bool:
+def chgid(ctx: Context, name: str, gid: int | str, non_unique: bool = False) -> bool:
     """Change the number of a group. Files of the group keep the old number. Return whether the group has the new
     number.
     """

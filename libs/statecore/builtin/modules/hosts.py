@@ -7,7 +7,7 @@ with the same address are joined.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -15,7 +15,14 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 
 
-def list_hosts(ctx: Context) -> dict[str, Any]:
+class HostsEntry(TypedDict):
+    """Names of an address in a hosts file, and the comment of its line."""
+
+    aliases: list[str]
+    comment: NotRequired[str]
+
+
+def list_hosts(ctx: Context) -> dict[str, HostsEntry | list[str]]:
     """Return the hosts file as a map of address to ``{"aliases": [...], "comment": text}``. A comment line has the key
     ``comment-N``.
 
@@ -89,27 +96,33 @@ def add_host(ctx: Context, ip: str, alias: str) -> bool:
     if has_pair(ctx, ip, alias):
         return True
     hosts = list_hosts(ctx)
-    hosts.setdefault(ip, {}).setdefault("aliases", []).append(alias)
+    entry = hosts.get(ip)
+    if entry is None or isinstance(entry, list):
+        hosts[ip] = {"aliases": [alias]}
+    else:
+        entry["aliases"].append(alias)
     return _write(ctx, _rendered(hosts))
 
 
 def set_comment(ctx: Context, ip: str, comment: str) -> bool:
     """Set the comment of an address in the hosts file. Return True; False if the address is not in the file."""
     hosts = list_hosts(ctx)
-    if not isinstance(hosts.get(ip), dict):
+    entry = hosts.get(ip)
+    if entry is None or isinstance(entry, list):
         return False
-    if hosts[ip].get("comment") == comment:
+    if entry.get("comment") == comment:
         return True
-    hosts[ip]["comment"] = comment
+    entry["comment"] = comment
     return _write(ctx, _rendered(hosts))
 
 
 def _addresses(ctx: Context) -> dict[str, list[str]]:
-    return {key: entry["aliases"] for key, entry in list_hosts(ctx).items() if isinstance(entry, dict)}
+    return {key: entry["aliases"] for key, entry in list_hosts(ctx).items() if not isinstance(entry, list)}
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _parsed(text: str) -> dict[str, HostsEntry | list[str]]:
+    found: dict[str, HostsEntry | list[str]] = {}
+    hosts: dict[str, HostsEntry] = {}
     comments = 0
     for raw in text.splitlines():
         line = raw.strip()
@@ -121,14 +134,15 @@ def _parsed(text: str) -> dict[str, Any]:
             continue
         entry, _, comment = line.partition("#")
         address, *names = entry.split()
-        host = found.setdefault(address, {})
-        host.setdefault("aliases", []).extend(names)
+        host = hosts.setdefault(address, {"aliases": []})
+        found[address] = host
+        host["aliases"].extend(names)
         if comment.strip():
             host["comment"] = comment.strip()
     return found
 
 
-def _rendered(hosts: Mapping[str, Any]) -> str:
+def _rendered(hosts: Mapping[str, HostsEntry | list[str]]) -> str:
     lines = []
     for address, host in hosts.items():
         if isinstance(host, list):

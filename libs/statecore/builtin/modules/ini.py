@@ -7,7 +7,6 @@ UTF-8).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -16,7 +15,7 @@ from statecore.model.errors import CommandError
 from statecore.system.hostfiles import ini
 
 
-def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | None = None) -> dict[str, Any]:
+def get_ini(ctx: Context, file_name: str, separator: str = "=", encoding: str | None = None) -> dict[str, object]:
     """Return the content of an INI file: a map of option to value, and of section to such a map. Return {} if the file
     does not exist.
 

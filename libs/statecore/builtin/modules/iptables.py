@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -81,14 +80,16 @@ def build_rule(
     return f"{_program(ctx, family)} {_wait(ctx, family)} -t {table} {flag}{command} {chain} {position} {rule}"
 
 
-def get_saved_rules(ctx: Context, conf_file: str | None = None, family: str = "ipv4") -> dict[str, Any]:
+def get_saved_rules(
+    ctx: Context, conf_file: str | None = None, family: str = "ipv4"
+) -> dict[str, dict[str, iptables_rules.Chain]]:
     """Return the packet filter rules in the file that is loaded at boot: a map of table to chain to policy, counters
     and rules.
     """
     return iptables_rules.parse(network_files.text(ctx.host, conf_file or _place(ctx, family)))
 
 
-def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, Any]:
+def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, dict[str, iptables_rules.Chain]]:
     """Return the kernel's packet filter rules: a map of table to chain to policy, counters and rules.
 
     CLI Example:
@@ -322,15 +323,16 @@ def _need(**given: object) -> None:
             raise InvocationError(f"{name.capitalize()} needs to be specified")
 
 
-def _number(name: str, value: Any) -> int:
+def _number(name: str, value: object) -> int:
     if re.fullmatch(r"-?\d+", str(value)) is None:
         raise InvocationError(f"{name}: {value!r} is not a number")
-    return int(value)
+    return int(str(value))
 
 
-def _policy(rules: dict[str, Any], table: str, chain: str | None) -> str | None:
+def _policy(rules: dict[str, dict[str, iptables_rules.Chain]], table: str, chain: str | None) -> str | None:
     _need(chain=chain)
-    policy = rules.get(table, {}).get(chain, {}).get("policy")
+    found = rules.get(table, {}).get(str(chain))
+    policy = found["policy"] if found and "policy" in found else None
     return None if policy is None else str(policy)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -28,7 +27,7 @@ def check_available(ctx: Context, mod: str) -> bool:
     return mod in available_(ctx)
 
 
-def lsmod(ctx: Context) -> list[dict[str, Any]]:
+def lsmod(ctx: Context) -> list[dict[str, object]]:
     """Return a list of maps, one for each loaded kernel module: module (its name), size (bytes), depcount, deps.
 
     CLI Example:
@@ -46,7 +45,7 @@ def lsmod(ctx: Context) -> list[dict[str, Any]]:
 def mod_list(ctx: Context, only_persist: bool = False) -> list[str]:
     """Return the names of the loaded kernel modules, or with ``only_persist`` of those that are loaded at boot."""
     if not only_persist:
-        return sorted(each["module"] for each in lsmod(ctx))
+        return sorted(str(each["module"]) for each in lsmod(ctx))
     lines = (line.split() for line in _text(ctx).splitlines() if not line.strip().startswith("#"))
     return sorted({words[0] for words in lines if words})
 
@@ -56,7 +55,7 @@ def is_loaded(ctx: Context, mod: str) -> bool:
     return mod in mod_list(ctx)
 
 
-def load(ctx: Context, mod: str, persist: bool = False) -> Any:
+def load(ctx: Context, mod: str, persist: bool = False) -> object:
     """Load a kernel module. Return the names of all modules that were loaded with it, or an error text.
 
     persist
@@ -75,7 +74,7 @@ def load(ctx: Context, mod: str, persist: bool = False) -> Any:
     return sorted(new)
 
 
-def remove(ctx: Context, mod: str, persist: bool = False, comment: bool = True) -> Any:
+def remove(ctx: Context, mod: str, persist: bool = False, comment: bool = True) -> object:
     """Unload a kernel module. Return the names of all modules that were unloaded, or an error text.
 
     persist

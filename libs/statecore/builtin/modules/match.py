@@ -108,7 +108,9 @@ def search_by(
     return found or None
 
 
-def ifelse(ctx: Context, *foo_bar: Any, minion_id: str | None = None, tgt_type: str = "compound", **kwargs: Any) -> Any:
+def ifelse(
+    ctx: Context, *foo_bar: Any, minion_id: str | None = None, tgt_type: str = "compound", **kwargs: object
+) -> object:
     """Return the value that follows the first matching target. The arguments are pairs of target and value, and at the
     end a default value.
 

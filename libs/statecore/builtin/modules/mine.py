@@ -7,10 +7,9 @@ Source: docs/execution.md#mine
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import data_files
 from statecore.model.context import Context
@@ -30,8 +29,8 @@ class MineFunction:
 
     #: Name of the function; empty if the entry's name is the function's name.
     function: str = ""
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
     allow_tgt: object = None
     allow_tgt_type: object = None
 
@@ -47,7 +46,7 @@ class MineFunction:
             raise InvocationError(
                 f"an entry of mine_functions must be a list or a map of arguments, not {definition!r}"
             )
-        kwargs: dict[str, Any] = {}
+        kwargs: dict[str, object] = {}
         for entry in entries:
             if isinstance(entry, Mapping):
                 kwargs |= entry
@@ -124,7 +123,9 @@ def send(ctx: Context, name: str, *args: object, **kwargs: object) -> bool:
     return _store(ctx, {name: offer.guarded(value)})
 
 
-def get(ctx: Context, tgt: object, fun: object, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
+def get(
+    ctx: Context, tgt: object, fun: object, tgt_type: str = "glob", exclude_minion: bool = False
+) -> dict[str, object]:
     """Return the mine values of other minions: a map of minion id to value. For several functions (a list, or text with
     commas): a map of function to such a map.
 
@@ -146,7 +147,7 @@ def get(ctx: Context, tgt: object, fun: object, tgt_type: str = "glob", exclude_
         found.pop(ctx.opts["id"], None)
         if not isinstance(fun, str) or "," in fun:
             found = {name: {k: v for k, v in values.items() if k != ctx.opts["id"]} for name, values in found.items()}
-    return found
+    return dict(found)
 
 
 def delete(ctx: Context, fun: str) -> bool:
@@ -187,7 +188,7 @@ def valid(ctx: Context) -> dict[str, object] | None:
     if not offers:
         return None
     configured = _configured(ctx)
-    shown: dict[str, Any] = {}
+    shown: dict[str, object] = {}
     for name, offer in offers.items():
         if (offer.function or name) not in ctx.functions:
             log.error("Function %s in mine_functions not available", offer.function or name)
@@ -201,7 +202,7 @@ def valid(ctx: Context) -> dict[str, object] | None:
 # --------------------------------------------------------------------------------------------- helpers
 
 
-def _configured(ctx: Context) -> Mapping[str, Any]:
+def _configured(ctx: Context) -> Mapping[str, object]:
     return _by_name(ctx.call("config.merge", "mine_functions", {}))
 
 
@@ -227,9 +228,9 @@ def _store(ctx: Context, data: Mapping[str, object], *, clear: bool = False) -> 
     return bool(ctx.minion.ask_master("_mine", {"data": dict(data), "clear": clear}))
 
 
-def _own(ctx: Context, tgt: object, fun: Any, tgt_type: str) -> dict[str, Any]:
+def _own(ctx: Context, tgt: object, fun: object, tgt_type: str) -> dict[str, object]:
     """Return the result of ``mine.get`` for a minion without a master, which only has its own values."""
-    functions: Sequence[str] = fun.split(",") if isinstance(fun, str) else fun
+    functions = fun.split(",") if isinstance(fun, str) else fun
     if not isinstance(functions, list):
         raise InvocationError(
             f"fun must be a function name, names separated by commas, or a list of names, not {fun!r}"
@@ -244,7 +245,7 @@ def _own(ctx: Context, tgt: object, fun: Any, tgt_type: str) -> dict[str, Any]:
     return {name: {mine: value} for name, value in values.items()}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value[_VALUE] if isinstance(value, Mapping) and _GUARD in value else value
 
 

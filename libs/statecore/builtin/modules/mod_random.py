@@ -8,7 +8,6 @@ import random
 import secrets
 import string
 from collections.abc import Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -65,12 +64,12 @@ def get_str(
     return "".join(secrets.choice(allowed) for _ in range(int(length)))
 
 
-def rand_int(ctx: Context, start: int = 1, end: int = 10, seed: object = None) -> int:
+def rand_int(ctx: Context, start: int = 1, end: int = 10, seed: int | float | str | None = None) -> int:
     """Return a random integer from ``start`` to ``end``. The same ``seed`` gives the same number."""
     return _generator(seed).randint(int(start), int(end))
 
 
-def seed(ctx: Context, range: int = 10, hash: object = None) -> int:
+def seed(ctx: Context, range: int = 10, hash: int | float | str | None = None) -> int:
     """Return an integer from 0 to below ``range`` that is always the same on one minion.
 
     hash
@@ -83,16 +82,16 @@ def seed(ctx: Context, range: int = 10, hash: object = None) -> int:
     return _generator(ctx.grains["id"] if hash is None else hash).randrange(int(range))
 
 
-def sample(ctx: Context, value: Sequence[object], size: int, seed: object = None) -> list[object]:
+def sample(ctx: Context, value: Sequence[object], size: int, seed: int | float | str | None = None) -> list[object]:
     """Return ``size`` random elements of a list. The same ``seed`` gives the same elements."""
     # Seed with a digest, as Salt does, so that both choose the same elements.
     return _generator(None if seed is None else hash_(ctx, seed)).sample(list(value), int(size))
 
 
-def shuffle(ctx: Context, value: Sequence[object], seed: object = None) -> list[object]:
+def shuffle(ctx: Context, value: Sequence[object], seed: int | float | str | None = None) -> list[object]:
     """Return the elements of a list in random order. The same ``seed`` gives the same order."""
     return sample(ctx, value, len(value), seed)
 
 
-def _generator(seed: Any) -> random.Random:
+def _generator(seed: int | float | str | None) -> random.Random:
     return random.Random() if seed is None else random.Random(seed)

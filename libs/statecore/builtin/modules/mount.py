@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -22,7 +21,7 @@ from statecore.system.hostfiles import mount_table
 _BLKID = "disk.blkid"
 
 
-def active(ctx: Context, extended: bool = False) -> dict[str, dict[str, Any]]:
+def active(ctx: Context, extended: bool = False) -> dict[str, dict[str, object]]:
     """Return the host's mounted file systems: a map of mount point to device, alt_device, fstype and opts.
 
     extended
@@ -90,7 +89,7 @@ def get_device_from_path(ctx: Context, path: str) -> str | None:
 # ----------------------------------------------------------------------------------------------- fstab
 
 
-def fstab(ctx: Context, config: str = "/etc/fstab") -> dict[str, dict[str, Any]]:
+def fstab(ctx: Context, config: str = "/etc/fstab") -> dict[str, dict[str, object]]:
     """Return the entries of fstab: a map of mount point to device, fstype, opts, dump and pass. Return {} if the file
     does not exist.
 
@@ -100,7 +99,7 @@ def fstab(ctx: Context, config: str = "/etc/fstab") -> dict[str, dict[str, Any]]
 
         salt '*' mount.fstab
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, object]] = {}
     for entry in fstab_form.parse(_text(ctx, config) or ""):
         name = entry.name
         while name in found:
@@ -187,7 +186,7 @@ def mount(
     opts: str | Sequence[str] | None = "defaults",
     user: str | None = None,
     util: str = "mount",
-) -> Any:
+) -> object:
     """Mount a file system. Without a device, the entry of fstab is used. Return True, or the error of ``mount`` as
     text.
 
@@ -288,7 +287,7 @@ def swaps(ctx: Context) -> dict[str, dict[str, str]]:
     }
 
 
-def swapon(ctx: Context, name: str, priority: object = None) -> dict[str, Any]:
+def swapon(ctx: Context, name: str, priority: object = None) -> dict[str, object]:
     """Start to use a swap device or file. Return a map with ``stats`` (an entry of ``mount.swaps``) and ``new``
     (whether the swap was not in use before), {} on failure.
 
@@ -320,7 +319,7 @@ def swapoff(ctx: Context, name: str) -> bool | None:
 # ----------------------------------------------------------------------------------------------- cache
 
 
-def read_mount_cache(ctx: Context, name: str) -> dict[str, Any]:
+def read_mount_cache(ctx: Context, name: str) -> dict[str, object]:
     """Return the data of the last mount that a state made at a path: device, fstype, mkmnt, opts; {} if there is
     none.
     """
@@ -410,6 +409,6 @@ def _type(fstype: str) -> list[str]:
     return ["-t", fstype] if fstype else []
 
 
-def _run(ctx: Context, words: list[str], user: str | None) -> Any:
+def _run(ctx: Context, words: list[str], user: str | None) -> object:
     done = ctx.host.run(words, runas=user)
     return True if done.retcode == 0 else done.stderr.strip() or f"{words[0]} failed with exit code {done.retcode}"

@@ -23,7 +23,7 @@ _FILE = "salt-all-in-one.nft"
 
 _COUNTED = re.compile(r"\bpackets \d+ bytes \d+")
 
-Answer = dict[str, Any]
+Answer = dict[str, object]
 
 
 def available(ctx: Context) -> str | None:
@@ -103,7 +103,7 @@ def get_rules(ctx: Context, family: str = "ipv4") -> list[str]:
     ]
 
 
-def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, Any]]:
+def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, object]]:
     """Return the whole nftables ruleset of a family as ``nft --json`` lists it: a list of maps with one key each."""
     return _listed(ctx, "ruleset", nftables_rules.of(family))
 

@@ -39,7 +39,7 @@ def get(
     pillarenv: str | None = None,
     saltenv: str | None = None,
     unmask: bool | None = None,
-) -> Any:
+) -> object:
     """Return the pillar value at a path such as ``pkg:apache``; if the path does not exist, ``default``, or "" without
     a default.
 
@@ -77,11 +77,11 @@ def _merged(default: object, found: object, lists: bool) -> object:
 def items(
     ctx: Context,
     *args: str,
-    pillar: Mapping[str, Any] | None = None,
+    pillar: Mapping[str, object] | None = None,
     pillarenv: str | None = None,
     saltenv: str | None = None,
     unmask: bool | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Compile the minion's pillar again and return it as a map. ``pillar`` is a map whose values override it. With
     names, return only these keys.
 
@@ -91,11 +91,11 @@ def items(
     """
     if args:
         return item(ctx, *args, pillarenv=pillarenv, saltenv=saltenv, unmask=unmask)
-    shown: dict[str, Any] = _shown(ctx, _fresh(ctx, pillarenv, saltenv, pillar), unmask)
+    shown: dict[str, object] = _shown(ctx, _fresh(ctx, pillarenv, saltenv, pillar), unmask)
     return shown
 
 
-def data(ctx: Context, *args: str, **kwargs: Any) -> dict[str, Any]:
+def data(ctx: Context, *args: str, **kwargs: Any) -> dict[str, object]:
     """Compile the minion's pillar again and return it, as ``pillar.items`` does."""
     return items(ctx, *args, **{key: value for key, value in kwargs.items() if not key.startswith("__")})
 
@@ -108,7 +108,7 @@ def item(
     pillarenv: str | None = None,
     saltenv: str | None = None,
     unmask: bool | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a map of path to pillar value for the given paths. A path that does not exist has the value
     ``default``.
 
@@ -118,7 +118,7 @@ def item(
     """
     data = _data(ctx, pillarenv, saltenv)
     found = {key: traverse(data, key, "" if default is None else default, delimiter) for key in args}
-    shown: dict[str, Any] = _shown(ctx, found, unmask)
+    shown: dict[str, object] = _shown(ctx, found, unmask)
     return shown
 
 
@@ -147,7 +147,7 @@ def keys(ctx: Context, key: str, delimiter: str = DELIMITER, unmask: bool | None
     return list(found)
 
 
-def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> Any:
+def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> object:
     """Compile the minion's pillar again. Return it as a map with the name of each value's type in place of the value,
     such as ``<str>``.
     """
@@ -158,7 +158,7 @@ def obfuscate(ctx: Context, *args: str, **kwargs: Any) -> Any:
 def ext(
     ctx: Context,
     external: Mapping[str, object] | str,
-    pillar: Mapping[str, Any] | None = None,
+    pillar: Mapping[str, object] | None = None,
     unmask: bool | None = None,
 ) -> dict[str, object]:
     """Compile the minion's pillar with one more external pillar and return it as a map. ``external`` is a map {name:
@@ -177,7 +177,7 @@ def ext(
     if not isinstance(wanted, Mapping):
         raise InvocationError("An external pillar must be formatted as a dictionary: {name: arguments}")
     compiled = ctx.minion.compile_pillar(ctx.opts.get("saltenv"), ctx.opts.get("pillarenv"), _override(pillar), wanted)
-    shown: dict[str, Any] = _shown(ctx, compiled, unmask)
+    shown: dict[str, object] = _shown(ctx, compiled, unmask)
     return shown
 
 
@@ -216,7 +216,7 @@ def _data(ctx: Context, pillarenv: str | None, saltenv: str | None) -> Mapping[s
 
 
 def _fresh(
-    ctx: Context, pillarenv: str | None, saltenv: str | None, override: Mapping[str, Any] | None
+    ctx: Context, pillarenv: str | None, saltenv: str | None, override: Mapping[str, object] | None
 ) -> dict[str, object]:
     env = pillarenv
     if env is None:
@@ -226,7 +226,7 @@ def _fresh(
     return ctx.minion.compile_pillar(saltenv or ctx.opts.get("saltenv"), env, _override(override))
 
 
-def _override(given: object) -> Mapping[str, Any] | None:
+def _override(given: object) -> Mapping[str, object] | None:
     if given is not None and not isinstance(given, Mapping):
         raise InvocationError("Pillar data must be formatted as a dictionary")
     return given
@@ -243,7 +243,7 @@ def _shown(ctx: Context, value: object, unmask: bool | None) -> Any:
     return value if unmask else redacted(value)
 
 
-def _types(value: object) -> Any:
+def _types(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _types(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

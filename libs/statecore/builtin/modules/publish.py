@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import yaml
 
@@ -24,14 +23,14 @@ _PAUSE = 0.3
 
 def publish(
     ctx: Context,
-    tgt: Any,
+    tgt: object,
     fun: str,
-    arg: Any = None,
+    arg: object = None,
     tgt_type: str = "glob",
     returner: str = "",
     timeout: float = 5,
     via_master: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run a function on minions and return a map of minion id to return value.
 
     The map holds the minions that returned within ``timeout`` seconds. It is empty when the master's option ``peer``
@@ -55,7 +54,7 @@ def full_data(
     tgt_type: str = "glob",
     returner: str = "",
     timeout: float = 5,
-) -> dict[str, Any]:
+) -> dict[str, Mapping[str, object]]:
     """Run a function on minions and return a map of minion id to {"ret": return value, "out": outputter}. The arguments
     are those of ``publish.publish``.
 
@@ -66,7 +65,7 @@ def full_data(
     return _published(ctx, tgt, fun, arg, tgt_type, returner, timeout, "full", None)
 
 
-def runner(ctx: Context, fun: str, arg: object = None, timeout: float = 5) -> Any:
+def runner(ctx: Context, fun: str, arg: object = None, timeout: float = 5) -> object:
     """Run a runner on the master and return its value. Return {} if the master's option ``peer_run`` does not
     allow it.
 
@@ -88,10 +87,10 @@ def _published(
     arg: object,
     tgt_type: str,
     returner: str,
-    timeout: Any,
+    timeout: float | str,
     form: str,
     via_master: str | None,
-) -> dict[str, Any]:
+) -> dict[str, Mapping[str, object]]:
     if ctx.opts.get("file_client") == "local":
         log.error("publish.* needs a master, and there is none; no command was sent")
         return {}
@@ -118,7 +117,9 @@ def _published(
     return _returns(ctx, str(job["jid"]), {str(minion) for minion in job["minions"]}, seconds, via_master)
 
 
-def _returns(ctx: Context, jid: str, expected: set[str], seconds: float, via_master: str | None) -> dict[str, Any]:
+def _returns(
+    ctx: Context, jid: str, expected: set[str], seconds: float, via_master: str | None
+) -> dict[str, Mapping[str, object]]:
     """Return the returns of a job as a map of minion id to return, as soon as all ``expected`` minions returned, but
     after ``seconds`` at the latest.
     """
@@ -131,7 +132,7 @@ def _returns(ctx: Context, jid: str, expected: set[str], seconds: float, via_mas
         time.sleep(_PAUSE)
 
 
-def _listed(arg: object) -> list[Any]:
+def _listed(arg: object) -> list[object]:
     """Return the arguments of a published function as a list. Text that begins with "[" is read as a YAML list."""
     if isinstance(arg, str) and arg.strip().startswith("["):
         try:

@@ -12,7 +12,7 @@ import fnmatch
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from statecore.host.detached_run import run_detached
 from statecore.model.context import Context
@@ -90,7 +90,7 @@ def zap(ctx: Context, name: str) -> bool:
     return _do(ctx, name, "zap")
 
 
-def status(ctx: Context, name: str, sig: str | None = None) -> Any:
+def status(ctx: Context, name: str, sig: str | None = None) -> object:
     """Return whether a service of OpenRC runs. For a glob return a map of service to whether it runs.
 
     ``sig``: return whether a process has this text in its command line.
@@ -219,12 +219,12 @@ def _call(ctx: Context, name: str, action: str) -> bool:
     return result.retcode == 0
 
 
-def _link(ctx: Context, name: str, level: str) -> Any:
+def _link(ctx: Context, name: str, level: str) -> Path:
     return ctx.host.path(f"{_LEVELS}/{level}/{name}", follow=False)
 
 
 def _levels(runlevels: object) -> list[str]:
     if runlevels is None:
         return []
-    each: Sequence[Any] = runlevels if isinstance(runlevels, list | tuple) else str(runlevels).split(",")
+    each: Sequence[object] = runlevels if isinstance(runlevels, list | tuple) else str(runlevels).split(",")
     return [str(one).strip() for one in each]

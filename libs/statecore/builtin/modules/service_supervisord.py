@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -48,7 +47,7 @@ def restart(ctx: Context, name: str) -> bool:
     return _do(ctx, "restart", name)
 
 
-def status(ctx: Context, name: str, sig: str | None = None) -> Any:
+def status(ctx: Context, name: str, sig: str | None = None) -> object:
     """Return whether a program of supervisord runs. For a glob return a map of program to whether it runs.
 
     ``sig``: return whether a process has this text in its command line.

@@ -6,7 +6,6 @@ import fnmatch
 import re
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -82,7 +81,7 @@ def force_reload(
     return _act(ctx, "reload-or-restart", name, no_block=no_block, unmask=unmask, unmask_runtime=unmask_runtime)
 
 
-def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> Any:
+def status(ctx: Context, name: str, sig: str | None = None, wait: float = 0) -> object:
     """Return whether a unit of systemd is active. For a glob return a map of unit to whether it is active.
 
     The function waits up to ``wait`` seconds for a unit that is "activating". ``sig`` is ignored: it is for other init

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -59,7 +59,7 @@ def reload_(ctx: Context, name: str, **kwargs: object) -> bool:
     _not_running(ctx, name)
 
 
-def status(ctx: Context, name: str, sig: str | None = None) -> Any:
+def status(ctx: Context, name: str, sig: str | None = None) -> object:
     """Return False, because on a mounted host no unit of systemd runs. For a glob return a map of unit to False."""
     return dict.fromkeys(fnmatch.filter(get_all(ctx), name), False) if _SIGNS.search(name) else False
 

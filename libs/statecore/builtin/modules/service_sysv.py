@@ -11,7 +11,6 @@ import fnmatch
 import logging
 import os
 import re
-from typing import Any
 
 from statecore.host.detached_run import run_detached
 from statecore.model.context import Context
@@ -98,7 +97,7 @@ def force_reload(ctx: Context, name: str) -> bool:
     return _do(ctx, name, "force-reload")
 
 
-def status(ctx: Context, name: str, sig: str | None = None) -> Any:
+def status(ctx: Context, name: str, sig: str | None = None) -> object:
     """Return whether a service runs, by the exit code of its init script. For a glob return a map of service to whether
     it runs.
 

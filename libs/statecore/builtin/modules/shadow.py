@@ -7,7 +7,6 @@ argument of a program.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -36,7 +35,7 @@ def default_hash(ctx: Context) -> str:
     return "!"
 
 
-def info(ctx: Context, name: str) -> dict[str, Any]:
+def info(ctx: Context, name: str) -> dict[str, object]:
     """Return a user's entry in /etc/shadow: a map with name, passwd (the hash), lstchg, min, max, warn, inact and
     expire.
 

@@ -28,7 +28,7 @@ _TEXT = (
 )
 
 #: libyaml's loader where PyYAML has it, because it is faster.
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def update(
@@ -37,7 +37,7 @@ def update(
     upd: Mapping[str, object],
     recursive_update: bool = True,
     merge_lists: bool = False,
-) -> Any:
+) -> object:
     """Merge ``upd`` into ``dest``, which is changed and returned. Raise InvocationError for values that are not
     maps.
 
@@ -60,7 +60,7 @@ def merge(
     strategy: str = "smart",
     renderer: str = "yaml",
     merge_lists: bool = False,
-) -> Any:
+) -> object:
     """Return two maps merged into a new one. ``strategy`` is recurse (as smart), overwrite, aggregate, list or none.
 
     CLI Example:
@@ -82,7 +82,7 @@ def merge_all(
 
         salt '*' slsutil.merge_all '[{foo: Foo}, {foo: Bar}]'
     """
-    result: Any = {}
+    result: object = {}
     for each in lst:
         result = merge(ctx, result, each, strategy, renderer, merge_lists)
     return result
@@ -94,7 +94,7 @@ def renderer(
     string: str | None = None,
     default_renderer: str = "jinja|yaml",
     **kwargs: Any,
-) -> Any:
+) -> object:
     """Render a file (``salt://`` or of the host) or a string with the renderers in its first line, else with
     ``default_renderer``. Return the data.
 
@@ -140,7 +140,7 @@ def _read(ctx: Context, path: str, saltenv: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- serializers
 
 
-def _to_yaml(value: Any, **options: Any) -> str:
+def _to_yaml(value: object, **options: Any) -> str:
     text: str = yaml.safe_dump(value, **{"default_flow_style": None, **options})
     return text.removesuffix("\n").removesuffix("\n...")
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -29,7 +30,7 @@ _ATTEMPTS = 5
 
 
 def auth_keys(
-    ctx: Context, user: Any = None, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
+    ctx: Context, user: object = None, config: str = _AUTHORIZED, fingerprint_hash_type: str | None = None
 ) -> dict[str, Any]:
     """Return the keys in a user's authorized_keys: a map of key to enc (its type), comment, options and fingerprint.
 
@@ -40,13 +41,13 @@ def auth_keys(
         salt '*' ssh.auth_keys root
     """
     users = user if isinstance(user, list) else [user] if user else ctx.call("user.list_users")
-    keys = {}
+    keys: dict[str, dict[str, Any]] = {}
     for each in users:
         if accounts.find(ctx.host, str(each)) is None:
             continue
         name = _config(ctx, str(each), config)
         if (data := managed_file.read(ctx.host.path(name), name)) is not None:
-            keys[each] = ssh_keys.authorized(data.decode("utf-8", "surrogateescape"), fingerprint_hash_type)
+            keys[str(each)] = ssh_keys.authorized(data.decode("utf-8", "surrogateescape"), fingerprint_hash_type)
     return keys.get(user, {}) if isinstance(user, str) else keys
 
 
@@ -175,7 +176,12 @@ def rm_auth_key_from_file(
     return "Key removed" if "Key removed" in done else "Key not present" if done else "fail"
 
 
-def user_keys(ctx: Context, user: Any = None, pubfile: Any = None, prvfile: Any = None) -> dict[str, dict[str, str]]:
+def user_keys(
+    ctx: Context,
+    user: str | Sequence[str] | None = None,
+    pubfile: str | Literal[False] | None = None,
+    prvfile: str | Literal[False] | None = None,
+) -> dict[str, dict[str, str]]:
     """Return the SSH keys in the homes of users: a map of user to {file name: text}. ``pubfile`` or ``prvfile`` False
     leaves that kind out.
     """
@@ -337,7 +343,7 @@ def rm_known_host(
     return {"status": "removed", "comment": "\n".join(told)}
 
 
-def hash_known_hosts(ctx: Context, user: str | None = None, config: str | None = None) -> dict[str, Any]:
+def hash_known_hosts(ctx: Context, user: str | None = None, config: str | None = None) -> dict[str, object]:
     """Hash the names of all hosts in a user's known_hosts. Return a map with ``status`` and ``comment``, or
     ``error``.
     """

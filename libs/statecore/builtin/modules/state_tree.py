@@ -8,7 +8,6 @@ the command prints. Exit codes: 1 where the tree does not compile or a check fou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.analysis.check_text import check_text
 from statecore.analysis.explain_text import explain_text
@@ -20,6 +19,7 @@ from statecore.analysis.inspection import plan as planning
 from statecore.analysis.plan_text import plan_text
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, SlsError
+from statecore.runtime.state_runs.state_system import RunParts
 
 OUTPUTTERS = dict.fromkeys(("check", "plan", "graph", "explain"), "nested")
 
@@ -29,7 +29,7 @@ _OPTIONS = ("saltenv", "pillarenv", "pillar", "state_top")
 _HIGHSTATE = "highstate"
 
 
-def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = False, **kwargs: Any) -> Any:
+def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = False, **kwargs: object) -> object:
     """Return errors and oddities in the top file and every SLS file of the state tree, or in some SLS files.
 
     The map has the keys ``findings`` (with file, line and column) and ``summary``. With ``text``, return the text that
@@ -47,8 +47,8 @@ def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = Fa
 
 
 def plan(
-    ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = False, text: bool = False, **kwargs: Any
-) -> Any:
+    ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = False, text: bool = False, **kwargs: object
+) -> object:
     """Return the changes that a state run would make: the verdict, diffs of whole files, and the requisites through
     which a state reacts.
 
@@ -59,7 +59,7 @@ def plan(
         salt web1 state.plan web
     """
 
-    def look() -> Any:
+    def look() -> object:
         told = planning.report(planning.plan(_parts(ctx, kwargs), _split(mods)))
         if any(each["verdict"] == "fail" for each in told["states"]):
             ctx.scratch["retcode"] = 2
@@ -71,7 +71,7 @@ def plan(
     return _or_errors(ctx, look)
 
 
-def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "mermaid", **kwargs: Any) -> Any:
+def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "mermaid", **kwargs: object) -> object:
     """Return the states of a state run in their order with their requisites: as text in mermaid, dot or svg, or as data
     in json.
 
@@ -85,7 +85,7 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
     return _or_errors(ctx, lambda: make(drawing.drawn(_parts(ctx, kwargs), _split(mods))))
 
 
-def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: Any) -> object:
+def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: object) -> object:
     """Explain the states of an ID in the state tree: why they run when they do, what they wait for, and the file and
     line of each part.
 
@@ -98,18 +98,19 @@ def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = Fals
     """
     slses = None if mods == _HIGHSTATE else _split(mods)
 
-    def look() -> Any:
+    def look() -> object:
         told = explaining.explain(_parts(ctx, kwargs), slses, str(id_))
         return explain_text(told) if text else told
 
     return _or_errors(ctx, look)
 
 
-def _parts(ctx: Context, kwargs: Mapping[str, object]) -> Any:
+def _parts(ctx: Context, kwargs: Mapping[str, object]) -> RunParts:
     options = {key: kwargs[key] for key in _OPTIONS if kwargs.get(key) is not None}
     if not isinstance(options.get("pillar", {}), Mapping):
         raise InvocationError("Pillar data must be formatted as a dictionary")
-    return ctx.state_system.run_parts({**options, "test": True})
+    parts: RunParts = ctx.state_system.run_parts({**options, "test": True})
+    return parts
 
 
 def _or_errors(ctx: Context, look: Callable[[], object]) -> object:

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
@@ -124,7 +123,7 @@ def cpustats(ctx: Context) -> dict[str, object]:
 
         salt '*' status.cpustats
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for row in (line.split() for line in processes.text(ctx.host, "stat").splitlines() if line):
         numbers = [int(word) for word in row[1:]]
         if row[0] == "cpu":
@@ -209,7 +208,7 @@ def custom(ctx: Context) -> dict[str, object]:
 
         salt '*' status.custom
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for option, wanted in ctx.opts.items():
         function, _, last = str(option).rpartition(".")
         if last == "custom" and function.startswith("status."):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import configparser
 import shlex
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -177,7 +176,7 @@ def custom(
     return _told(ctx, shlex.split(command), user, conf_file, bin_env)
 
 
-def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, Any]:
+def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, object]:
     """Return a map of the options of a program in supervisord's configuration. Numbers and booleans are converted.
 
     CLI Example:
@@ -196,9 +195,9 @@ def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, 
 
 def _run(
     ctx: Context, words: list[str], user: str | None, conf_file: str | None, bin_env: str | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     first = [_binary(ctx, bin_env), *(["-c", conf_file] if conf_file is not None else [])]
-    result: dict[str, Any] = ctx.call(
+    result: dict[str, object] = ctx.call(
         "cmd.run_all", [*first, *words], runas=user, python_shell=False, redirect_stderr=True, ignore_retcode=True
     )
     return result

@@ -117,7 +117,7 @@ def runner_doc(ctx: Context, *args: str) -> NoReturn:
     _refuse_runners()
 
 
-def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, Any] | None]:
+def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
     """Return a map of execution function to its signature, for a module, or for the functions that match a glob or
     name.
 
@@ -173,7 +173,7 @@ def _docs(ctx: Context, kind: str, patterns: Sequence[str]) -> dict[str, str | N
     return {name: _plain(ctx.catalog.doc(name, kind)) for name in _wanted(ctx, kind, patterns)}
 
 
-def _schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+def _schema(name: str, spec: dict[str, Any]) -> dict[str, object]:
     arguments, defaults = spec.get("args") or [], spec.get("defaults") or []
     given = dict(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
     return {
@@ -187,8 +187,8 @@ def _schema(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _item(kind: str, name: str, default: Any) -> dict[str, Any]:
-    item = {"type": kind, "title": name, "description": name}
+def _item(kind: str, name: str, default: object) -> dict[str, object]:
+    item: dict[str, object] = {"type": kind, "title": name, "description": name}
     return item if default is None else {**item, "default": default}
 
 

@@ -5,7 +5,7 @@ module.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Literal
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -21,7 +21,7 @@ def default_config(ctx: Context) -> str:
     return "/etc/sysctl.d/99-salt.conf" if booted else "/etc/sysctl.conf"
 
 
-def show(ctx: Context, config_file: Any = False) -> object:
+def show(ctx: Context, config_file: str | Literal[False] | None = False) -> object:
     """Return a map of kernel parameter to its value in a configuration file ([] if the file does not exist), or without
     a file in the kernel.
 

@@ -11,7 +11,6 @@ import random
 import time
 import traceback
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model import errors
 from statecore.model.context import Context
@@ -43,7 +42,7 @@ def ping(ctx: Context) -> bool:
     return True
 
 
-def echo(ctx: Context, text: object) -> Any:
+def echo(ctx: Context, text: object) -> object:
     """Return the argument ``text`` unchanged.
 
     CLI Example:
@@ -96,7 +95,7 @@ def versions_report(ctx: Context) -> str:
     return "\n".join(lines)
 
 
-def arg(ctx: Context, *args: object, **kwargs: object) -> dict[str, Any]:
+def arg(ctx: Context, *args: object, **kwargs: object) -> dict[str, object]:
     """Return the arguments of the call as they arrived: {"args": list, "kwargs": map}.
 
     CLI Example:
@@ -128,7 +127,7 @@ def arg_clean(ctx: Context, *args: object, **kwargs: object) -> dict[str, object
     return {"args": args, "kwargs": {key: value for key, value in kwargs.items() if not key.startswith("__")}}
 
 
-def kwarg(ctx: Context, **kwargs: object) -> dict[str, Any]:
+def kwarg(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Return the keyword arguments of the call as they arrived, as a map."""
     return kwargs
 

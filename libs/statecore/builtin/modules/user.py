@@ -5,9 +5,10 @@ module.
 from __future__ import annotations
 
 import pwd
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from statecore.builtin.modules.group import GroupInfo
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
@@ -41,7 +42,7 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
     return _shown(row, ctx.call("group.getent")) if row else {}
 
 
-def getent(ctx: Context, refresh: bool = False) -> list[dict[str, Any]]:
+def getent(ctx: Context, refresh: bool = False) -> list[dict[str, object]]:
     """Return a list with the map of ``user.info`` for each user of the host."""
     groups = ctx.call("group.getent")
     return [_shown(row, groups) for row in _rows(ctx)]
@@ -70,7 +71,7 @@ def add(
     name: str,
     uid: object = None,
     gid: object = None,
-    groups: object = None,
+    groups: str | Iterable[object] | None = None,
     home: str | None = None,
     shell: str | None = None,
     unique: bool = True,
@@ -131,12 +132,12 @@ def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, l
     return True
 
 
-def chuid(ctx: Context, name: str, uid: Any) -> bool:
+def chuid(ctx: Context, name: str, uid: int | str) -> bool:
     """Change the uid of a user. Files outside its home keep the old uid. Return whether the user has the new uid."""
     return _attribute(ctx, name, "uid", int(uid), "-u")
 
 
-def chgid(ctx: Context, name: str, gid: Any) -> bool:
+def chgid(ctx: Context, name: str, gid: int | str) -> bool:
     """Change the primary group of a user, given by number or name. Return whether the user has the new group."""
     return _attribute(ctx, name, "gid", ctx.host.gid(gid), "-g")
 
@@ -151,7 +152,7 @@ def chhome(ctx: Context, name: str, home: str, persist: bool = False) -> bool:
     return _attribute(ctx, name, "home", home, "-d", *(["-m"] if persist else []))
 
 
-def chgroups(ctx: Context, name: str, groups: object, append: bool = False) -> bool:
+def chgroups(ctx: Context, name: str, groups: str | Iterable[object] | None, append: bool = False) -> bool:
     """Make a user a member of these groups; without ``append`` also remove it from all others. Return True."""
     wanted = _listed(groups)
     now = set(list_groups(ctx, name))
@@ -212,7 +213,7 @@ def _rows(ctx: Context) -> list[list[str]]:
     return [row for row in rows if len(row) > 6 and row[2].isdecimal() and row[3].isdecimal()]
 
 
-def _shown(row: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _shown(row: Sequence[str], groups: Sequence[GroupInfo]) -> dict[str, Any]:
     name, passwd, uid, gid, comment, home, shell = row[:7]
     parts = comment.split(",", 4)
     return {
@@ -260,7 +261,7 @@ def _user_groups(ctx: Context) -> bool:
     return any(row[0] == "USERGROUPS_ENAB" and row[-1] == "yes" for row in rows if len(row) > 1)
 
 
-def _listed(groups: Any) -> list[str]:
+def _listed(groups: str | Iterable[object] | None) -> list[str]:
     return groups.split(",") if isinstance(groups, str) else [str(group) for group in groups or ()]
 
 

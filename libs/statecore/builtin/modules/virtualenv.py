@@ -63,7 +63,7 @@ def create(
     saltenv: str | None = None,
     env: object = None,
     umask: object = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Create a virtual environment of Python. Return a map with retcode, stdout, stderr and pid of the program.
 
     Raise CommandError for options that the program does not have, and for a missing Python.
@@ -91,7 +91,7 @@ def create(
     place = ctx.host.path(path)
     there = place.exists()
     options = {"runas": user, "env": env, "umask": umask, "python_shell": False}
-    result: dict[str, Any] = ctx.call("cmd.run_all", [*words, path], **options)
+    result: dict[str, object] = ctx.call("cmd.run_all", [*words, path], **options)
     if result["retcode"]:
         if not there and place.is_dir():
             # An incomplete environment would look like a complete one to the next run.

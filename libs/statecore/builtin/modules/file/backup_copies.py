@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import backups, managed_file
 from statecore.host.content.managed_file import Attributes
@@ -72,14 +71,14 @@ def remove_backup(ctx: Context, path: str, backup_id: object) -> dict[str, objec
     return delete_backup(ctx, path, backup_id)
 
 
-def _chosen(ctx: Context, path: str, backup_id: Any) -> Path | str:
+def _chosen(ctx: Context, path: str, backup_id: object) -> Path | str:
     """Return the path of a file's backup copy with the number ``backup_id``. If there is none, return the reason as
     text.
     """
     if not str(backup_id).isdecimal():
         return f"Invalid backup_id '{backup_id}'"
     found = backups.backups_of(ctx.host.path(path), _cache(ctx))
-    number = int(backup_id)
+    number = int(str(backup_id))
     return found[number].place if number < len(found) else f"backup_id '{backup_id}' does not exist for {path}"
 
 

@@ -16,7 +16,7 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.sources.file_source import FileVerification, find
 
 
-def read(ctx: Context, path: str, binary: bool = False) -> Any:
+def read(ctx: Context, path: str, binary: bool = False) -> object:
     """Return the content of a file as text, or with ``binary`` as bytes. Raises CommandError if the file does not
     exist.
     """
@@ -109,7 +109,7 @@ def replace(
     pattern: str,
     repl: str,
     count: int = 0,
-    flags: Any = 8,
+    flags: object = 8,
     bufsize: object = 1,
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
@@ -122,7 +122,7 @@ def replace(
     backslash_literal: bool = False,
     encoding: str | None = None,
     preserve_inode: bool = True,
-) -> Any:
+) -> object:
     """Replace all matches of a regular expression in a file. Return the diff as text, "" without a change.
 
     count
@@ -158,7 +158,7 @@ def replace(
     searched: Any = old if encoding is None else _decoded(old, encoding, path)
     if search_only:
         return compiled.search(searched) is not None
-    replacement: object = str(repl).encode() if encoding is None else str(repl)
+    replacement: str | bytes = str(repl).encode() if encoding is None else str(repl)
     try:
         made, matched = compiled.subn(
             (lambda _: replacement) if backslash_literal else replacement, searched, count=count

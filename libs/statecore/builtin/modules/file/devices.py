@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -38,8 +37,14 @@ def get_devmm(ctx: Context, name: str) -> tuple[int, int]:
 
 
 def mknod_chrdev(
-    ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
-) -> dict[str, Any]:
+    ctx: Context,
+    name: str,
+    major: int,
+    minor: int,
+    user: str | int | None = None,
+    group: str | int | None = None,
+    mode: object = "0660",
+) -> dict[str, object]:
     """Create a character device file. Return a map with name, changes, comment and result. In test mode nothing is
     created.
     """
@@ -47,15 +52,23 @@ def mknod_chrdev(
 
 
 def mknod_blkdev(
-    ctx: Context, name: str, major: int, minor: int, user: Any = None, group: Any = None, mode: Any = "0660"
-) -> dict[str, Any]:
+    ctx: Context,
+    name: str,
+    major: int,
+    minor: int,
+    user: str | int | None = None,
+    group: str | int | None = None,
+    mode: object = "0660",
+) -> dict[str, object]:
     """Create a block device file. Return a map with name, changes, comment and result. In test mode nothing is
     created.
     """
     return _made(ctx, name, stat.S_IFBLK, "Block device", (major, minor), Attributes(user, group, _mode(mode)))
 
 
-def mknod_fifo(ctx: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0660") -> dict[str, Any]:
+def mknod_fifo(
+    ctx: Context, name: str, user: str | int | None = None, group: str | int | None = None, mode: object = "0660"
+) -> dict[str, object]:
     """Create a named pipe. Return a map with name, changes, comment and result. In test mode nothing is created."""
     return _made(ctx, name, stat.S_IFIFO, "Fifo pipe", (0, 0), Attributes(user, group, _mode(mode)))
 
@@ -66,8 +79,8 @@ def mknod(
     ntype: str,
     major: int = 0,
     minor: int = 0,
-    user: Any = None,
-    group: Any = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
     mode: object = "0600",
 ) -> dict[str, object]:
     """Create a device file or a named pipe, and its missing parent directories. Return a map with name, changes,
@@ -102,9 +115,9 @@ def _mode(mode: object) -> int | None:
 
 
 def _made(
-    ctx: Context, name: str, kind: int, word: str, numbers: tuple[Any, Any], wanted: Attributes
+    ctx: Context, name: str, kind: int, word: str, numbers: tuple[int | str, int | str], wanted: Attributes
 ) -> dict[str, object]:
-    answer: dict[str, Any] = {"name": name, "changes": {}, "comment": "", "result": False}
+    answer: dict[str, object] = {"name": name, "changes": {}, "comment": "", "result": False}
     real_path = ctx.host.path(name)
     if lexists(real_path):
         return answer | {"comment": f"File {name} exists and cannot be overwritten"}

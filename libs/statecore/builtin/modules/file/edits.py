@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any
 
 from statecore.builtin.modules.file.paths import bytes_of
 from statecore.host.content import diffs, managed_file
@@ -33,7 +32,7 @@ def line(
     backup: bool = False,
     quiet: bool = False,
     indent: bool = True,
-) -> Any:
+) -> object:
     """Ensure, insert, replace or delete one line of a file. Return the diff, or with ``show_changes=False`` True; False
     without a change.
 
@@ -89,7 +88,7 @@ def blockreplace(
     return _diff(old, new, show_changes)
 
 
-def comment(ctx: Context, path: str, regex: str, char: str = "#", backup: object = ".bak") -> Any:
+def comment(ctx: Context, path: str, regex: str, char: str = "#", backup: object = ".bak") -> object:
     """Comment out each line of a file that starts with a match of the regular expression. Return the diff of these
     lines, or False without a change.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.modules.file.queries import get_mode
 from statecore.host import copies
@@ -135,14 +134,18 @@ def symlink(
     return True
 
 
-def mkdir(ctx: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+def mkdir(
+    ctx: Context, dir_path: str, user: str | int | None = None, group: str | int | None = None, mode: object = None
+) -> bool:
     """Create a directory and its missing parents. Return True."""
     wanted = Attributes(user, group, managed_file.parse_mode(mode))
     managed_file.make_directories(ctx.host, ctx.host.path(dir_path), wanted, ctx.host.root)
     return True
 
 
-def makedirs(ctx: Context, path: str, user: object = None, group: object = None, mode: object = None) -> bool:
+def makedirs(
+    ctx: Context, path: str, user: str | int | None = None, group: str | int | None = None, mode: object = None
+) -> bool:
     """Create the missing parent directories of a path. The part after the last slash is not created. Return True."""
     return mkdir(ctx, path if path.endswith("/") else str(Path(path).parent), user, group, mode)
 
@@ -194,7 +197,7 @@ def set_mode(ctx: Context, path: str, mode: object) -> str:
     return get_mode(ctx, path)
 
 
-def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
+def chown(ctx: Context, path: str, user: str | int | None, group: str | int | None) -> str | None:
     """Set owner and group of a file. Return None on success, else a sentence with the reason."""
     real_path = ctx.host.path(path)
     if not real_path.exists():
@@ -206,7 +209,7 @@ def chown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
     return None
 
 
-def chgrp(ctx: Context, path: str, group: object) -> str | None:
+def chgrp(ctx: Context, path: str, group: str | int | None) -> str | None:
     """Set the group of a file. Return None on success, else a sentence with the reason."""
     return chown(ctx, path, None, group)
 

@@ -43,7 +43,7 @@ def group_to_gid(ctx: Context, group: str | int | None) -> int | str:
         return ""
 
 
-def lchown(ctx: Context, path: str, user: Any, group: Any) -> str | None:
+def lchown(ctx: Context, path: str, user: str | int | None, group: str | int | None) -> str | None:
     """Set owner and group of a file without following a symbolic link. Return None on success, else a sentence with the
     reason.
     """
@@ -144,9 +144,9 @@ def check_perms(
     ctx: Context,
     name: str,
     ret: dict[str, object] | None,
-    user: Any,
-    group: Any,
-    mode: Any,
+    user: str | int | None,
+    group: str | int | None,
+    mode: object,
     attrs: str | None = None,
     follow_symlinks: bool = False,
     seuser: str | None = None,
@@ -188,7 +188,9 @@ def check_perms(
     return answer, {"luser": before["user"], "lgroup": before["group"], "lmode": before["mode"]}
 
 
-def makedirs_perms(ctx: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0755") -> None:
+def makedirs_perms(
+    ctx: Context, name: str, user: str | int | None = None, group: str | int | None = None, mode: object = "0755"
+) -> None:
     """Create a directory and its missing parents, each with this owner, group and mode. Raises CommandError if the
     directory exists.
     """

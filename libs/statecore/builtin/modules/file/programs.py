@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
-from typing import Any
+from collections.abc import Mapping
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -82,10 +82,11 @@ def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dr
     return _run(ctx, [*words, "-d", originalfile, *([] if stripped else ["--strip=0"])])
 
 
-def _run(ctx: Context, words: list[str]) -> Any:
+def _run(ctx: Context, words: list[str]) -> Mapping[str, object]:
     if ctx.host.which(words[0]) is None:
         raise CommandError(f"{words[0]} executable not found. Is the distribution's {words[0]} package installed?")
-    return ctx.call("cmd.run_all", words, python_shell=False, ignore_retcode=True)
+    result: Mapping[str, object] = ctx.call("cmd.run_all", words, python_shell=False, ignore_retcode=True)
+    return result
 
 
 def _slashed(text: str, escape_all: bool = False) -> str:

@@ -8,7 +8,6 @@ import os
 import stat as stat_bits
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.modules.file.paths import host_name
 from statecore.host import rooted_path
@@ -68,7 +67,7 @@ def readdir(ctx: Context, path: str) -> list[str]:
     return [".", "..", *sorted(entry.name for entry in real_path.iterdir())]
 
 
-def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks: bool = True) -> dict[str, Any]:
+def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks: bool = True) -> dict[str, object]:
     """Return a map with owner, group, mode, type, size, inode and times (seconds since 1970) of a file.
 
     hash_type
@@ -108,7 +107,7 @@ def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks
     return answer
 
 
-def lstat(ctx: Context, path: str) -> dict[str, Any]:
+def lstat(ctx: Context, path: str) -> dict[str, int | float]:
     """Return the ``st_*`` fields of lstat(2) for a file as a map. A symbolic link is not followed. Return {} if the
     path does not exist.
     """
@@ -210,7 +209,7 @@ def statvfs(ctx: Context, path: str) -> dict[str, int]:
     return {name: int(getattr(found, name)) for name in names}
 
 
-def open_files(ctx: Context, by_pid: bool = False) -> dict[Any, list[Any]]:
+def open_files(ctx: Context, by_pid: bool = False) -> dict[str, list[int]] | dict[int, list[str]]:
     """Return the files that processes of the host have open: a map of file to process ids, or with ``by_pid`` of
     process id to files.
     """

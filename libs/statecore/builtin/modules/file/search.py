@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import shlex
 import stat
@@ -47,7 +48,7 @@ class _File:
     def base(self) -> str:
         return self.name.rpartition("/")[2]
 
-    def stat(self) -> Any:
+    def stat(self) -> os.stat_result:
         """Return the os.stat_result of the file that a link leads to, as ``find -L`` does. If the link's target does
         not exist, return that of the link.
         """
@@ -58,7 +59,7 @@ class _File:
 _Test = Callable[[_File], bool]
 
 
-def find(ctx: Context, path: str, *args: Any, **kwargs: Any) -> list[Any]:
+def find(ctx: Context, path: str, *args: object, **kwargs: object) -> list[object]:
     """Return the paths of all files below a directory (the directory included) that fit every criterion. With
     ``print``, ``exec`` or ``delete``, return the results of these actions instead.
 
@@ -93,15 +94,15 @@ def find(ctx: Context, path: str, *args: Any, **kwargs: Any) -> list[Any]:
 
         salt '*' file.find /var/log name=*.gz mtime=+30d size=+10m print=path,size
     """
-    given = {key: value for key, value in kwargs.items() if not key.startswith("_")}
+    given: dict[str, Any] = {key: value for key, value in kwargs.items() if not key.startswith("_")}
     if args and args[0] not in ("delete", "print"):
         given = {**dict(zip(("name", "type", "maxdepth"), args, strict=False)), **given}
     elif args:
-        given.setdefault(str(args[0]), {"delete": "f", "print": "path"}[args[0]])
+        given.setdefault(str(args[0]), {"delete": "f", "print": "path"}[str(args[0])])
     low, high = int(given.pop("mindepth", None) or 0), given.pop("maxdepth", None)
     dry = bool(given.pop("test", False)) or ctx.test
     tests: list[_Test] = []
-    actions: list[Callable[[_File], Any]] = []
+    actions: list[Callable[[_File], object]] = []
     for key, value in given.items():
         if value is None:
             continue
@@ -254,7 +255,7 @@ def _print_fields(ctx: Context, value: str, dry: bool) -> Callable[[_File], obje
     if unknown := [word for word in words if word not in _FIELDS]:
         raise InvocationError(f"print knows {', '.join(_FIELDS)}, not {', '.join(unknown)}")
 
-    def fields(file: _File) -> Any:
+    def fields(file: _File) -> object:
         found = [_FIELDS[word](file) for word in words]
         return found[0] if len(found) == 1 else found
 

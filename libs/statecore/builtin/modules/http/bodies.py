@@ -6,7 +6,6 @@ import os
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.model.context import Context
@@ -19,13 +18,13 @@ _SCHEME = "salt://"
 class Body:
     """Source of the body or the headers of an HTTP request. If ``file`` is set, ``data`` is ignored."""
 
-    data: Any
+    data: object
     file: str | None
     render: bool = False
     renderer: str | None = None
-    values: Mapping[str, Any] | None = None
+    values: Mapping[str, object] | None = None
 
-    def content(self, ctx: Context) -> Any:
+    def content(self, ctx: Context) -> object:
         """Return ``data``, the bytes of ``file``, or the data that the rendered file gives. Raise CommandError for a
         missing file, SlsError for a template that cannot be rendered.
         """
@@ -61,7 +60,7 @@ def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) 
     return Made(None if content is None else _bytes(content))
 
 
-def headers_of(ctx: Context, named: object, listed: Any, file: Body) -> dict[str, str]:
+def headers_of(ctx: Context, named: object, listed: object, file: Body) -> dict[str, str]:
     """Return the headers of an HTTP request: a map of header name to value. Headers of the file replace ``named`` (a
     map) or ``listed`` (lines). Raise InvocationError for a line that is not a header.
     """
@@ -75,7 +74,7 @@ def headers_of(ctx: Context, named: object, listed: Any, file: Body) -> dict[str
     if isinstance(listed, str) or not isinstance(listed or (), Sequence):
         raise InvocationError(f"header_list is a list of 'Name: value', not {listed!r}")
     found = {str(name): str(value) for name, value in (named or {}).items()}
-    for line in listed or ():
+    for line in listed if isinstance(listed, Sequence) else ():
         name, colon, value = str(line).partition(":")
         if colon:
             found[name.strip()] = value.strip()

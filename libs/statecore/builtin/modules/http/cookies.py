@@ -7,7 +7,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from statecore.host.content import atomic_file
 from statecore.host.rooted_path import located
@@ -84,9 +84,11 @@ def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str 
 def _jar(form: str) -> FileCookieJar:
     import http.cookiejar
 
-    made: dict[str, Any] = {"lwp": http.cookiejar.LWPCookieJar, "mozilla": http.cookiejar.MozillaCookieJar}
-    jar: FileCookieJar = made[form]()
-    return jar
+    made: dict[str, type[FileCookieJar]] = {
+        "lwp": http.cookiejar.LWPCookieJar,
+        "mozilla": http.cookiejar.MozillaCookieJar,
+    }
+    return made[form]()
 
 
 def _place(ctx: Context, name: str | None, usual: str) -> Path:

@@ -10,8 +10,9 @@ import email.message
 import json
 import time
 import urllib.parse
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -23,6 +24,9 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.sources import http
 from statecore.sources.http import Answer, Exchange
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 AGENT = "Saltern http.query()"
 
@@ -74,7 +78,7 @@ def query(
     backend: str | None = None,
     ca_bundle: str | None = None,
     verify_ssl: bool | None = None,
-    cert: Any = None,
+    cert: object = None,
     text_out: str | None = None,
     headers_out: str | None = None,
     decode_out: str | None = None,
@@ -90,7 +94,7 @@ def query(
     formdata_filename: str | None = None,
     decode_body: bool = True,
     **kwargs: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Send an HTTP request. Return a map with ``body``, the wanted parts of the response, and ``error`` if the request
     failed.
 
@@ -181,7 +185,7 @@ def query(
         limit=int(options.get("http_max_body") or 100 * 1024**3),
         cookies=jar.jar if jar else None,
     )
-    result: dict[str, Any] = {"test": True} if test else {}
+    result: dict[str, object] = {"test": True} if test else {}
     try:
         answer = http.exchange(asked)
     except http.TimedOut as error:
@@ -232,12 +236,12 @@ def wait_for_successful_query(
         time.sleep(pause)
 
 
-def _seconds(name: str, value: Any) -> float:
+def _seconds(name: str, value: object) -> float:
     """Convert a number of seconds to float. Raises InvocationError for anything that is not a finite number of at least
     0.
     """
     try:
-        number = float(value)
+        number = float(str(value))
     except (TypeError, ValueError):
         number = -1.0
     if isinstance(value, bool) or not 0 <= number < float("inf"):
@@ -266,7 +270,7 @@ def _supported(**given: bool) -> None:
         raise InvocationError(f"not supported: {', '.join(refused)}")
 
 
-def _address(url: object, params: object, port: Any) -> str:
+def _address(url: object, params: object, port: int | str | None) -> str:
     if not isinstance(url, str):
         raise InvocationError(f"url is a text, not {url!r}")
     if params is not None and not isinstance(params, Mapping):
@@ -299,7 +303,7 @@ def _pair(cert: object) -> list[str]:
     return names
 
 
-def _host_file(ctx: Context, argument: str, name: object) -> Any:
+def _host_file(ctx: Context, argument: str, name: object) -> Path | None:
     if name is None:
         return None
     path = ctx.host.path(str(name))
@@ -308,14 +312,15 @@ def _host_file(ctx: Context, argument: str, name: object) -> Any:
     return path
 
 
-def _proxy(options: Mapping[str, Any], address: str) -> str | None:
+def _proxy(options: Mapping[str, object], address: str) -> str | None:
     """Return the URL of the proxy for a request to ``address``: "" for no proxy, None to use the environment
     variables.
     """
     host, port = options.get("proxy_host"), options.get("proxy_port")
     if not (host and port):
         return None
-    if urllib.parse.urlsplit(address).hostname in (options.get("no_proxy") or ()):
+    bypassed = options.get("no_proxy")
+    if isinstance(bypassed, Container) and urllib.parse.urlsplit(address).hostname in bypassed:
         return ""
     user, password = options.get("proxy_username"), options.get("proxy_password")
     quoted = [urllib.parse.quote(str(each), safe="") for each in (user, password)] if user and password else []
@@ -337,7 +342,7 @@ def _form(answer: Answer) -> str:
     return next((form for form in ("xml", "json", "yaml") if form in kind), "plain")
 
 
-def _decoded(form: str, text: str, address: str) -> Any:
+def _decoded(form: str, text: str, address: str) -> object:
     # Imported here because few requests need XML.
     from xml.etree import ElementTree
 
@@ -352,22 +357,21 @@ def _decoded(form: str, text: str, address: str) -> Any:
         raise CommandError(f"the answer of {server} is not {form}: {error}") from error
 
 
-def _element(tree: Any) -> dict[str, Any]:
+def _element(tree: Element) -> dict[str, object]:
     """Convert an XML element to a map as Salt does: {tag: text}, or {tag: children}. A tag that occurs several times
     has a list.
     """
     name = tree.tag.rpartition("}")[2]
     if not len(tree):
         return {name: tree.text}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for item in tree:
         key = item.tag.rpartition("}")[2]
         if key not in found:
             found[key] = _element(item) if len(item) else item.text
             continue
-        if not isinstance(found[key], list):
-            found[key] = [found[key]]
-        found[key].append(_element(item))
+        known = found[key]
+        found[key] = [*(known if isinstance(known, list) else [known]), _element(item)]
     return found
 
 

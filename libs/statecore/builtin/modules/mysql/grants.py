@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from statecore.builtin.modules.mysql import client
 from statecore.model.context import Context
@@ -17,7 +17,9 @@ _NO_GRANTS = "MySQL Error 1141"
 _SSL = {"SSL": False, "X509": False, "CIPHER": True, "ISSUER": True, "SUBJECT": True}
 
 
-def user_grants(ctx: Context, user: str, host: str = "localhost", **connection_args: object) -> Any:
+def user_grants(
+    ctx: Context, user: str, host: str = "localhost", **connection_args: object
+) -> list[str] | Literal[False]:
     """Return the lines of SHOW GRANTS for a MySQL account, without passwords. Return False if the account does not
     exist.
 

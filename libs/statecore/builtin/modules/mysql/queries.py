@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.modules.mysql import client
 from statecore.host.content import managed_file
@@ -13,7 +12,7 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.system.databases import mysql
 
 
-def query(ctx: Context, database: str, query: str, **connection_args: object) -> dict[str, Any]:
+def query(ctx: Context, database: str, query: str, **connection_args: object) -> dict[str, object]:
     """Run one SQL statement on the MySQL server. Return a map with ``query time``, and ``rows returned``, ``columns``
     and ``results``.
 
@@ -28,7 +27,7 @@ def query(ctx: Context, database: str, query: str, **connection_args: object) ->
     started = time.monotonic()
     text = f"{str(query).strip().rstrip(';')}\n;\nSELECT ROW_COUNT() AS saltern_rows;\n"
     tables = client.run(ctx, {**connection_args, "connection_db": database}, text)
-    result: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
+    result: dict[str, object] = {"query time": _duration(time.monotonic() - started)}
     if len(tables) > 1:
         columns, rows = tables[0]
         return result | {"rows returned": len(rows), "columns": columns, "results": [list(row) for row in rows]}
@@ -37,7 +36,7 @@ def query(ctx: Context, database: str, query: str, **connection_args: object) ->
 
 def file_query(
     ctx: Context, database: str, file_name: str, saltenv: str | None = None, **connection_args: object
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run the SQL statements of a file on the MySQL server. ``file_name`` is a path of the host, or ``salt://...``.
 
     Return a map with ``query time``, the total of ``rows returned``, and one entry of ``columns`` and ``results`` for
@@ -56,7 +55,7 @@ def file_query(
         raise CommandError(f"File {file_name} does not exist")
     started = time.monotonic()
     tables = client.run(ctx, {**connection_args, "connection_db": database}, data.decode("utf-8", "surrogateescape"))
-    result: dict[str, Any] = {"query time": _duration(time.monotonic() - started)}
+    result: dict[str, object] = {"query time": _duration(time.monotonic() - started)}
     if not tables:
         return result
     results = [[list(row) for row in rows] for _, rows in tables]

@@ -116,7 +116,7 @@ def ip_addrs6(
 ipaddrs6 = ip_addrs6
 
 
-def subnets(ctx: Context, interfaces: object = None) -> list[str]:
+def subnets(ctx: Context, interfaces: str | Iterable[object] | None = None) -> list[str]:
     """Return the IPv4 networks of the host's interfaces (or of ``interfaces``), without loopback and link-local
     networks.
     """
@@ -247,7 +247,7 @@ def _addresses(ctx: Context, kind: str, name: str | None, loopback: bool, cidr: 
     return _sorted(each for each in kept if network is None or ipaddress.ip_address(each) in network)
 
 
-def _networks(ctx: Context, kind: str, names: Any) -> list[str]:
+def _networks(ctx: Context, kind: str, names: str | Iterable[object] | None) -> list[str]:
     wanted = [names] if isinstance(names, str) else names
     found = set()
     for name, each in interfaces(ctx).items():

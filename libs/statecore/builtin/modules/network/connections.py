@@ -11,7 +11,6 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.system.hostfiles import processes
@@ -76,7 +75,7 @@ def active_tcp(ctx: Context) -> dict[int, dict[str, object]]:
 
         salt '*' network.active_tcp
     """
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, dict[str, object]] = {}
     for proto in ("tcp", "tcp6"):
         for row in _rows(ctx, proto):
             if int(row[3], 16) == _ESTABLISHED:

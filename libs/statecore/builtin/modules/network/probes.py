@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 import socket
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -28,7 +27,7 @@ _RING = re.compile(r"(.+):\s+(\d+)$")
 _RINGS = ("rx", "tx", "rx-mini", "rx-jumbo")
 
 
-def ping(ctx: Context, host: str, timeout: float | bool = False, return_boolean: bool = False) -> Any:
+def ping(ctx: Context, host: str, timeout: float | bool = False, return_boolean: bool = False) -> object:
     """Ping a machine four times. Return the output of ``ping``, or with ``return_boolean`` whether a reply came.
 
     timeout
@@ -107,7 +106,7 @@ def get_bufsize(ctx: Context, iface: str) -> dict[str, object]:
     if ctx.host.which("ethtool") is None:
         return {}
     done = ctx.host.run(["ethtool", "-g", _named(iface)], env={"LC_ALL": "C"}, merge_stderr=True)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     suffix = ""
     for line in done.stdout.splitlines():
         if line.endswith(("maximums:", "settings:")):

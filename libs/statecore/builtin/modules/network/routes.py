@@ -165,7 +165,7 @@ def iphexval(ctx: Context, ip: str) -> str:
     return _address(ip).packed.hex().upper()
 
 
-def connect(ctx: Context, host: str, port: int | str | None = None, **kwargs: Any) -> dict[str, Any]:
+def connect(ctx: Context, host: str, port: int | str | None = None, **kwargs: Any) -> dict[str, object]:
     """Try to connect to a server. Return a map with ``result`` (bool) and ``comment``.
 
     proto

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import AbstractContextManager
 
 from statecore.builtin.modules.pip import cli_options, program, queries, requirements
 from statecore.model.context import Context
@@ -14,7 +14,7 @@ from statecore.system.packages.python_versions import normal_name
 def install(
     ctx: Context,
     pkgs: object = None,
-    requirements: object = None,
+    requirements: str | Sequence[str] | None = None,
     bin_env: str | None = None,
     use_wheel: bool = False,
     no_use_wheel: bool = False,
@@ -58,7 +58,7 @@ def install(
     cache_dir: str | None = None,
     no_binary: object = None,
     disable_version_check: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Install Python packages, the packages of requirements files, and editable packages. Return a map with pip's
     retcode, stdout and stderr.
 
@@ -88,7 +88,7 @@ def install(
 def uninstall(
     ctx: Context,
     pkgs: object = None,
-    requirements: Any = None,
+    requirements: str | Sequence[str] | None = None,
     bin_env: str | None = None,
     log: str | None = None,
     proxy: object = None,
@@ -124,7 +124,7 @@ def upgrade(
     user: str | None = None,
     cwd: str | None = None,
     use_vt: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Upgrade all Python packages that have a newer version.
 
     Return a map with ``changes`` (package name -> old and new version), ``result``, and ``comment`` (pip's stderr).
@@ -161,11 +161,13 @@ def normalize(ctx: Context, name: str) -> str:
     return normal_name(name)
 
 
-def _files(value: Any) -> list[str]:
+def _files(value: str | Sequence[str] | None) -> list[str]:
     return requirements.listed(value)
 
 
-def _readable(ctx: Context, files: Sequence[str], user: str | None, cwd: str | None, saltenv: str | None) -> Any:
+def _readable(
+    ctx: Context, files: Sequence[str], user: str | None, cwd: str | None, saltenv: str | None
+) -> AbstractContextManager[list[str]]:
     if user is not None:
         # An unknown user is an error before any file is copied.
         ctx.host.uid(user)

@@ -83,7 +83,7 @@ def run(
     if env_vars is not None and not isinstance(env_vars, Mapping):
         raise InvocationError(f"env_vars {env_vars} is not a dictionary")
     env |= {str(name): str(value) for name, value in (env_vars or {}).items()}
-    options: dict[str, Any] = {"python_shell": False, "runas": user, "cwd": cwd, "env": env}
+    options: dict[str, object] = {"python_shell": False, "runas": user, "cwd": cwd, "env": env}
     try:
         result: dict[str, Any] = ctx.call("cmd.run_all", list(words), **options, redirect_stderr=redirect_stderr)
     except HostError as error:

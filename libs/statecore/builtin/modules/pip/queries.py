@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from statecore.builtin.modules.pip import cli_options, program
@@ -135,7 +136,7 @@ def list_editable(
 
 def requirements_met(
     ctx: Context,
-    requirements: object,
+    requirements: str | Sequence[str],
     bin_env: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
@@ -163,7 +164,7 @@ def requirements_met(
 
 
 def requirements_texts(
-    ctx: Context, requirements: Any, cwd: str | None = None, saltenv: str | None = None
+    ctx: Context, requirements: str | Sequence[str], cwd: str | None = None, saltenv: str | None = None
 ) -> list[str]:
     """Return the contents of requirements files and of the files that they include, as a list of texts. Raise
     CommandError for a missing file.

@@ -6,7 +6,6 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.detached_run import run_detached
@@ -75,7 +74,7 @@ def packages(ctx: Context) -> Mapping[str, ApkPackage]:
     except FileNotFoundError:
         return {}
     key = (place, state.st_mtime_ns, state.st_size)
-    known: tuple[Any, Mapping[str, ApkPackage]] | None = ctx.scratch.get(_KNOWN)
+    known: tuple[object, Mapping[str, ApkPackage]] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != key:
         data = managed_file.read(path, place) or b""
         known = ctx.scratch[_KNOWN] = (key, parse_database(data.decode("utf-8", "replace")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.builtin.modules.pkg_apk import apk
 from statecore.model.context import Context
@@ -39,7 +38,7 @@ def install(
     reinstall: bool = False,
     downloadonly: bool = False,
     **kwargs: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Install packages with apk. Return the changes: {name: {"old": version, "new": version}}.
 
     name
@@ -93,7 +92,7 @@ def install(
 
 def remove(
     ctx: Context, name: str | None = None, pkgs: object = None, purge: bool = False, **kwargs: object
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Remove packages with apk. Configuration files that were changed stay. Return the changes: {name: {"old": version,
     "new": ""}}.
     """
@@ -108,7 +107,7 @@ def remove(
     return changes
 
 
-def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
+def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages and their configuration files with apk. Return the changes: {name: {"old": version, "new":
     ""}}.
     """
@@ -117,7 +116,7 @@ def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: 
 
 def upgrade(
     ctx: Context, name: str | None = None, pkgs: object = None, refresh: bool = True, **kwargs: object
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Upgrade all packages with apk, or those of ``name`` and ``pkgs``. Return the changes: {name: {"old": version,
     "new": version}}.
     """

@@ -12,8 +12,8 @@ from statecore.system.packages.package_versions import apk as versions
 
 
 def list_pkgs(
-    ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: Any
-) -> dict[str, Any]:
+    ctx: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False, **kwargs: object
+) -> dict[str, object]:
     """Return a map of package to version for the packages that apk has installed. With ``removed`` or ``purge_desired``
     return {}, because apk keeps no records of removed packages.
 
@@ -27,7 +27,7 @@ def list_pkgs(
     return package_requests.listed(found, as_list=versions_as_list)
 
 
-def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: Any) -> Any:
+def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> object:
     """Return the version of an installed package, "" if it is not installed. For several names or a glob return a map
     of name to version.
 
@@ -39,7 +39,9 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
     return package_requests.versions(packages, names, [] if versions_as_list else "")
 
 
-def latest_version(ctx: Context, *names: str, refresh: bool = True, fromrepo: Any = None, **kwargs: Any) -> Any:
+def latest_version(
+    ctx: Context, *names: str, refresh: bool = True, fromrepo: object = None, **kwargs: object
+) -> object:
     """Return the newest version of a package in apk's repositories; "" if it is installed already or none exists. For
     several names return a map.
 
@@ -60,7 +62,7 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, fromrepo: An
     return found[names[0]] if len(names) == 1 else found
 
 
-def available_version(ctx: Context, *names: str, **kwargs: Any) -> Any:
+def available_version(ctx: Context, *names: str, **kwargs: Any) -> object:
     """Return the newest version of packages in apk's repositories, as ``pkg.latest_version`` does."""
     return latest_version(ctx, *names, **kwargs)
 
@@ -70,26 +72,26 @@ def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
     return bool(latest_version(ctx, name, **kwargs))
 
 
-def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: Any) -> dict[str, str]:
+def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: object) -> dict[str, str]:
     """Return a map of package to new version for the packages that an upgrade would change."""
     if refresh:
         apk.update(ctx)
     return apk.upgrades(ctx.host)
 
 
-def list_repo_pkgs(ctx: Context, *names: str, fromrepo: Any = None, **kwargs: Any) -> dict[str, list[str]]:
+def list_repo_pkgs(ctx: Context, *names: str, fromrepo: object = None, **kwargs: object) -> dict[str, list[str]]:
     """Return a map of package to all its versions in apk's repositories, newest first."""
     return apk.offered(ctx.host, names, fromrepo)
 
 
-def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: Any) -> int:
+def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: object) -> int:
     """Compare two versions of an apk package. Return -1 if the first is older, 0 if they are equal, 1 if it is
     newer.
     """
     return versions.compare(str(pkg1), str(pkg2))
 
 
-def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
+def owner(ctx: Context, *paths: str, **kwargs: object) -> object:
     """Return the name of the package that a file of the host belongs to, "" if there is none. For several paths return
     a map of path to name.
 
@@ -102,13 +104,13 @@ def owner(ctx: Context, *paths: str, **kwargs: Any) -> Any:
     return "" if not paths else found[paths[0]] if len(paths) == 1 else found
 
 
-def file_list(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, list[str]]:
+def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[str]]:
     """Return {"errors": texts, "files": paths} with the files of the named packages (globs), or of all packages."""
     found = file_dict(ctx, *packages)
     return {"errors": found["errors"], "files": [file for files in found["packages"].values() for file in files]}
 
 
-def file_dict(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
+def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, Any]:
     """Return {"errors": texts, "packages": {package: paths of its files}} for the named packages (globs), or for all
     packages.
     """

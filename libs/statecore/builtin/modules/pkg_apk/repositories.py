@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.model.context import Context
@@ -38,7 +37,7 @@ def get_repo(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
     return _described(found) if found else {}
 
 
-def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
+def repo_changes(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
     """Return the changes that ``pkg.mod_repo`` would make to an apk repository: {part: {"old", "new"}}. Return
     ``{"repo": repo}`` for a new one, {} for none.
     """
@@ -47,10 +46,10 @@ def repo_changes(ctx: Context, repo: str, **kwargs: Any) -> dict[str, Any]:
     if found is None:
         return {"repo": repo}
     old, new = _described(found), _described(wanted)
-    changes: dict[str, Any] = {part: {"old": old[part], "new": new[part]} for part in new if old[part] != new[part]}
+    changes: dict[str, object] = {part: {"old": old[part], "new": new[part]} for part in new if old[part] != new[part]}
     key = kwargs.get("key_url")
-    if key and not changes and not ctx.host.path(_key_file(key)).is_file():
-        return {"key": {"old": "", "new": _key_file(key)}}
+    if key and not changes and not ctx.host.path(_key_file(str(key))).is_file():
+        return {"key": {"old": "", "new": _key_file(str(key))}}
     return changes
 
 

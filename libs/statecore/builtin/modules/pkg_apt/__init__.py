@@ -57,7 +57,7 @@ def list_pkgs(
     return package_requests.listed(found, as_list=versions_as_list)
 
 
-def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> Any:
+def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> object:
     """Return the version of an installed package, "" if it is not installed. For several names or a glob return a map
     of name to version.
 
@@ -77,7 +77,7 @@ def latest_version(
     fromrepo: str | None = None,
     cache_valid_time: float = 0,
     **kwargs: object,
-) -> Any:
+) -> object:
     """Return the version of a package that APT would install; "" if it is installed already or none exists. For several
     names return a map.
 
@@ -137,7 +137,9 @@ def normalize_name(ctx: Context, name: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------- changes
 
 
-def refresh_db(ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: object) -> dict[str, Any]:
+def refresh_db(
+    ctx: Context, cache_valid_time: float = 0, failhard: bool = False, **kwargs: object
+) -> dict[str, bool | None]:
     """Fetch APT's package lists. Return a map of source to True (fetched), None (unchanged) or False (failed).
 
     Lists younger than ``cache_valid_time`` seconds are not fetched; the map is then empty. With ``failhard`` a failed
@@ -176,7 +178,7 @@ def install(
     cache_valid_time: float = 0,
     debconf: str | None = None,
     **kwargs: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Install packages with APT. Return the changes: {name: {"old": version, "new": version}}.
 
     name
@@ -245,22 +247,22 @@ def install(
     return changes
 
 
-def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
+def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages with APT. Their configuration files stay. Return the changes: {name: {"old": version, "new":
     ""}}.
     """
     return _uninstall(ctx, "remove", name, pkgs)["installed"]
 
 
-def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
+def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages and their configuration files with APT. Return {"installed": changes, "removed": changes}, {}
     without changes.
     """
     changes = _uninstall(ctx, "purge", name, pkgs)
-    return changes if any(changes.values()) else {}
+    return dict(changes) if any(changes.values()) else {}
 
 
-def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kwargs: Any) -> dict[str, Any]:
+def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kwargs: Any) -> dict[str, object]:
     """Upgrade all packages with APT, or those of ``pkgs``. Return the changes: {name: {"old": version, "new":
     version}}.
     """
@@ -306,7 +308,7 @@ def get_selections(ctx: Context, pattern: str | None = None, state: str | None =
     return {state: found.get(state, [])} if state else found
 
 
-def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def set_selections(ctx: Context, selection: Mapping[str, str | Sequence[str]]) -> dict[str, dict[str, str]]:
     """Set the dpkg selection states of packages, given as {state: [package, ...]}. Return {package: {"old": state,
     "new": state}} for the packages whose state changed.
     """
@@ -324,7 +326,7 @@ def set_selections(ctx: Context, selection: Mapping[str, Any]) -> dict[str, dict
 
 def hold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kw: object
-) -> dict[str, Any]:
+) -> dict[str, dict[str, object]]:
     """Hold packages: APT neither upgrades nor removes them. Return a map of package to a map with name, changes, result
     and comment.
     """
@@ -339,7 +341,7 @@ def hold(
 
 def unhold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kw: object
-) -> dict[str, Any]:
+) -> dict[str, dict[str, object]]:
     """End the hold of packages, so that APT may change them again. Return a map of package to a map with name, changes,
     result and comment.
     """
@@ -413,14 +415,14 @@ def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: object) -> dict[
 _ARCHIVES = "/var/cache/apt/archives"
 
 
-def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, object]:
+def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, dict[str, dict[str, str | int]]]:
     """Return the package files in APT's cache: a map of package to version to path, size (bytes) and creation time.
 
     CLI Example:
 
         salt '*' pkg.list_downloaded
     """
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, dict[str, str | int]]] = {}
     place = ctx.host.path(_ARCHIVES)
     for path in sorted(place.glob("*.deb")) if place.is_dir() else ():
         # APT names them name_version_architecture.deb, with %3a for the colon of an epoch.

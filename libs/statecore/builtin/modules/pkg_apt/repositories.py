@@ -4,8 +4,6 @@ keys.
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.pkg_apt import repository_keys, source_files
 from statecore.host.content import managed_file
 from statecore.model.context import Context
@@ -20,7 +18,7 @@ def list_repos(ctx: Context, **kwargs: object) -> dict[str, list[dict[str, objec
 
         salt '*' pkg.list_repos
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[dict[str, object]]] = {}
     for entry in source_files.entries(ctx.host):
         found.setdefault(entry.source.uri, []).append(source_files.described(entry))
     return found

@@ -99,7 +99,7 @@ class SourceFilePlan:
     text: str | None
     key: repository_keys.Key | None
     #: Part -> {"old", "new"}; ``{"repo": line}`` for a new source.
-    changes: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, object] = field(default_factory=dict)
 
 
 def texts(host: ManagedHost) -> dict[str, str]:
@@ -155,7 +155,7 @@ def parsed(line: str) -> AptSource:
     return replace(source, written="")
 
 
-def described(entry: SourceFileEntry) -> dict[str, Any]:
+def described(entry: SourceFileEntry) -> dict[str, object]:
     """Return an APT source as the map that ``pkg.get_repo`` returns."""
     return {"file": entry.file, **_parts(entry.source, entry), "enabled": not entry.source.disabled}
 
@@ -185,7 +185,7 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
         raise InvocationError("missing 'signedby' or 'trusted' option when apt-key is missing")
     comments = package_requests.texts(given.get("comments")) if isinstance(given.get("comments"), list) else None
     comments = comments if comments is not None else [str(given["comments"])] if given.get("comments") else []
-    changes = {"repo": repo} if found is None else _differences(found, wanted, comments)
+    changes: dict[str, object] = {"repo": repo} if found is None else _differences(found, wanted, comments)
     text = _text(ctx.host, file, found, wanted, comments, clean=bool(given.get("clean_file")), changed=bool(changes))
     if text is not None and not changes:
         changes = {"file": {"old": "other sources", "new": file}}
@@ -204,7 +204,7 @@ def write(host: ManagedHost, file: str, text: str) -> None:
     managed_file.replace(host, place, text.encode("utf-8", "surrogateescape"), attributes)
 
 
-def _wanted(named: AptSource, given: Mapping[str, Any]) -> AptSource:
+def _wanted(named: AptSource, given: Mapping[str, object]) -> AptSource:
     wanted = named
     if given.get("comps"):
         wanted = replace(wanted, comps=tuple(package_requests.texts(given["comps"])))
@@ -248,7 +248,7 @@ def _text(
         raise CommandError(f"{file}: {error}") from error
 
 
-def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str, Any]:
+def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str, object]:
     """Return a map of name to value for the parts of an APT source that are compared and shown."""
     return {
         "comps": list(source.comps),
@@ -265,7 +265,7 @@ def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str,
     }
 
 
-def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str]) -> dict[str, Any]:
+def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str]) -> dict[str, object]:
     """Return {part: {"old", "new"}} for the parts in which an APT source differs from the wanted one.
 
     Return {} if the sources differ only in the order of their parts, or in further types or suites of the stanza.

@@ -55,7 +55,7 @@ def install(
     ignore_epoch: bool = False,
     version: object = None,
     **kwargs: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Install packages with dnf. Return the changes: {name: {"old": version, "new": version}}.
 
     name
@@ -119,7 +119,7 @@ def install(
     return changes
 
 
-def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
+def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages with dnf, by name or by name and version. Return the changes: {name: {"old": version, "new":
     ""}}.
     """
@@ -141,7 +141,7 @@ def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs:
     return changes
 
 
-def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, Any]:
+def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages, as ``pkg.remove`` does: rpm itself keeps changed configuration files as ``.rpmsave``. Return the
     changes.
     """
@@ -158,7 +158,7 @@ def upgrade(
     minimal: bool = False,
     obsoletes: bool = True,
     **kwargs: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Upgrade all packages with dnf, or those of ``name`` and ``pkgs``. Return the changes: {name: {"old": version,
     "new": version}}.
 
@@ -199,7 +199,7 @@ def update(
     minimal: bool = False,
     obsoletes: bool = False,
     **kwargs: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Upgrade packages as ``pkg.upgrade`` does, but keep packages that other packages replace. Return the changes."""
     return upgrade(ctx, name, pkgs, refresh, skip_verify, normalize, minimal, obsoletes, **kwargs)
 
@@ -217,7 +217,7 @@ def autoremove(ctx: Context, **kwargs: object) -> dict[str, object]:
 
 def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Return the package files in dnf's cache: a map of package to version to path, size (bytes) and creation time."""
-    return inventory.files(ctx)
+    return dict(inventory.files(ctx))
 
 
 def list_holds(ctx: Context, pattern: str | None = None, full: bool = True) -> list[str]:
@@ -230,7 +230,7 @@ def list_holds(ctx: Context, pattern: str | None = None, full: bool = True) -> l
 
 def hold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kwargs: object
-) -> dict[str, Any]:
+) -> dict[str, dict[str, object]]:
     """Hold packages at their versions. Return a map of package to a map with name, changes, result and comment."""
     _check(ctx)
     held = locks.names(ctx)
@@ -250,7 +250,7 @@ def hold(
 
 def unhold(
     ctx: Context, name: str | None = None, pkgs: object = None, sources: object = None, **kwargs: object
-) -> dict[str, Any]:
+) -> dict[str, dict[str, object]]:
     """End the hold of packages, so that dnf may change them again. Return a map of package to a map with name, changes,
     result and comment.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from statecore.builtin.modules.pkg_rpm import rpm
 from statecore.host.detached_run import run_detached
@@ -150,9 +150,16 @@ def parse_listing(text: str, own: str) -> list[AvailablePackage]:
     return sorted(found, key=lambda offer: key(offer.version), reverse=True)
 
 
-def parse_advisories(lines: Sequence[str]) -> dict[str, dict[str, object]]:
+class Advisory(TypedDict):
+    """An advisory of a repository: whether its packages are installed, and their names."""
+
+    installed: bool
+    summary: list[str]
+
+
+def parse_advisories(lines: Sequence[str]) -> dict[str, Advisory]:
     """Parse dnf's rows ``[i] id severity package`` into {advisory id: {"installed": bool, "summary": packages}}."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Advisory] = {}
     for line in lines:
         words = line.split()
         there = words[:1] == ["i"]
@@ -178,7 +185,7 @@ def provider(host: ManagedHost, capability: str) -> str | None:
     return next(iter(found.stdout.split()), None)
 
 
-def advisories(host: ManagedHost) -> dict[str, dict[str, object]]:
+def advisories(host: ManagedHost) -> dict[str, Advisory]:
     """Return a map of advisory id to {"installed": bool, "summary": packages} for the advisories of dnf's repositories.
     Raise CommandError if dnf fails.
     """

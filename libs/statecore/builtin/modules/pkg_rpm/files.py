@@ -77,7 +77,7 @@ def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, objec
 
 def verify(
     ctx: Context, *names: str, ignore_types: object = None, verify_options: object = None, **kwargs: object
-) -> dict[str, Any]:
+) -> dict[str, dict[str, Any]]:
     """Return the files of packages that changed since their installation: a map of path to the differing attributes and
     the kind of the file.
 
@@ -107,11 +107,11 @@ def modified(ctx: Context, *names: str, **kwargs: object) -> dict[str, list[str]
     return {path: list(found.get("mismatch", ["missing"])) for path, found in verify(ctx, *names).items()}
 
 
-def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, object]:
+def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse the output of ``rpm -V`` into a map of path to differing attributes. Lines are ``S.5....T.  c /etc/motd``
     or ``missing     /etc/motd``.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():
         columns, _, rest = line.partition("/")
         if not rest:
@@ -121,9 +121,9 @@ def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, object]:
         if kind is not None and kind in ignored:
             continue
         if columns.startswith("missing"):
-            told: dict[str, Any] = {"missing": True}
+            facts: dict[str, object] = {"missing": True}
         else:
             signs = dict(_MISMATCHES)
-            told = {"mismatch": [signs[sign] for sign in columns[:_COLUMNS] if sign in signs]}
-        found[f"/{rest}"] = told | ({"type": kind} if kind else {})
+            facts = {"mismatch": [signs[sign] for sign in columns[:_COLUMNS] if sign in signs]}
+        found[f"/{rest}"] = facts | ({"type": kind} if kind else {})
     return found

@@ -27,7 +27,7 @@ _LANGUAGE = re.compile(r"(.+) \[(.+)\]")
 _KIND = re.compile(rf"({'|'.join(KINDS)}) (?:groups|packages)\s*:\s*(.*)$", re.IGNORECASE)
 
 
-def info(ctx: Context, name: str, given: Mapping[str, Any], *, expand: bool, seen: list[str]) -> dict[str, Any]:
+def info(ctx: Context, name: str, given: Mapping[str, object], *, expand: bool, seen: list[str]) -> dict[str, Any]:
     """Return the description of a package group, as ``parse_info`` does. Raise CommandError if the group does not
     exist.
 

@@ -55,7 +55,9 @@ def group_diff(ctx: Context, name: str, **kwargs: object) -> dict[str, dict[str,
     }
 
 
-def group_install(ctx: Context, name: object, skip: object = (), include: object = (), **kwargs: Any) -> dict[str, Any]:
+def group_install(
+    ctx: Context, name: object, skip: object = (), include: object = (), **kwargs: Any
+) -> dict[str, object]:
     """Install the mandatory and default packages of package groups, except those of ``skip``, and the packages of
     ``include``. Return the changes.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from statecore.builtin.modules.pkg_rpm import rpm
 from statecore.model.context import Context
@@ -29,7 +28,7 @@ def packages(ctx: Context) -> Mapping[str, list[rpm.RpmPackage]]:
     several versions.
     """
     state = rpm.state(ctx.host)
-    known: tuple[Any, Mapping[str, list[rpm.RpmPackage]]] | None = ctx.scratch.get(_KNOWN)
+    known: tuple[object, Mapping[str, list[rpm.RpmPackage]]] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != state or not state:
         found: dict[str, list[rpm.RpmPackage]] = {}
         for package in rpm.packages(ctx.host, architecture(ctx)):
@@ -59,7 +58,7 @@ def plain_name(ctx: Context, name: str) -> str:
 _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")
 
 
-def files(ctx: Context) -> dict[str, Any]:
+def files(ctx: Context) -> dict[str, dict[str, dict[str, str | int]]]:
     """Return the package files in dnf's cache: a map of package to version to a map of the file's facts.
 
     The facts are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in seconds since 1970.
@@ -72,7 +71,7 @@ def files(ctx: Context) -> dict[str, Any]:
                 places[f"{cache}/{path.relative_to(top)}"] = path
     if not places:
         return {}
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, dict[str, str | int]]] = {}
     packages = rpm.file_packages(ctx.host, list(places), architecture(ctx))
     for (place, path), package in zip(places.items(), packages, strict=True):
         state = path.stat()

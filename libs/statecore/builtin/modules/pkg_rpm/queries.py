@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from statecore.builtin.modules.pkg_rpm import dnf, inventory, rpm
@@ -18,7 +19,7 @@ def list_pkgs(
     removed: bool = False,
     purge_desired: bool = False,
     **kwargs: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a map of package to version for the packages that rpm has installed.
 
     attr
@@ -47,7 +48,7 @@ def list_pkgs(
     }
 
 
-def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> Any:
+def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs: object) -> object:
     """Return the version of an installed package, "" if it is not installed. For several names or a glob return a map
     of name to version.
 
@@ -59,7 +60,7 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
     return package_requests.versions(packages, names, [] if versions_as_list else "")
 
 
-def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: object) -> Any:
+def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: object) -> object:
     """Return the newest version of a package in dnf's repositories; "" if it is installed already or none exists. For
     several names return a map.
 
@@ -105,7 +106,7 @@ def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: object) -> dict[
     return newest
 
 
-def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: object) -> dict[str, Any]:
+def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: object) -> dict[str, object]:
     """Return a map of package (named by globs, or all) to its versions in dnf's repositories, newest first.
 
     byrepo
@@ -120,7 +121,7 @@ def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: ob
             listed = found.setdefault(offer.name, [])
             if offer.version not in listed:
                 listed.append(offer.version)
-    return by_repository if byrepo else together
+    return dict(by_repository) if byrepo else dict(together)
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: object) -> int:
@@ -143,7 +144,7 @@ def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
     return {"name": plain, "arch": named}
 
 
-def resolve_capabilities(ctx: Context, pkgs: Any, refresh: bool = False, **kwargs: object) -> list[str]:
+def resolve_capabilities(ctx: Context, pkgs: Iterable[object], refresh: bool = False, **kwargs: object) -> list[str]:
     """Return a list of packages in which each capability (``/usr/bin/dig``, ``perl(JSON)``) is replaced by the package
     that provides it.
 
@@ -170,7 +171,7 @@ def info_installed(ctx: Context, *names: str, **kwargs: object) -> dict[str, dic
     return {name: {"name": name, **known[name][-1].attributes()} for name in names or known}
 
 
-def list_patches(ctx: Context, refresh: bool = False, **kwargs: object) -> dict[str, dict[str, object]]:
+def list_patches(ctx: Context, refresh: bool = False, **kwargs: object) -> dict[str, dnf.Advisory]:
     """Return a map of advisory id to {"installed": bool, "summary": packages} for the advisories of dnf's
     repositories.
     """
@@ -179,7 +180,7 @@ def list_patches(ctx: Context, refresh: bool = False, **kwargs: object) -> dict[
     return dnf.advisories(ctx.host)
 
 
-def list_installed_patches(ctx: Context, **kwargs: Any) -> dict[str, dict[str, object]]:
+def list_installed_patches(ctx: Context, **kwargs: Any) -> dict[str, dnf.Advisory]:
     """Return a map of advisory id to {"installed": True, "summary": packages} for the advisories whose packages are all
     installed.
     """

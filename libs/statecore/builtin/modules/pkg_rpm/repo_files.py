@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.model.errors import InvocationError
@@ -61,7 +60,7 @@ class RepoFilePlan:
     #: The file's new text; None where the file needs no change.
     text: str | None = None
     #: Option -> {"old", "new"}; ``{"repo": name}`` for a new repository.
-    changes: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, object] = field(default_factory=dict)
 
 
 def directories(host: ManagedHost, basedir: object = None) -> list[str]:
@@ -156,7 +155,7 @@ def _changed(
     differing = {key: value for key, value in options.items() if not _same(key, now.get(key), value)}
     gone_now = [key for key in removed if key in now]
     told = _comments(comments)
-    changes: dict[str, Any] = {key: {"old": now.get(key), "new": value} for key, value in differing.items()}
+    changes: dict[str, object] = {key: {"old": now.get(key), "new": value} for key, value in differing.items()}
     changes |= {key: {"old": now[key], "new": None} for key in gone_now}
     if told is not None and now.get("comments", []) != told:
         changes["comments"] = {"old": now.get("comments"), "new": told}

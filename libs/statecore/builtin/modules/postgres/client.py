@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -32,7 +32,7 @@ class Connection:
 
     user: str | None = None
     host: str | None = None
-    port: Any = None
+    port: object = None
     maintenance_db: str | None = None
     password: str | None = None
     runas: str | None = None
@@ -106,7 +106,7 @@ def _psql(ctx: Context) -> str:
     return f"{str(directory).rstrip('/')}/psql" if directory else "psql"
 
 
-def _password_file(ctx: Context, password: object, runas: str | None) -> tuple[dict[str, str], Any]:
+def _password_file(ctx: Context, password: object, runas: str | None) -> tuple[dict[str, str], Path | None]:
     """Write a password into a file that psql reads. Return (environment variables for psql, file to remove
     afterwards).
     """

@@ -4,8 +4,6 @@ in groups.
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
 from statecore.model.context import Context
@@ -25,7 +23,7 @@ def privileges_list(
     port: object = None,
     password: str | None = None,
     runas: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, dict[str, bool]] | dict[str, bool]:
     """Return the privileges on a PostgreSQL object: a map of role to a map of privilege to whether the role may grant
     it to others.
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.builtin.modules.postgres import client
 from statecore.builtin.modules.postgres.client import Connection
@@ -37,7 +36,7 @@ class WantedRole:
     replication: bool | None = None
     connlimit: int | None = None
     valid_until: str | None = None
-    groups: Any = None
+    groups: object = None
     #: The password's hash, in the form in which the server stores it.
     password: str | None = None
 
@@ -330,7 +329,7 @@ def group_remove(
 
 
 def _told(row: dict[str, str], *, return_password: bool) -> dict[str, object]:
-    told: dict[str, Any] = {name: row[name] == "t" for name in _FLAGS}
+    told: dict[str, object] = {name: row[name] == "t" for name in _FLAGS}
     told["connections"] = int(row["connections"])
     told["expiry time"] = row["expiry time"] if row["expiry time"] not in ("", "infinity") else None
     told["defaults variables"] = row["defaults variables"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
@@ -49,13 +48,12 @@ _UTMP = struct.Struct("=hxxi32s4s32s256shhiii16s20x")
 _USER = 7
 
 
-def cpu_times(ctx: Context, per_cpu: bool = False) -> Any:
+def cpu_times(ctx: Context, per_cpu: bool = False) -> object:
     """Return a map of state (user, system, idle, ...) to the seconds that all processors together spent in it. With
     ``per_cpu`` return a list with one map for each processor.
     """
-    rows = [line.split() for line in processes.text(ctx.host, "stat").splitlines() if line.startswith("cpu")]
-    each = [_seconds(row) for row in rows]
-    return each[1:] if per_cpu else each[0]
+    together, *each = _cpu_times(ctx)
+    return each if per_cpu else together
 
 
 def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> object:
@@ -66,16 +64,16 @@ def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> o
 
         salt '*' ps.cpu_percent
     """
-    before = [cpu_times(ctx), *cpu_times(ctx, True)]
+    before = _cpu_times(ctx)
     time.sleep(float(interval))
-    after = [cpu_times(ctx), *cpu_times(ctx, True)]
+    after = _cpu_times(ctx)
     found = [_busy(one, two) for one, two in zip(before, after, strict=True)]
     return found[1:] if per_cpu else found[0]
 
 
 def num_cpus(ctx: Context) -> int:
     """Return the number of processors of the machine."""
-    return len(cpu_times(ctx, True))
+    return len(_cpu_times(ctx)[1:])
 
 
 def virtual_memory(ctx: Context) -> dict[str, object]:
@@ -218,6 +216,12 @@ def _logins(ctx: Context) -> Iterator[tuple[str, str, str, int, int]]:
             yield texts[0], texts[1], texts[2], seconds, pid
 
 
+def _cpu_times(ctx: Context) -> list[dict[str, float]]:
+    """Return the seconds that processors spent in each state: first the sum of all processors, then each processor."""
+    rows = [line.split() for line in processes.text(ctx.host, "stat").splitlines() if line.startswith("cpu")]
+    return [_seconds(row) for row in rows]
+
+
 def _seconds(row: Sequence[str]) -> dict[str, float]:
     return {name: int(word) / processes.TICKS for name, word in zip(_CPU, row[1:], strict=False)}
 
@@ -238,5 +242,5 @@ def _memory(ctx: Context) -> dict[str, int]:
     return found
 
 
-def _sum(rows: Any, names: Sequence[str]) -> dict[str, int]:
+def _sum(rows: Iterable[Mapping[str, int]], names: Sequence[str]) -> dict[str, int]:
     return {name: sum(row[name] for row in rows) for name in names}

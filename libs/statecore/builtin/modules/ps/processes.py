@@ -7,7 +7,6 @@ import re
 import signal as signals
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -25,7 +24,7 @@ def get_pid_list(ctx: Context) -> list[int]:
     return processes.pids(ctx.host)
 
 
-def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dict[str, Any]:
+def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dict[str, object]:
     """Return a map of all attributes of a process, or of those named in ``attrs``. Raise CommandError for an unknown
     process id.
 
@@ -98,7 +97,7 @@ def pgrep(
     ] or None
 
 
-def status(ctx: Context, status: str) -> list[dict[str, Any]]:
+def status(ctx: Context, status: str) -> list[dict[str, object]]:
     """Return a list of maps with name and pid of the processes in a state: running, sleeping, disk-sleep, stopped,
     zombie, idle, ...
 
@@ -112,7 +111,7 @@ def status(ctx: Context, status: str) -> list[dict[str, Any]]:
     return [{"name": each.name, "pid": each.pid} for each in processes.all_of(ctx.host) if each.status == wanted]
 
 
-def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[str, Any]]:
+def top(ctx: Context, num_processes: int = 5, interval: float = 3) -> list[dict[str, object]]:
     """Return a list of maps for the processes that used most processor time within ``interval`` seconds.
 
     Each row has cmd, user, status, pid, create_time, cpu and mem.

@@ -9,7 +9,6 @@ import signal
 import time
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import data_files
 from statecore.model.context import Context
@@ -18,7 +17,7 @@ from statecore.model.errors import CommandError, InvocationError
 _LOG = logging.getLogger(__name__)
 
 
-def running(ctx: Context) -> list[dict[str, Any]]:
+def running(ctx: Context) -> list[dict[str, object]]:
     """Return a list of all jobs that run on this minion, except this one. Each job is its publication's map with the
     jobber's ``pid``.
 

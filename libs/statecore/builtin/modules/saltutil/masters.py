@@ -26,14 +26,14 @@ def cmd(
     ctx: Context,
     tgt: str | Sequence[str],
     fun: str,
-    arg: Sequence[Any] = (),
+    arg: Sequence[object] = (),
     timeout: float | None = None,
     tgt_type: str = "glob",
     ret: str = "",
-    kwarg: Mapping[str, Any] | None = None,
+    kwarg: Mapping[str, object] | None = None,
     ssh: bool = False,
     **kwargs: Any,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run a function on minions and return a map of minion id to a map with ret, retcode and jid.
 
     On a minion, return a map of minion id to a map with ret and out, as ``publish.full_data`` does. Only an
@@ -48,7 +48,7 @@ def cmd(
     more = {own: kwargs[key] for key, own in _MORE.items() if kwargs.get(key) is not None}
     more |= {"batch": str(more["batch"])} if "batch" in more else {}
     job = MinionJob(tgt, fun, tgt_type, tuple(arg), dict(kwarg or {}), ret, passed_on, timeout, **more)
-    return _master(ctx).ask(job, {"type": "function", "tgt": tgt, "name": fun})
+    return dict(_master(ctx).ask(job, {"type": "function", "tgt": tgt, "name": fun}))
 
 
 def cmd_iter(
@@ -94,7 +94,7 @@ def runner(
     return answer if full_return else answer.get("return")
 
 
-def wheel(ctx: Context, name: str, *args: object, **kwargs: object) -> Any:
+def wheel(ctx: Context, name: str, *args: object, **kwargs: object) -> object:
     """Run a wheel function on the master and return a map with ``return`` and ``success``. Raise CommandError unless an
     orchestration calls it.
     """
@@ -125,7 +125,7 @@ def _of_minions(
         raise InvocationError(f"not supported on a minion: {', '.join(unknown)}")
     seconds = {} if timeout is None else {"timeout": timeout}
     words = _with_keywords([arg] if isinstance(arg, str) else arg, kwarg or {})
-    told: dict[str, Any] = ctx.call("publish.full_data", tgt, fun, words, tgt_type, ret, **seconds)
+    told: dict[str, object] = ctx.call("publish.full_data", tgt, fun, words, tgt_type, ret, **seconds)
     return told
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from statecore.builtin.modules.schedule.minion_schedule import (
     apply_change,
@@ -28,7 +27,7 @@ _MANNERS = frozenset({"persist", "test", "offline", "name", "function", "job_arg
 _OWN = frozenset({"enabled", "maxrunning", "jid_include", "return_job", "metadata"})
 
 
-def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def build_schedule_item(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Return the map of options of the job that ``schedule.add`` would add. For invalid options return ``{"result":
     False, "comment": reason}``.
 
@@ -45,7 +44,7 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
         if option in given and not isinstance(given[option], kind):
             return _refused(f"{option} is not a {kind.__name__}. please correct and try again.")
     known = {*_COPIED, *_MANNERS, *_OWN, *INTERVALS}
-    job: dict[str, Any] = {"function": given.get("function")}
+    job: dict[str, object] = {"function": given.get("function")}
     job |= {key: given[key] for key in (*INTERVALS, "return_job", "metadata") if key in given}
     job |= {key: given[f"job_{key}"] for key in ("args", "kwargs") if f"job_{key}" in given}
     job["maxrunning"] = given.get("maxrunning", 1)
@@ -62,7 +61,7 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
     return job
 
 
-def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def add(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Add a job to the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``.
 
     Options are those of a job in the option ``schedule``; the arguments of its function are ``job_args`` and
@@ -74,7 +73,7 @@ def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
         salt '*' schedule.add job1 function=test.ping seconds=3600
         salt '*' schedule.add job2 function=cmd.run job_args="['date >> /tmp/date.log']" cron='0 3 * * *'
     """
-    answer: dict[str, Any] = {"comment": f"Failed to add job {name} to schedule.", "result": False, "changes": {}}
+    answer: dict[str, object] = {"comment": f"Failed to add job {name} to schedule.", "result": False, "changes": {}}
     if not name:
         return answer | {"comment": "Job name is required."}
     if fault := _conflict(kwargs):
@@ -91,7 +90,7 @@ def add(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return with_save_warning(answer, done)
 
 
-def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def modify(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Replace a job of the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``. The function
     stays unless another one is given. The options are those of ``schedule.add``.
 
@@ -99,7 +98,7 @@ def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
 
         salt '*' schedule.modify job1 seconds=60
     """
-    answer: dict[str, Any] = {"comment": "", "changes": {}, "result": True}
+    answer: dict[str, object] = {"comment": "", "changes": {}, "result": True}
     if fault := _conflict(kwargs):
         if not fault.startswith('Unable to use "when"'):
             fault = "Error: " + fault.replace(' or "cron" options', " option")
@@ -120,14 +119,18 @@ def modify(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return with_save_warning(answer | {"comment": f"Modified job: {name} in schedule."}, done)
 
 
-def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Remove a job from the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``.
 
     CLI Example:
 
         salt '*' schedule.delete job1
     """
-    answer: dict[str, Any] = {"comment": f"Failed to delete job {name} from schedule.", "result": False, "changes": {}}
+    answer: dict[str, object] = {
+        "comment": f"Failed to delete job {name} from schedule.",
+        "result": False,
+        "changes": {},
+    }
     if not name:
         return answer | {"comment": "Job name is required."}
     if is_test(kwargs):
@@ -142,7 +145,7 @@ def delete(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return with_save_warning(answer, done)
 
 
-def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def purge(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Remove all jobs from the minion's schedule, except those of pillar and the minion's own. Return a map with
     ``result``, ``comment`` and ``changes``.
 
@@ -167,7 +170,7 @@ def purge(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return {"comment": comments, "changes": changes, "result": True}
 
 
-def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def save(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Save the jobs of the minion's schedule that are not of pillar, so that they exist after a restart of the minion.
     Return a map with ``result`` and ``comment``.
 
@@ -183,7 +186,7 @@ def save(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return {"comment": "Schedule (non-pillar items) saved.", "result": True}
 
 
-def reload(ctx: Context) -> dict[str, Any]:
+def reload(ctx: Context) -> dict[str, object]:
     """Compile the minion's pillar again and read the saved schedule again. Return a map with ``result`` and
     ``comment``.
 
@@ -206,7 +209,7 @@ def reload(ctx: Context) -> dict[str, Any]:
     return {"comment": comments, "result": True}
 
 
-def _conflict(given: Mapping[str, Any]) -> str:
+def _conflict(given: Mapping[str, object]) -> str:
     if any(key in given for key in INTERVALS) and ("when" in given or "cron" in given):
         return 'Unable to use "seconds", "minutes", "hours", or "days" with "when" or "cron" options.'
     if "when" in given and "cron" in given:
@@ -214,5 +217,5 @@ def _conflict(given: Mapping[str, Any]) -> str:
     return ""
 
 
-def _refused(why: str) -> dict[str, Any]:
+def _refused(why: str) -> dict[str, object]:
     return {"comment": why, "result": False}

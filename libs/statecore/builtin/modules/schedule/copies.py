@@ -6,7 +6,6 @@ Salt: salt/modules/schedule.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.builtin.modules.schedule.changes import delete
 from statecore.builtin.modules.schedule.minion_schedule import is_test, jobs_of
@@ -16,7 +15,7 @@ from statecore.model.context import Context
 _ARGUMENTS = {"args": "job_args", "kwargs": "job_kwargs"}
 
 
-def copy(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
+def copy(ctx: Context, name: str, target: str, **kwargs: object) -> dict[str, object]:
     """Add a job of this minion's schedule to the minions that match the glob ``target``. Return a map with ``result``,
     ``comment`` and ``minions``.
 
@@ -30,7 +29,7 @@ def copy(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
     return answer | ({"comment": f"Copied Job {name} from schedule to minion(s)."} if answer["result"] else {})
 
 
-def move(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
+def move(ctx: Context, name: str, target: str, **kwargs: object) -> dict[str, object]:
     """Add a job of this minion's schedule to the minions that match the glob ``target``, and delete it here when all of
     them have it. Return a map with ``result``, ``comment`` and ``minions``.
 
@@ -51,11 +50,11 @@ def move(ctx: Context, name: str, target: str, **kwargs: Any) -> dict[str, Any]:
     return answer | {"result": deleted["result"], "comment": _moved(name, deleted)}
 
 
-def _moved(name: str, deleted: Mapping[str, Any]) -> str:
+def _moved(name: str, deleted: Mapping[str, object]) -> str:
     return f"Moved Job {name} from schedule." if deleted["result"] else f"Copied, but: {deleted['comment']}"
 
 
-def _handed(ctx: Context, name: str, target: str) -> dict[str, Any]:
+def _handed(ctx: Context, name: str, target: str) -> dict[str, object]:
     if not name:
         return {"comment": "Job name is required.", "result": False}
     known = jobs_of(ctx, show_all=True)

@@ -46,7 +46,7 @@ def jobs_of(ctx: Context, *, show_all: bool = False, where: str | None = None, o
         whole = saved_jobs(ctx)
     else:
         whole = ctx.minion.manage("schedule", {"verb": "list", "where": where})["schedule"]
-    shown: dict[str, Any] = {}
+    shown: dict[str, object] = {}
     for name, job in whole.items():
         if name in GLOBAL or not isinstance(job, Mapping):
             if name in GLOBAL:
@@ -59,15 +59,15 @@ def jobs_of(ctx: Context, *, show_all: bool = False, where: str | None = None, o
     return shown
 
 
-def _switched(value: Any) -> Any:
+def _switched(value: object) -> object:
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
-def is_test(kwargs: Mapping[str, Any]) -> bool:
+def is_test(kwargs: Mapping[str, object]) -> bool:
     return bool(kwargs.get("test"))
 
 
-def apply_change(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+def apply_change(ctx: Context, kwargs: Mapping[str, object], request: Mapping[str, Any]) -> dict[str, Any]:
     """Send a change of the schedule to the running minion, or with ``offline`` make it in the saved schedule. Return
     the schedule after the change.
     """
@@ -85,7 +85,7 @@ def apply_change(ctx: Context, kwargs: Mapping[str, Any], request: Mapping[str, 
     return {"schedule": whole, "unsaved": ""}
 
 
-def with_save_warning(answer: dict[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+def with_save_warning(answer: dict[str, object], done: Mapping[str, object]) -> dict[str, object]:
     """Return the result of a ``schedule`` function. If the minion could not save the change, the result's comment says
     that the change is lost when the minion ends.
     """
@@ -101,7 +101,7 @@ def schedule_file(ctx: Context) -> Path:
     return Path(str(file))
 
 
-def saved_jobs(ctx: Context) -> dict[str, Any]:
+def saved_jobs(ctx: Context) -> dict[str, object]:
     if not ctx.opts.get("schedule_file"):
         return {}
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import yaml
 
 from statecore.builtin.modules.schedule.minion_schedule import jobs_of, saved_jobs
@@ -18,7 +16,7 @@ def list(
     where: str | None = None,
     return_yaml: bool = True,
     offline: bool = False,
-) -> str | dict[str, Any]:
+) -> str | dict[str, object]:
     """Return the jobs of the minion's schedule, as YAML text or with ``return_yaml=False`` as a map of job to
     options.
 
@@ -42,7 +40,7 @@ def list(
     return text
 
 
-def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, Any]:
+def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, object]:
     """Return whether the minion's scheduler is enabled. With a name, return the options of that job ({} if there is
     none).
 
@@ -53,11 +51,11 @@ def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, Any]:
     whole = jobs_of(ctx)
     if not name:
         return bool(whole.get("enabled", True))
-    job: dict[str, Any] = whole.get(name, {})
+    job: dict[str, object] = whole.get(name, {})
     return job
 
 
-def show_next_fire_time(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def show_next_fire_time(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Return the time of the next run of a job in the minion's schedule, as {"result": True, "next_fire_time":
     time}.
 
@@ -71,7 +69,7 @@ def show_next_fire_time(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any
     return {"result": True, "next_fire_time": done["next_fire_time"]}
 
 
-def job_status(ctx: Context, name: str, time_fmt: str = TIME_FORMAT) -> dict[str, Any]:
+def job_status(ctx: Context, name: str, time_fmt: str = TIME_FORMAT) -> dict[str, object]:
     """Return the options of a job in the minion's schedule, with the scheduler's facts: ``_next_fire_time``,
     ``_last_run``, ``_skip_reason``, ``_error``...
 
@@ -79,7 +77,7 @@ def job_status(ctx: Context, name: str, time_fmt: str = TIME_FORMAT) -> dict[str
 
         salt '*' schedule.job_status job1
     """
-    found: dict[str, Any] = ctx.minion.manage("schedule", {"verb": "job_status", "name": name, "time_fmt": time_fmt})[
-        "data"
-    ]
+    found: dict[str, object] = ctx.minion.manage(
+        "schedule", {"verb": "job_status", "name": name, "time_fmt": time_fmt}
+    )["data"]
     return found

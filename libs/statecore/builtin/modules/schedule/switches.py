@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from statecore.builtin.modules.schedule.minion_schedule import apply_change, is_test, jobs_of, with_save_warning
 from statecore.model.context import Context
 from statecore.system.scheduling.job import TIME_FORMAT
 
 
-def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:
+def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, object]:
     """Run a job of the minion's schedule now; with ``force`` even if it is disabled. Return a map with ``result`` and
     ``comment``.
 
@@ -30,7 +29,7 @@ def run_job(ctx: Context, name: str, force: bool = False) -> dict[str, Any]:
     return {"comment": f"Scheduling Job {name} on minion.", "result": True}
 
 
-def enable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def enable_job(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Enable a job of the minion's schedule. Return a map with ``result``, ``comment`` and ``changes``.
 
     CLI Example:
@@ -40,7 +39,7 @@ def enable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return _switch_job(ctx, name, kwargs, on=True)
 
 
-def disable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def disable_job(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """Disable a job of the minion's schedule: the scheduler does not run it. Return a map with ``result``, ``comment``
     and ``changes``.
 
@@ -51,7 +50,7 @@ def disable_job(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return _switch_job(ctx, name, kwargs, on=False)
 
 
-def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def enable(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Enable the minion's schedule. Return a map with ``result`` and ``comment``.
 
     CLI Example:
@@ -61,7 +60,7 @@ def enable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return _switch(ctx, kwargs, on=True)
 
 
-def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
+def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Disable the minion's schedule: the scheduler runs no job. Return a map with ``result`` and ``comment``.
 
     CLI Example:
@@ -71,7 +70,7 @@ def disable(ctx: Context, **kwargs: Any) -> dict[str, Any]:
     return _switch(ctx, kwargs, on=False)
 
 
-def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kwargs: Any) -> dict[str, Any]:
+def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kwargs: object) -> dict[str, object]:
     """Move a run of a scheduled job from one time to another. Return a map with ``result`` and ``comment``. Times have
     the format ``time_fmt``, by default ``%Y-%m-%dT%H:%M:%S``.
 
@@ -83,7 +82,7 @@ def postpone_job(ctx: Context, name: str, current_time: str, new_time: str, **kw
     return _at_times(ctx, name, kwargs, {"time": current_time, "new_time": new_time}, words, "postpone")
 
 
-def skip_job(ctx: Context, name: str, current_time: str, **kwargs: Any) -> dict[str, Any]:
+def skip_job(ctx: Context, name: str, current_time: str, **kwargs: object) -> dict[str, object]:
     """Skip the run of a scheduled job that is due at ``current_time``. Return a map with ``result`` and ``comment``.
     The time has the format that ``schedule.postpone_job`` describes.
 
@@ -94,7 +93,7 @@ def skip_job(ctx: Context, name: str, current_time: str, **kwargs: Any) -> dict[
     return _at_times(ctx, name, kwargs, {"time": current_time}, ("Job time is required.",), "skip")
 
 
-def _switch_job(ctx: Context, name: str, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+def _switch_job(ctx: Context, name: str, kwargs: Mapping[str, object], *, on: bool) -> dict[str, object]:
     able = "enable" if on else "disable"
     if not name:
         return {"comment": "Job name is required.", "result": False, "changes": {}}
@@ -110,7 +109,7 @@ def _switch_job(ctx: Context, name: str, kwargs: Mapping[str, Any], *, on: bool)
     return with_save_warning({"comment": comment, "result": True, "changes": {name: f"{able}d"}}, done)
 
 
-def _switch(ctx: Context, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, Any]:
+def _switch(ctx: Context, kwargs: Mapping[str, object], *, on: bool) -> dict[str, object]:
     able = "enable" if on else "disable"
     if is_test(kwargs):
         return {"comment": f"Schedule would be {able}d.", "result": True, "changes": {}}
@@ -120,9 +119,14 @@ def _switch(ctx: Context, kwargs: Mapping[str, Any], *, on: bool) -> dict[str, A
 
 
 def _at_times(
-    ctx: Context, name: str, kwargs: Mapping[str, Any], times: Mapping[str, Any], words: tuple[str, ...], able: str
-) -> dict[str, Any]:
-    form = kwargs.get("time_fmt") or TIME_FORMAT
+    ctx: Context,
+    name: str,
+    kwargs: Mapping[str, object],
+    times: Mapping[str, str],
+    words: tuple[str, ...],
+    able: str,
+) -> dict[str, object]:
+    form = str(kwargs.get("time_fmt") or TIME_FORMAT)
     if not name:
         return {"comment": "Job name is required.", "result": False}
     for (_, moment), missing in zip(times.items(), words, strict=True):

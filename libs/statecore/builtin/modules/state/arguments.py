@@ -26,13 +26,13 @@ def split(names: object, argument: str = "mods") -> list[str]:
     raise _wrong(argument, "a name, names separated by commas, or a list of names", names)
 
 
-def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[str, Any]:
+def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[str, object]:
     """Return the options of a state run as a map. Unknown keywords, and those of the publication (``__pub_*``), are
     ignored.
 
     Raise CommandError if the minion's configuration forbids an option.
     """
-    asked: dict[str, Any] = {name: bool(keywords[name]) for name in _FLAGS if keywords.get(name) is not None}
+    asked: dict[str, object] = {name: bool(keywords[name]) for name in _FLAGS if keywords.get(name) is not None}
     for name, reader in _READERS.items():
         if keywords.get(name) is not None:
             asked[name] = reader(keywords[name])
@@ -96,7 +96,7 @@ def _told(value: object) -> str:
     return f"the {type(value).__name__} {str(value)[:60]!r}" if value != "" else "an empty text"
 
 
-def _pillar(value: object) -> dict[str, Any]:
+def _pillar(value: object) -> dict[str, object]:
     if not isinstance(value, Mapping):
         raise InvocationError(
             "Pillar data must be formatted as a dictionary, unless pillar_enc is specified."
@@ -114,7 +114,7 @@ def _environment(argument: str, value: object) -> str | None:
 
 
 def _exclude(value: Any) -> list[object]:
-    listed: Sequence[Any] = (
+    listed: Sequence[object] = (
         [value] if isinstance(value, Mapping) else value.split(",") if isinstance(value, str) else value
     )
     wanted = "SLS names or a list of SLS names, {sls: name} and {id: name}"

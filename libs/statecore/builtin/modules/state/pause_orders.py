@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import data_files
 from statecore.model.context import Context
@@ -12,7 +11,9 @@ from statecore.model.errors import CommandError, InvocationError
 from statecore.runtime.state_runs import pauses, state_queue
 
 
-def get_pauses(ctx: Context, jid: str | int | Sequence[str | int] | None = None) -> dict[str, Any]:
+def get_pauses(
+    ctx: Context, jid: str | int | Sequence[str | int] | None = None
+) -> dict[str, dict[str, dict[str, object]]]:
     """Return the orders for paused state runs: a map of JID to {ID of a state, or ``__all__``: {``kill``, ``duration``
     in seconds}}.
 

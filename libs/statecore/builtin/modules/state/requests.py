@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from statecore.model.errors import CommandError, InvocationError
 _DEFAULT = "default"
 
 
-def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
     """Test a run, as ``state.apply`` with ``test=True``, and store it for ``state.run_request``. Return the result of
     the test.
 
@@ -32,7 +32,7 @@ def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any
     return tested
 
 
-def check_request(ctx: Context, name: str | None = None) -> dict[str, Any]:
+def check_request(ctx: Context, name: str | None = None) -> Mapping[str, object]:
     """Return the requested state runs: a map of the request's name to ``test_run``, ``mods`` and ``kwargs``. With a
     name return only that request's map.
 
@@ -66,7 +66,7 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
     return _forget(place, name)
 
 
-def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: Any) -> Any:
+def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: object) -> object:
     """Apply a requested state run and return its result; keywords override those of the request. Return {} if there is
     no request.
 
@@ -88,7 +88,7 @@ def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: Any) -> Any:
     return result
 
 
-def _checked(name: Any) -> str:
+def _checked(name: object) -> str:
     if not isinstance(name, str):
         raise InvocationError(f"'name' must be the name of a request, not the {type(name).__name__} {name!r}")
     return name
@@ -101,7 +101,7 @@ def _place(ctx: Context) -> Path:
     return Path(str(cachedir)) / "req_state.p"
 
 
-def _kept(place: Path) -> dict[str, Any]:
+def _kept(place: Path) -> dict[str, dict[str, Any]]:
     kept = data_files.load(place)
     return {name: each for name, each in kept.items() if isinstance(each, dict)} if isinstance(kept, dict) else {}
 

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 _COMPILE_ERROR = 1
 
 
-def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> Any:
+def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) -> object:
     """Apply SLS files, or without any all SLS files that the top file assigns (highstate).
 
     test
@@ -53,7 +53,7 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
     return sls(ctx, mods, **kwargs) if mods else highstate(ctx, **kwargs)
 
 
-def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> Any:  # noqa: PT028 - no test, but Salt's name
+def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:  # noqa: PT028 - no test, but Salt's name
     """Test SLS files or the highstate, as ``state.apply`` with ``test=True``. Return the running dictionary, or a list
     of errors.
 
@@ -73,7 +73,7 @@ def sls(
     sync_mods: object = None,
     state_events: bool | None = None,
     **kwargs: object,
-) -> Any:
+) -> object:
     """Apply SLS files: names separated by commas, or a list. The arguments and the result are those of
     ``state.apply``.
 
@@ -98,7 +98,7 @@ def highstate(
     queue: bool | int | None = None,
     state_events: bool | None = None,
     **kwargs: object,
-) -> Any:
+) -> object:
     """Apply the SLS files that the top file assigns to this minion. ``whitelist`` limits them. The arguments and the
     result are those of ``state.apply``.
 
@@ -117,7 +117,7 @@ def highstate(
         return refused or _told(ctx, ctx.state_system.highstate(options), kwargs)
 
 
-def top(ctx: Context, topfn: str, test: object = None, queue: bool | int | None = None, **kwargs: object) -> Any:
+def top(ctx: Context, topfn: str, test: object = None, queue: bool | int | None = None, **kwargs: object) -> object:
     """Apply the SLS files that another top file assigns to this minion. The arguments and the result are those of
     ``state.apply``.
 
@@ -158,7 +158,7 @@ def sls_id(
 
 def high(
     ctx: Context, data: Mapping[str, object], test: object = None, queue: bool | int | None = None, **kwargs: object
-) -> Any:
+) -> object:
     """Apply high data. Return the running dictionary, or a list of errors.
 
     CLI Example:
@@ -173,7 +173,7 @@ def high(
         return refused or ctx.state_system.high(data, options)
 
 
-def low(ctx: Context, data: Mapping[str, object], queue: bool | int | None = None, **kwargs: object) -> Any:
+def low(ctx: Context, data: Mapping[str, object], queue: bool | int | None = None, **kwargs: object) -> object:
     """Apply one low chunk: a map of state, fun, name and arguments. Return the state's return, or a list of errors.
 
     CLI Example:

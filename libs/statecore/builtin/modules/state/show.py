@@ -7,7 +7,6 @@ module ``state_tree`` implements the analysis; it is loaded on the first call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from statecore.builtin.modules.state import arguments
 from statecore.model.context import Context
@@ -15,7 +14,7 @@ from statecore.model.context import Context
 _COMPILE_ERROR, _NOTHING = 1, 2
 
 
-def show_top(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+def show_top(ctx: Context, queue: object = None, **kwargs: object) -> object:
     """Return a map of saltenv to the SLS files that the top file assigns to this minion.
 
     CLI Example:
@@ -25,7 +24,7 @@ def show_top(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
     return _verdict(ctx, ctx.state_system.show_top(arguments.options(ctx, None, kwargs)))
 
 
-def show_highstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+def show_highstate(ctx: Context, queue: object = None, **kwargs: object) -> object:
     """Return the high data of all SLS files that the top file assigns to this minion, or a list of errors.
 
     CLI Example:
@@ -38,7 +37,9 @@ def show_highstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
     return shown
 
 
-def show_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
+def show_sls(
+    ctx: Context, mods: str | Sequence[str], test: object = None, queue: object = None, **kwargs: object
+) -> object:
     """Return the high data of SLS files, or a list of errors.
 
     CLI Example:
@@ -49,7 +50,7 @@ def show_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: A
     return _verdict(ctx, ctx.state_system.show_high(names, {**options, "verify": True}))
 
 
-def show_lowstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+def show_lowstate(ctx: Context, queue: object = None, **kwargs: object) -> list[object]:
     """Return the low chunks of all SLS files that the top file assigns to this minion, in order of evaluation, or a
     list of errors.
 
@@ -60,7 +61,9 @@ def show_lowstate(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
     return _low_verdict(ctx, ctx.state_system.show_low(None, arguments.options(ctx, None, kwargs)))
 
 
-def show_low_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> Any:
+def show_low_sls(
+    ctx: Context, mods: str | Sequence[str], test: object = None, queue: object = None, **kwargs: object
+) -> list[object]:
     """Return the low chunks of SLS files, in order of evaluation, or a list of errors.
 
     CLI Example:
@@ -71,7 +74,7 @@ def show_low_sls(ctx: Context, mods: str | Sequence[str], test: Any = None, queu
     return _low_verdict(ctx, ctx.state_system.show_low(names, options))
 
 
-def show_states(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+def show_states(ctx: Context, queue: object = None, **kwargs: object) -> object:
     """Return the names of the SLS files that a highstate would apply, in order, included files too.
 
     CLI Example:
@@ -79,12 +82,13 @@ def show_states(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
         salt '*' state.show_states
     """
     chunks = show_lowstate(ctx, **kwargs)
-    if any(not isinstance(chunk, Mapping) for chunk in chunks):
+    maps = [chunk for chunk in chunks if isinstance(chunk, Mapping)]
+    if len(maps) < len(chunks):
         return chunks
-    return list(dict.fromkeys(chunk["__sls__"] for chunk in chunks))
+    return list(dict.fromkeys(chunk["__sls__"] for chunk in maps))
 
 
-def show_state_usage(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
+def show_state_usage(ctx: Context, queue: object = None, **kwargs: object) -> object:
     """Return a map of saltenv to the SLS files that the top file assigns to this minion, those that it does not, and
     their counts.
 
@@ -97,7 +101,9 @@ def show_state_usage(ctx: Context, queue: Any = None, **kwargs: Any) -> Any:
     return _verdict(ctx, ctx.state_system.show_usage(arguments.options(ctx, None, kwargs)))
 
 
-def sls_exists(ctx: Context, mods: str | Sequence[str], test: Any = None, queue: Any = None, **kwargs: Any) -> bool:
+def sls_exists(
+    ctx: Context, mods: str | Sequence[str], test: object = None, queue: object = None, **kwargs: object
+) -> bool:
     """Return whether these SLS files exist and render without errors.
 
     CLI Example:
@@ -111,9 +117,9 @@ def id_exists(
     ctx: Context,
     ids: str | Sequence[str],
     mods: str | Sequence[str],
-    test: Any = None,
-    queue: Any = None,
-    **kwargs: Any,
+    test: object = None,
+    queue: object = None,
+    **kwargs: object,
 ) -> bool:
     """Return whether SLS files have all these IDs.
 
@@ -137,22 +143,24 @@ def clear_cache(ctx: Context) -> list[str]:
     return ctx.state_system.clear_cache()
 
 
-def _verdict(ctx: Context, result: Any) -> Any:
+def _verdict(ctx: Context, result: object) -> object:
     if isinstance(result, list):
         ctx.scratch["retcode"] = ctx.scratch.get("retcode") or _COMPILE_ERROR
     return result
 
 
-def _low_verdict(ctx: Context, chunks: list[Any]) -> list[Any]:
-    return chunks if all(isinstance(chunk, Mapping) for chunk in chunks) else _verdict(ctx, chunks)
+def _low_verdict(ctx: Context, chunks: list[object]) -> list[object]:
+    if not all(isinstance(chunk, Mapping) for chunk in chunks):
+        _verdict(ctx, chunks)
+    return chunks
 
 
-def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> Any:
+def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
     """Return errors and oddities in the state tree, with file, line and column (see ``state_tree.check``)."""
     return ctx.call("state_tree.check", mods, **kwargs)
 
 
-def plan(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> Any:
+def plan(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
     """Return the changes that a state run would make, with the diffs of whole files (see ``state_tree.plan``)."""
     return ctx.call("state_tree.plan", mods, **kwargs)
 

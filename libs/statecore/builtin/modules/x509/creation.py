@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cryptography import x509
+
 from statecore.builtin.modules.x509.host_files import encoded_result, reader, write_file
 from statecore.builtin.modules.x509.signers import copied, policy_of, signed_by
 from statecore.model.context import Context
@@ -188,7 +190,7 @@ def create_crl(
     return f"PEM written to {path}" if encoding == "pem" else f"CRL written to {path}"
 
 
-def _signed(ctx: Context, order: CertificateOrder, given: dict[str, object]) -> Any:
+def _signed(ctx: Context, order: CertificateOrder, given: dict[str, object]) -> x509.Certificate:
     if order.signing_key is None:
         raise CommandError("there is no key to sign with")
     certificate = order.desired.signed(order.signing_key, order.digest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable
-from typing import Any
 
 from statecore.builtin.modules.x509.host_files import reader
 from statecore.model.context import Context
@@ -23,7 +22,7 @@ def read_certificate(ctx: Context, certificate: object) -> dict[str, object]:
     return descriptions.certificate(loading.certificate(reader(ctx)(certificate)).certificate)
 
 
-def read_certificates(ctx: Context, glob_path: str) -> dict[str, Any]:
+def read_certificates(ctx: Context, glob_path: str) -> dict[str, dict[str, object]]:
     """Return a map of path to facts for each certificate of the host that matches a glob. Other matching files are left
     out.
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -52,7 +51,7 @@ def policy_of(ctx: Context, name: str | None) -> dict[str, object]:
 
 def asked(
     ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, object], *, only_policy: bool = False
-) -> Any:
+) -> object:
     """Call ``x509.sign_remote_certificate`` on another minion and return the ``data`` of its result. Raise CommandError
     if that minion refuses.
     """

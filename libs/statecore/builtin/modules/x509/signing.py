@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cryptography.hazmat.primitives import serialization
 
 from statecore.builtin.modules.x509 import signers
@@ -13,7 +11,7 @@ from statecore.model.errors import CommandError, StatecoreError
 from statecore.system.certificates import arguments, loading, policies
 
 
-def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, Any]:
+def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, object]:
     """Return a signing policy (``x509_signing_policies`` of pillar or configuration) as a map, or one of another minion
     without its keys.
 
@@ -69,11 +67,11 @@ def sign_remote_certificate(
         return _refused(str(error))
 
 
-def _refused(why: str) -> dict[str, Any]:
+def _refused(why: str) -> dict[str, object]:
     return {"data": None, "errors": [why]}
 
 
-def _with_pem(ctx: Context, policy: dict[str, object]) -> dict[str, Any]:
+def _with_pem(ctx: Context, policy: dict[str, object]) -> dict[str, object]:
     """Return a signing policy with the signer's certificate in PEM in place of its path."""
     if "signing_cert" not in policy:
         return policy
