@@ -19,8 +19,8 @@ from statecore.engine.arguments import bind, complaint
 from statecore.engine.report import text
 from statecore.engine.slots import resolve
 from statecore.loader import Loader
+from statecore.loader.loaded_module import LoadedModule
 from statecore.loader.providers import chosen
-from statecore.loader.served import Served
 from statecore.loader.tables import attached
 from statecore.model.context import Context
 from statecore.model.errors import Mark, NotAvailable, StatecoreError, StateFailure
@@ -81,7 +81,7 @@ def finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, ob
 
 
 def _guarded(
-    low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, object]
+    low: Low, ctx: Context, served: LoadedModule, function: str, arguments: Mapping[str, object]
 ) -> dict[str, object]:
     verdict = guard.guards(low, ctx) if "mod_run_check" not in served.functions else None
     if verdict is not None and verdict.skip:
@@ -104,7 +104,7 @@ def _guarded(
 
 
 def _called(
-    low: Low, ctx: Context, served: Served, function: str, arguments: Mapping[str, object]
+    low: Low, ctx: Context, served: LoadedModule, function: str, arguments: Mapping[str, object]
 ) -> dict[str, object]:
     if ctx.opts.get("mocked"):
         return {"name": low["name"], "changes": {}, "result": True, "comment": "Not called, mocked"}
@@ -116,7 +116,7 @@ def _called(
     return _regular(low, returned)
 
 
-def _checks_itself(served: Served, function: str) -> bool:
+def _checks_itself(served: LoadedModule, function: str) -> bool:
     return "check_cmd" in served.parameters(function).named
 
 

@@ -1,7 +1,7 @@
 """The loader of Salt modules: finds the function of a name such as ``pkg.install``, loads its module and binds it to a
 Context.
 
-A module is loaded on first use. ``find`` lists module files, ``served`` reads a built-in module, ``user_module`` loads
+A module is loaded on first use. ``find`` lists module files, ``loaded_module`` reads a built-in module, ``user_module`` loads
 users' modules with the dunder names of ``dunders`` and the imports of ``salt_imports``, ``tables`` holds the lazy maps
 of functions. Only this package imports execution modules, state modules and grains modules.
 """
@@ -20,9 +20,9 @@ from types import ModuleType
 from statecore.loader import providers
 from statecore.loader.arguments import Parameters
 from statecore.loader.find import NATIVE, PLAIN, RARE, Index, ModuleFile, scan
+from statecore.loader.loaded_module import LoadedModule, Unusable, argspec, native_module, plain_module
 from statecore.loader.providers import Choice, choice, provider
 from statecore.loader.salt_imports import LOADED
-from statecore.loader.served import Served, Unusable, argspec, serve_native, serve_plain
 from statecore.loader.user_module import UserModule
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 #: File suffix -> the option that must be set to load users' files with this suffix.
 _ALLOWED_BY: Mapping[str, str] = {".zip": "enable_zip_modules", ".pyx": "cython_enable"}
 
-__all__ = ["Loader", "ModuleFile", "Served", "Unusable"]
+__all__ = ["LoadedModule", "Loader", "ModuleFile", "Unusable"]
 
 
 class Loader:
@@ -61,10 +61,10 @@ class Loader:
         #: Increased by each ``refresh`` and ``retry``; a table then drops its bound functions.
         self.generation = 0
         self._indexes: dict[str, Index] = {}
-        #: (kind, name, chosen providers) -> the modules that serve the name, in order of precedence.
-        self._serving: dict[tuple[str, str, Choice], list[Served]] = {}
+        #: (kind, name, chosen providers) -> the modules with this name, in order of precedence.
+        self._by_name: dict[tuple[str, str, Choice], list[LoadedModule]] = {}
         #: (file, chosen providers) -> module or reason. ``providers`` can decide whether a built-in module is usable.
-        self._by_file: dict[tuple[Path, Choice], Served | Unusable] = {}
+        self._by_file: dict[tuple[Path, Choice], LoadedModule | Unusable] = {}
         self._missing: dict[tuple[str, str, Choice], NotAvailable] = {}
 
     def refresh(self) -> None:
@@ -75,12 +75,12 @@ class Loader:
         """Forget unusable modules and all users' modules, so that they are loaded again: a newly installed package may
         make them usable.
         """
-        kept: dict[tuple[Path, Choice], Served | Unusable] = {
-            key: loaded for key, loaded in self._by_file.items() if isinstance(loaded, Served) and loaded.native
+        kept: dict[tuple[Path, Choice], LoadedModule | Unusable] = {
+            key: loaded for key, loaded in self._by_file.items() if isinstance(loaded, LoadedModule) and loaded.native
         }
         self._forget(kept)
 
-    def _forget(self, kept: dict[tuple[Path, Choice], Served | Unusable]) -> None:
+    def _forget(self, kept: dict[tuple[Path, Choice], LoadedModule | Unusable]) -> None:
         directories = {path.parent for path, _ in self._by_file}.union(*map(self._directories, self._indexes))
         for name, module in list(sys.modules.items()):
             if name.startswith(f"{LOADED}.") and directories.intersection(Path(str(module.__file__)).parents):
@@ -88,7 +88,7 @@ class Loader:
         importlib.invalidate_caches()
         self.generation += 1
         self._indexes.clear()
-        self._serving.clear()
+        self._by_name.clear()
         self._missing.clear()
         self._by_file = kept
 
@@ -107,14 +107,14 @@ class Loader:
                 if source.native:
                     _import_native(source)
 
-    def serve(self, kind: str, name: str, ctx: Context) -> Served:
+    def module(self, kind: str, name: str, ctx: Context) -> LoadedModule:
         """Return the first loaded module of one kind with the name ``name``, such as ``pkg``.
 
         Raise NotAvailable with the reasons why the module files of this name are unusable.
         """
-        return self.serving(kind, name, ctx)[0]
+        return self.modules(kind, name, ctx)[0]
 
-    def serving(self, kind: str, name: str, ctx: Context) -> list[Served]:
+    def modules(self, kind: str, name: str, ctx: Context) -> list[LoadedModule]:
         """Return all loaded modules of one kind with the name ``name``. A function is taken from the first of them that
         has it.
 
@@ -124,23 +124,23 @@ class Loader:
         """
         chosen = provider(ctx.opts, name) if kind == "modules" else ""
         key = (kind, name, choice(ctx.opts))
-        if (known := self._serving.get(key)) is not None:
+        if (known := self._by_name.get(key)) is not None:
             return known
         if (missing := self._missing.get(key)) is not None:
             raise NotAvailable(name, missing.reason)
         if name in self._disabled.get(kind, ()) or (kind in self._only and name not in self._only[kind]):
             raise NotAvailable(name)
         reasons: list[str] = []
-        found: list[Served] = []
+        found: list[LoadedModule] = []
         for source in self._index(kind).candidates(name):
             if chosen not in ("", source.stem):
                 continue
-            if source.native and any(served.source.stem == source.stem for served in found):
+            if source.native and any(each.source.stem == source.stem for each in found):
                 continue
             loaded = self.load(source, ctx)
             if isinstance(loaded, Unusable):
                 reasons.append(str(loaded))
-            elif loaded.answers_to(name):
+            elif loaded.has_name(name):
                 found.append(loaded)
                 if source.native:
                     break
@@ -149,10 +149,10 @@ class Loader:
         if not found:
             self._missing[key] = NotAvailable(name, "; ".join(reasons))
             raise self._missing[key]
-        self._serving[key] = found
+        self._by_name[key] = found
         return found
 
-    def load(self, source: ModuleFile, ctx: Context) -> Served | Unusable:
+    def load(self, source: ModuleFile, ctx: Context) -> LoadedModule | Unusable:
         """Return the loaded module of a module file, or the Unusable that says why the module cannot be used on this
         host.
 
@@ -164,31 +164,31 @@ class Loader:
             known = self._by_file[key] = self._load(source, ctx)
         return known
 
-    def _load(self, source: ModuleFile, ctx: Context) -> Served | Unusable:
+    def _load(self, source: ModuleFile, ctx: Context) -> LoadedModule | Unusable:
         try:
             if source.native:
                 module = _import_native(source)
-                return serve_plain(source, module) if source.kind in PLAIN else serve_native(source, module, ctx)
+                return plain_module(source, module) if source.kind in PLAIN else native_module(source, module, ctx)
             if (option := _ALLOWED_BY.get(source.path.suffix)) and not (ctx and ctx.opts.get(option)):
                 raise Unusable(f"{source.path} is loaded where the option {option} is set")
-            return UserModule(source, self._directories("utils")).serve(ctx)
+            return UserModule(source, self._directories("utils")).usable(ctx)
         except Unusable as reason:
             log.debug("%s %s is not used: %s", source.kind, source.path, reason)
             return reason
 
-    def function(self, kind: str, name: str, ctx: Context) -> tuple[Served, str]:
+    def function(self, kind: str, name: str, ctx: Context) -> tuple[LoadedModule, str]:
         """Return (loaded module, function name) for a name such as ``pkg.install``.
 
         Raise NotAvailable if there is no such function, with the reason if its module is unusable.
         """
         module, _, function = name.partition(".")
         try:
-            serving = self.serving(kind, module, ctx)
+            modules = self.modules(kind, module, ctx)
         except NotAvailable as missing:
             raise NotAvailable(name, missing.reason) from None
-        for served in serving:
-            if function in served.functions:
-                return served, function
+        for loaded in modules:
+            if function in loaded.functions:
+                return loaded, function
         raise NotAvailable(name)
 
     def has(self, kind: str, name: str, ctx: Context) -> bool:
@@ -207,21 +207,21 @@ class Loader:
         """
         for source in self._index(kind).candidates(module):
             if source.native:
-                served = serve_native(source, _import_native(source), None)
-                if served.name == module:
-                    return {name: served.parameters(name) for name in served.functions}
+                loaded = native_module(source, _import_native(source), None)
+                if loaded.name == module:
+                    return {name: loaded.parameters(name) for name in loaded.functions}
         return {}
 
-    def built_in(self, kind: str) -> dict[str, list[Served]]:
+    def built_in(self, kind: str) -> dict[str, list[LoadedModule]]:
         """Map of module name to the list of built-in modules with this name, for one kind of modules.
 
         Modules that cannot be used on this host are included, so do not call their functions.
         """
-        found: dict[str, list[Served]] = {}
+        found: dict[str, list[LoadedModule]] = {}
         for source in self._index(kind):
             if source.native:
-                served = serve_native(source, _import_native(source), None)
-                found.setdefault(served.name, []).append(served)
+                loaded = native_module(source, _import_native(source), None)
+                found.setdefault(loaded.name, []).append(loaded)
         return dict(sorted(found.items()))
 
     def known(self, kind: str, module: str) -> bool:
@@ -237,8 +237,8 @@ class Loader:
         near = close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
         return near[0] if near else ""
 
-    def all(self, kind: str, ctx: Context) -> dict[str, list[Served]]:
-        """Map of module name to its loaded modules, in the order of ``serving``, for all usable modules of one kind.
+    def all(self, kind: str, ctx: Context) -> dict[str, list[LoadedModule]]:
+        """Map of module name to its loaded modules, in the order of ``modules``, for all usable modules of one kind.
         Sorted by name.
 
         All modules of the kind are imported.
@@ -246,13 +246,13 @@ class Loader:
         names: set[str] = set()
         for source in self._index(kind):
             loaded = self.load(source, ctx)
-            if isinstance(loaded, Served):
+            if isinstance(loaded, LoadedModule):
                 names.update((loaded.name, *loaded.aliases))
-        found: dict[str, list[Served]] = {}
+        found: dict[str, list[LoadedModule]] = {}
         for name in sorted(names):
-            # No module serves a name whose chosen provider is not usable.
+            # No module has a name whose chosen provider is not usable.
             with contextlib.suppress(NotAvailable):
-                found[name] = self.serving(kind, name, ctx)
+                found[name] = self.modules(kind, name, ctx)
         return found
 
     def names(self, kind: str, ctx: Context) -> list[str]:
@@ -262,9 +262,9 @@ class Loader:
         return sorted(
             {
                 f"{name}.{function}"
-                for name, serving in self.all(kind, ctx).items()
-                for served in serving
-                for function in served.functions
+                for name, modules in self.all(kind, ctx).items()
+                for loaded in modules
+                for function in loaded.functions
             }
         )
 
@@ -275,10 +275,10 @@ class Loader:
         Raise NotAvailable if the function or module does not exist.
         """
         if "." in name:
-            served, function = self.function(kind, name, ctx)
-            own = served.functions[function]
-            return inspect.getdoc(own) if served.native else own.__doc__
-        return self.serve(kind, name, ctx).module_doc
+            loaded, function = self.function(kind, name, ctx)
+            own = loaded.functions[function]
+            return inspect.getdoc(own) if loaded.native else own.__doc__
+        return self.module(kind, name, ctx).module_doc
 
     def argspec(self, kind: str, name: str, ctx: Context) -> dict[str, object]:
         """Map that ``sys.argspec`` shows for a function: args, varargs, kwargs and defaults, without the parameter
@@ -286,8 +286,8 @@ class Loader:
 
         Raise NotAvailable if the function does not exist.
         """
-        served, function = self.function(kind, name, ctx)
-        return argspec(served.signature(function))
+        loaded, function = self.function(kind, name, ctx)
+        return argspec(loaded.signature(function))
 
     def _directories(self, kind: str) -> list[Path]:
         """Return the directories that may contain users' modules of one kind."""

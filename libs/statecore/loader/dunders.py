@@ -100,8 +100,8 @@ def _states(ctx: Context) -> Mapping[str, Function]:
     """Return the state functions, bound to the Context of the calling low chunk. The Context's own table would have no
     ``__low__``.
     """
-    seen_from = getattr(ctx.states, "seen_from", None)
-    table: Mapping[str, Function] = seen_from(ctx) if seen_from is not None else ctx.states
+    bound_to = getattr(ctx.states, "bound_to", None)
+    table: Mapping[str, Function] = bound_to(ctx) if bound_to is not None else ctx.states
     return table
 
 
@@ -128,19 +128,19 @@ _VALUES: Mapping[str, Callable[[Context], object]] = {
     "__jid_event__": JobEvents,
 }
 
-_EVERYWHERE = ("__opts__", "__grains__", "__pillar__", "__context__")
-_CALLS = (*_EVERYWHERE, "__salt__", "__utils__", "__proxy__", "__file_client__")
+_COMMON = ("__opts__", "__grains__", "__pillar__", "__context__")
+_COMMON_AND_CALLS = (*_COMMON, "__salt__", "__utils__", "__proxy__", "__file_client__")
 
-#: Kind -> dunder names of its modules, as Salt packs them. Other kinds get ``_CALLS``.
+#: Kind -> dunder names of its modules, as Salt packs them. Other kinds get ``_COMMON_AND_CALLS``.
 _OF_KIND: Mapping[str, tuple[str, ...]] = {
-    "grains": (*_EVERYWHERE, "__utils__"),
+    "grains": (*_COMMON, "__utils__"),
     "states": tuple(name for name in _VALUES if name != "__executors__"),
-    "runners": (*_CALLS, "__jid_event__", "__user__"),
-    "fileserver": (*_EVERYWHERE, "__utils__"),
-    "executors": (*_EVERYWHERE, "__salt__", "__proxy__", "__executors__"),
+    "runners": (*_COMMON_AND_CALLS, "__jid_event__", "__user__"),
+    "fileserver": (*_COMMON, "__utils__"),
+    "executors": (*_COMMON, "__salt__", "__proxy__", "__executors__"),
 }
 
 
 def dunders(kind: str, ctx: Context) -> dict[str, object]:
     """Map of dunder name to value, for a user's module of this kind ("modules", "states" ...) in one Context."""
-    return {name: _VALUES[name](ctx) for name in _OF_KIND.get(kind, _CALLS)}
+    return {name: _VALUES[name](ctx) for name in _OF_KIND.get(kind, _COMMON_AND_CALLS)}

@@ -180,5 +180,5 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        # The file vanished or is unreadable. It serves no virtual name; importing it by file name reports the error.
+        # The file vanished or is unreadable. It has no virtual name; importing it by file name reports the error.
         return ""

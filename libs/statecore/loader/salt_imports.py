@@ -228,9 +228,9 @@ def _compat_module(name: str) -> ModuleType:
     """
     for package in _FUNCTION_PACKAGES:
         if name.startswith(package):
-            served: ModuleType = importlib.import_module(f"{_COMPAT}.function_modules").module(name)
-            setattr(_compat_module(package[:-1]), name.removeprefix(package), served)
-            return served
+            loaded: ModuleType = importlib.import_module(f"{_COMPAT}.function_modules").module(name)
+            setattr(_compat_module(package[:-1]), name.removeprefix(package), loaded)
+            return loaded
     ours = _COMPAT + name.removeprefix("salt")
     if importlib.util.find_spec(ours.rpartition(".")[0]) is None or importlib.util.find_spec(ours) is None:
         refused = importlib.import_module(f"{_COMPAT}.refused").REFUSED

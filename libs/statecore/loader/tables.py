@@ -42,7 +42,7 @@ class Table(Mapping[str, Function]):
         self._ctx = ctx
         self._bound.clear()
 
-    def seen_from(self, ctx: Context) -> Table:
+    def bound_to(self, ctx: Context) -> Table:
         """Return a table of the same functions bound to another Context, such as the Context of one low chunk."""
         other = Table(self._loader, self._kind, self._finish, self._only)
         other.attach(ctx)
@@ -88,8 +88,8 @@ class Table(Mapping[str, Function]):
         ctx = self._context()
         if not self._holds(name):
             raise NotAvailable(name)
-        served, function = self._loader.function(self._kind, name, ctx)
-        bound = served.bound(function, ctx)
+        loaded, function = self._loader.function(self._kind, name, ctx)
+        bound = loaded.bound(function, ctx)
         finish = self._finish
         if finish is None:
             return bound

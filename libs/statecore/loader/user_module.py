@@ -18,8 +18,8 @@ from pathlib import Path
 from statecore.loader.current_context import current
 from statecore.loader.dunders import dunders
 from statecore.loader.find import ModuleFile
+from statecore.loader.loaded_module import LoadedModule, Unusable
 from statecore.loader.salt_imports import LOADED, load
-from statecore.loader.served import Served, Unusable
 from statecore.model.context import Context
 from statecore.model.ports import Function
 
@@ -44,7 +44,7 @@ class UserModule:
         try:
             self.module = load(name, source.path, (here, *directories))
         except (Exception, SystemExit) as error:
-            raise Unusable(f"{source.path} failed to import: {_brief(error, source)}") from error
+            raise Unusable(f"{source.path} failed to import: {_short_message(error, source)}") from error
         self._entered: tuple[Context, dict[str, object]] | None = None
 
     def bind(self, function: Function, ctx: Context, /) -> Function:
@@ -73,8 +73,8 @@ class UserModule:
             self._entered = (ctx, dunders(self.source.kind, ctx))
         return self._entered[1]
 
-    def serve(self, ctx: Context) -> Served:
-        """Call the module's ``__init__`` and ``__virtual__`` as Salt does, and return the usable module as Served.
+    def usable(self, ctx: Context) -> LoadedModule:
+        """Call the module's ``__init__`` and ``__virtual__`` as Salt does, and return the usable module as LoadedModule.
 
         Raise Unusable if one of the two fails, or if ``__virtual__`` returns False.
         """
@@ -85,10 +85,10 @@ class UserModule:
         name = self.source.stem
         virtual = namespace.get("__virtual__")
         if inspect.isfunction(virtual):
-            name = self._virtual_name(self._ask(virtual, ctx), name)
+            name = self._virtual_name(self._call_virtual(virtual, ctx), name)
         functions = self._functions()
         self._enforce_needs(functions)
-        return Served(
+        return LoadedModule(
             name=name,
             aliases=tuple(str(alias) for alias in namespace.get("__virtual_aliases__", ())),
             source=self.source,
@@ -103,15 +103,15 @@ class UserModule:
             self.bind(init, ctx)(self._names(ctx)["__opts__"])
         except TypeError as error:
             # As in Salt, a TypeError does not disable the module: this __init__ may not be written for the loader.
-            log.error("%s: __init__ failed: %s", self.source.path, _brief(error, self.source))
+            log.error("%s: __init__ failed: %s", self.source.path, _short_message(error, self.source))
         except Exception as error:
-            raise Unusable(f"__init__ failed: {_brief(error, self.source)}") from error
+            raise Unusable(f"__init__ failed: {_short_message(error, self.source)}") from error
 
-    def _ask(self, function: Function, ctx: Context) -> object:
+    def _call_virtual(self, function: Function, ctx: Context) -> object:
         try:
             return self.bind(function, ctx)()
         except Exception as error:
-            raise Unusable(f"{function.__name__} failed: {_brief(error, self.source)}") from error
+            raise Unusable(f"{function.__name__} failed: {_short_message(error, self.source)}") from error
 
     def _virtual_name(self, answer: object, name: str) -> str:
         """Return the module's name, from the return of ``__virtual__``: True, a name, or (False, reason).
@@ -212,7 +212,7 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
-def _brief(error: BaseException, source: ModuleFile) -> str:
+def _short_message(error: BaseException, source: ModuleFile) -> str:
     """Return the type and message of an exception in one line, with the line number in the user's module file if it is
     known.
     """

@@ -37,7 +37,7 @@ class RenderContext(NamedTuple):
     jinja: Jinja
     #: Jinja's options for this file.
     jinja_options: Mapping[str, object]
-    kept: YamlCache
+    yaml_cache: YamlCache
     #: The text after the renderer's name in the file's first line.
     arguments: str = ""
     #: Cache shared with other renderings, or None.

@@ -66,7 +66,7 @@ class Pipes:
         names: Mapping[str, object],
         users: Mapping[str, Callable[..., object]] | None = None,
         memory: RenderMemory | None = None,
-        kept: YamlCache | None = None,
+        yaml_cache: YamlCache | None = None,
     ) -> None:
         """Prepare the renderers of one state tree.
 
@@ -81,7 +81,7 @@ class Pipes:
         self._files = files
         self._opts = opts
         self._users = {} if users is None else users
-        self._kept = YamlCache("") if kept is None else kept
+        self._yaml_cache = YamlCache("") if yaml_cache is None else yaml_cache
         self._default = str(opts.get("renderer") or _DEFAULT)
         self._jinja_options = {**whitespace(opts), **(opts.get("jinja_sls_env") or {})}
         self._renderers: dict[str, Renderer | None] = {}
@@ -113,7 +113,7 @@ class Pipes:
             self._opts,
             self.jinja,
             self._jinja_options if jinja_options is None else jinja_options,
-            self._kept,
+            self._yaml_cache,
             memory=self._memory,
         )
         for step in self._allowed(steps(source.text, default or self._default)):
@@ -147,10 +147,10 @@ class Pipes:
     def _renderer(self, name: str) -> Renderer | None:
         """Return the user's renderer of this name, else the built-in renderer, else None."""
         if name not in self._renderers:
-            self._renderers[name] = self._of_users(name) or RENDERERS.get(name)
+            self._renderers[name] = self._users_renderer(name) or RENDERERS.get(name)
         return self._renderers[name]
 
-    def _of_users(self, name: str) -> Renderer | None:
+    def _users_renderer(self, name: str) -> Renderer | None:
         try:
             render = self._users[f"{name}.render"]
         except (KeyError, NotAvailable):
@@ -224,7 +224,7 @@ class Pipes:
         before, after = source.text.splitlines(), rendered.splitlines()
         origins = self._map(source, names)
         for path, (line, column) in yaml.key_positions(rendered).items():
-            origin = _behind(origins, line)
+            origin = _template_line(origins, line)
             written = before[origin - 1] if 0 < origin <= len(before) else ""
             positions[path] = origin, _column(written, after[line - 1], column, path[-1])
         return positions
@@ -238,7 +238,7 @@ class Pipes:
             return line
         if templates != ["jinja"]:
             return 0
-        return _behind(self._map(source, names), line)
+        return _template_line(self._map(source, names), line)
 
     def _map(self, source: SlsSource, names: Mapping[str, object]) -> list[int]:
         key = (source.sls, source.saltenv)
@@ -250,7 +250,7 @@ class Pipes:
         return origins
 
 
-def _behind(origins: list[int], line: int) -> int:
+def _template_line(origins: list[int], line: int) -> int:
     # A parser reports a missing closing bracket one line after the last line.
     return origins[min(line, len(origins)) - 1] if origins else 0
 

@@ -55,13 +55,13 @@ class SlsTree:
         renderers: Mapping[str, Callable[..., object]] | None = None,
         matchers: Mapping[str, Callable[..., object]] | None = None,
         memory: RenderMemory | None = None,
-        kept: YamlCache | None = None,
+        yaml_cache: YamlCache | None = None,
     ) -> None:
         """Prepare the state tree of one minion.
 
         ``extra`` are further template variables, such as ``tag`` and ``data`` of a reaction. ``renderers`` and
         ``matchers`` are functions of users' renderer and matcher modules. ``memory`` is a cache of compiled templates
-        and parsed texts that many trees share. ``kept`` is the cache on disk for the data of large files, used if there
+        and parsed texts that many trees share. ``yaml_cache`` is the cache on disk for the data of large files, used if there
         is no ``memory``.
         """
         self.files = files
@@ -83,7 +83,7 @@ class SlsTree:
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
         #: Displayed file name -> its lines. Split at the first fault.
         self._texts: dict[str, list[str]] = {}
-        self._pipes = Pipes(files, opts, self._context, renderers, memory, kept)
+        self._pipes = Pipes(files, opts, self._context, renderers, memory, yaml_cache)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
     # -------------------------------------------------------------------------------------------------------- top file
@@ -297,7 +297,7 @@ class SlsTree:
 
     # ----------------------------------------------------------------------------------------------------------- lines
 
-    def name_columns(self) -> None:
+    def report_columns(self) -> None:
         """Report the column of all later errors, in addition to the line. Salt's messages have lines only; editors need
         both.
         """

@@ -47,7 +47,7 @@ class YamlLoader(BASE):
             if not isinstance(key, Hashable):
                 raise _unacceptable(node, key_node)
             if key in mapping:
-                raise _twice(node, key, key_node, lambda other: self.construct_object(other, deep=True))
+                raise _duplicate_key(node, key, key_node, lambda other: self.construct_object(other, deep=True))
             mapping[key] = self.construct_object(value_node, deep=deep)
         return mapping
 
@@ -158,13 +158,13 @@ class _Builder:
             if tag == _STR:
                 return node.value
             scalar = _SCALARS.get(tag)
-            return scalar(self._loader, node) if scalar is not None else self._usual(node)
+            return scalar(self._loader, node) if scalar is not None else self._by_pyyaml(node)
         if self._shared is not None and id(node) in self._shared:
             return self._shared[id(node)]
         if tag == _SEQ:
             made: object = [self.value(item) for item in node.value]
         else:
-            made = self._map(node) if tag == _MAP and isinstance(node, MappingNode) else self._usual(node)
+            made = self._map(node) if tag == _MAP and isinstance(node, MappingNode) else self._by_pyyaml(node)
         if self._shared is not None:
             self._shared[id(node)] = made
         return made
@@ -180,11 +180,11 @@ class _Builder:
             if type(key) is not str and not isinstance(key, Hashable):
                 raise _unacceptable(node, key_node)
             if key in made:
-                raise _twice(node, key, key_node, self.value)
+                raise _duplicate_key(node, key, key_node, self.value)
             made[key] = self.value(value_node)
         return made
 
-    def _usual(self, node: Node) -> object:
+    def _by_pyyaml(self, node: Node) -> object:
         return self._loader.construct_document(node)
 
 
@@ -212,7 +212,7 @@ def _unacceptable(node: Node, key_node: Node) -> ConstructorError:
     )
 
 
-def _twice(node: Node, key: object, key_node: Node, value: Callable[[Node], object]) -> DuplicateKey:
+def _duplicate_key(node: Node, key: object, key_node: Node, value: Callable[[Node], object]) -> DuplicateKey:
     """Return the error for a key that occurs a second time in a YAML map, at ``key_node``."""
     first = next(other for other, _ in node.value if value(other) == key)
     fault = DuplicateKey(

@@ -37,7 +37,7 @@ def problem(loader: Loader, ctx: Context, name: str, config: object) -> str:
         return f"Configuration for {name} beacon must be a list."
     module = _module(name, config)
     try:
-        served = loader.serve("beacons", module, ctx)
+        served = loader.module("beacons", module, ctx)
     except NotAvailable as missing:
         return f'Beacon "{module}" is not available{": " + missing.reason if missing.reason else "."}'
     if "beacon" not in served.functions:

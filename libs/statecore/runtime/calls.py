@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import GeneratorType
 from typing import Any, NamedTuple
 
-from statecore.loader import Loader, Served
+from statecore.loader import LoadedModule, Loader
 from statecore.loader.arguments import accepted, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.dunders import ModuleOpts
@@ -91,7 +91,7 @@ def returned(
         return _failed(f"The minion function caused an exception: {type(error).__name__}: {error}")
 
 
-def _called(call: FunctionCall, served: Served, function: str, ctx: Context, loader: Loader) -> Returned:
+def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Context, loader: Loader) -> Returned:
     job = call.job or {}
     parameters = served.parameters(function)
     keywords = accepted(parameters, call.kwargs, native=served.native)

@@ -271,7 +271,7 @@ class Contexts:
                 functions=functions,
                 renderers=renderers,
                 matchers=matchers,
-                kept=yaml_cache.YamlCache(str(opts.get("cachedir") or "")),
+                yaml_cache=yaml_cache.YamlCache(str(opts.get("cachedir") or "")),
             )
         )
         templates: Templates = deferred(lambda: tree.templates)

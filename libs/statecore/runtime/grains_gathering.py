@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from statecore.loader import Loader, Served
+from statecore.loader import LoadedModule, Loader
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import ManagedHost
@@ -49,7 +49,7 @@ def gather(
         grains["id"] = opts["id"]
     for source in custom:
         served = loader.load(source, ctx)
-        if isinstance(served, Served):
+        if isinstance(served, LoadedModule):
             for name, function in served.functions.items():
                 bound = served.bound(name, bare(grains))
                 add(str(source.path), partial(_call_custom, bound, function, grains))
@@ -73,7 +73,7 @@ def _means(expression: str, name: str) -> bool:
 
 
 def _functions(loaded: object) -> list[Callable[..., Any]]:
-    return list(loaded.functions.values()) if isinstance(loaded, Served) else []
+    return list(loaded.functions.values()) if isinstance(loaded, LoadedModule) else []
 
 
 def _call_custom(call: Callable[..., object], own: Callable[..., object], grains: dict[str, object]) -> object:

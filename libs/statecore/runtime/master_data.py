@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from statecore.host.host import Host
-from statecore.loader import Loader, Served
+from statecore.loader import LoadedModule, Loader
 from statecore.loader.arguments import unknown
 from statecore.loader.tables import Table
 from statecore.model import values
@@ -124,12 +124,12 @@ def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, object]) -> 
     return found
 
 
-def _tops_modules(configured: Mapping[str, object], ctx: Context, loader: Loader) -> list[Served]:
+def _tops_modules(configured: Mapping[str, object], ctx: Context, loader: Loader) -> list[LoadedModule]:
     """List of the configured tops modules in Salt's order: users' own modules first, by file name."""
-    found: list[Served] = []
+    found: list[LoadedModule] = []
     for name in configured:
         try:
-            found.append(loader.serve("tops", str(name), ctx))
+            found.append(loader.module("tops", str(name), ctx))
         except NotAvailable as missing:
             reason = f": {missing.reason}" if missing.reason else ""
             log.error("master_tops: there is no tops module '%s'%s", name, reason)
@@ -162,7 +162,7 @@ class _ExternalPillars:
         """Call a plugin and return its pillar. Raises NotAvailable, PluginError."""
         if name == "git" and not kwargs:
             return self._of_git(minion_id, args)
-        served = self._loader.serve("pillar", name, self._ctx)
+        served = self._loader.module("pillar", name, self._ctx)
         return _called(served, "ext_pillar", self._ctx, [minion_id, pillar, *args], kwargs)
 
     def names(self) -> list[str]:
@@ -192,7 +192,7 @@ class _ExternalPillars:
             raise PluginError(str(error)) from error
 
 
-def _called(served: Served, function: str, ctx: Context, args: list[object], kwargs: Mapping[str, object]) -> Any:
+def _called(served: LoadedModule, function: str, ctx: Context, args: list[object], kwargs: Mapping[str, object]) -> Any:
     """Call a plugin's function and return a copy of its result. Raises PluginError with the plugin's file and line."""
     if function not in served.functions:
         raise PluginError(f"{served.source.path} has no function {function}()")
@@ -234,7 +234,7 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _place(error: BaseException, served: Served) -> str:
+def _place(error: BaseException, served: LoadedModule) -> str:
     """Return " (file:line)" of the last traceback entry in a user's plugin; "" for a built-in plugin."""
     if served.native:
         return ""

@@ -209,6 +209,6 @@ class UserBackend:
 def load_user_backend(name: str, opts: Mapping[str, Any]) -> UserBackend:
     """Load a user's fileserver backend with a context of its own. Raises NotAvailable with the reason."""
     runtime = Runtime(opts, files=LocalFiles({}), grains=opts.get("grains") or {}, pillar={})
-    served = runtime.loader.serve("fileserver", name, runtime.context)
+    served = runtime.loader.module("fileserver", name, runtime.context)
     functions = {function: served.bound(function, runtime.context) for function in served.functions}
     return UserBackend(served.source.path, functions)

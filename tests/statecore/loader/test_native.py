@@ -9,7 +9,7 @@ import types
 import pytest
 
 from statecore.loader.find import _VIRTUAL, ModuleFile
-from statecore.loader.served import Unusable, serve_native
+from statecore.loader.loaded_module import Unusable, native_module
 from statecore.model.errors import NotAvailable
 
 
@@ -24,7 +24,7 @@ def source(tmp_path):
 
 
 def test_the_protocol(tmp_path, shelf):
-    served = serve_native(
+    served = native_module(
         source(tmp_path),
         module(
             "from os.path import join\n"
@@ -49,13 +49,13 @@ def test_a_package_serves_the_functions_of_its_parts(tmp_path, shelf):
     exec("from os.path import join\ndef install(ctx, name): pass\ndef _hidden(ctx): pass\n", part.__dict__)
     whole = module("def purge(ctx, name): pass\n")
     whole.PARTS = (part,)
-    served = serve_native(source(tmp_path), whole, shelf.context())
+    served = native_module(source(tmp_path), whole, shelf.context())
     assert sorted(served.functions) == ["install", "purge"]
 
 
 def test_unavailable_with_its_reason(tmp_path, shelf):
     with pytest.raises(Unusable, match="no apt here"):
-        serve_native(source(tmp_path), module("def available(ctx): return 'no apt here'"), shelf.context())
+        native_module(source(tmp_path), module("def available(ctx): return 'no apt here'"), shelf.context())
 
 
 @pytest.mark.parametrize(

@@ -210,14 +210,14 @@ def test_aliases_and_what_is_a_function(shelf):
         "def list_(): return 1\ndef _private(): pass\nclass Thing: pass\nVALUE = 3\n",
     )
     ctx = shelf.context()
-    served = shelf.loader.serve("modules", "own", ctx)
+    served = shelf.loader.module("modules", "own", ctx)
     assert sorted(served.functions) == ["join", "list"]
     assert served.outputters == {"list": "table"}
 
 
 def test_all_and_load_limit_what_is_served(shelf):
     shelf.write("modules/own.py", "__all__ = ['a']\ndef a(): pass\ndef b(): pass\n")
-    assert list(shelf.loader.serve("modules", "own", shelf.context()).functions) == ["a"]
+    assert list(shelf.loader.module("modules", "own", shelf.context()).functions) == ["a"]
 
 
 def test_init_is_called_with_the_options(shelf):

@@ -185,7 +185,7 @@ def test_columns_are_those_of_the_template(tmp_path: Path) -> None:
         mark = tree.locate("a", "base", *keys)
         assert mark is not None
         assert (mark.line, mark.column) == (place[0], 0)
-    tree.name_columns()
+    tree.report_columns()
     for keys, place in places.items():
         mark = tree.locate("a", "base", *keys)
         assert mark is not None

@@ -81,7 +81,7 @@ class _Checker:
 
     def everything(self, slses: Sequence[str]) -> Iterator[Finding]:
         run = self.parts.run
-        run.tree.name_columns()
+        run.tree.report_columns()
         self.parts.fetch_modules(run.tree.files.envs())
         yield from self._pillar()
         top: Mapping[str, Sequence[str]] = {}
@@ -120,7 +120,7 @@ class _Checker:
             functions=ctx.functions,
             renderers=run.tree.renderers,
         )
-        tree.name_columns()
+        tree.report_columns()
         again = _Checker(self.parts._replace(run=run._replace(tree=tree, opts=opts)), pillar_known=False)
         for finding in again._of_run(compiled(tree, {saltenv: [sls]}, opts), sls):
             if finding.rule in _OF_WORDS:

@@ -50,7 +50,7 @@ def nearest_function(parts: RunParts, name: str) -> str:
 
 def _usable(parts: RunParts, module: str) -> bool:
     try:
-        parts.loader.serve("modules", module, parts.run.ctx)
+        parts.loader.module("modules", module, parts.run.ctx)
     except NotAvailable:
         return False
     return True

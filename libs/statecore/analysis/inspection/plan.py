@@ -13,7 +13,7 @@ from statecore.analysis.planfile import PlanData, plan_data
 from statecore.analysis.prediction import Prediction, predicted
 from statecore.compile.draft import Draft, assume_mod_watch
 from statecore.compile.graph import Graph
-from statecore.loader import Loader, Served
+from statecore.loader import LoadedModule, Loader
 from statecore.model.context import Context
 from statecore.model.errors import SlsError, SlsFault
 from statecore.model.ports import Function
@@ -97,7 +97,7 @@ class _NotingLoader(Loader):
         super().__init__(loader.extension_dir)
         self.plans: dict[tuple[str, str, str], dict[str, Plan]] = {}
 
-    def function(self, kind: str, name: str, ctx: Context) -> tuple[Served, str]:
+    def function(self, kind: str, name: str, ctx: Context) -> tuple[LoadedModule, str]:
         """Return the loader's function, wrapped so that a native state's plan is recorded."""
         served, function = super().function(kind, name, ctx)
         if kind != "states" or not served.native:

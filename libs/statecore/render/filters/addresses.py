@@ -39,7 +39,7 @@ _Given: TypeAlias = str | int | bytes | ipaddress.IPv4Address | ipaddress.IPv6Ad
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def _one(value: object, version: int | None, options: str | None) -> str | None:
+def _address(value: object, version: int | None, options: str | None) -> str | None:
     """Return an IP address in normal form, or with its prefix length (``10.0.0.1/8``) if it has one.
 
     None if the value is not an address, has another IP version, or is of none of the kinds in ``options``
@@ -70,9 +70,9 @@ def _valid(version: int | None) -> Callable[[object, str | None], str | list[str
         """
         if isinstance(value, list | tuple):
             order = (4, 6) if version is None else (version,)
-            found = [_one(each, one, options) for one in order for each in value]
+            found = [_address(each, one, options) for one in order for each in value]
             return [each for each in found if each is not None]
-        return _one(value, version, options)
+        return _address(value, version, options)
 
     return filtered
 
@@ -84,12 +84,12 @@ def is_address(version: int | None) -> Callable[..., bool]:
     """Return a Jinja filter that returns whether a value is an IP address of this version (4, 6; None: both)."""
 
     def filtered(value: object, options: str | None = None) -> bool:
-        return _one(value, version, options) is not None
+        return _address(value, version, options) is not None
 
     return filtered
 
 
-def _of_each(use: Callable[[str], object]) -> Callable[..., object]:
+def _for_each(use: Callable[[str], object]) -> Callable[..., object]:
     def filtered(value: object, options: str | None = None, version: int | None = None) -> object:
         found = {4: ipv4, 6: ipv6}.get(version or 0, ipaddr)(value, options)
         if not found:
@@ -106,9 +106,9 @@ def _hosts(text: str) -> list[str]:
     return [str(host) for host in network.hosts()]
 
 
-ip_host = _of_each(lambda text: str(ipaddress.ip_interface(text)))
-network_hosts = _of_each(_hosts)
-network_size = _of_each(lambda text: ipaddress.ip_network(text, strict=False).num_addresses)
+ip_host = _for_each(lambda text: str(ipaddress.ip_interface(text)))
+network_hosts = _for_each(_hosts)
+network_size = _for_each(lambda text: ipaddress.ip_network(text, strict=False).num_addresses)
 
 
 def ipwrap(value: object) -> object:
@@ -117,7 +117,7 @@ def ipwrap(value: object) -> object:
     """
     if isinstance(value, list | tuple):
         return [ipwrap(each) for each in value]
-    found = _one(value, 6, None)
+    found = _address(value, 6, None)
     return f"[{value}]" if found is not None else value
 
 

@@ -19,10 +19,10 @@ def product(*lists: Iterable[object], repeat: int = 1) -> Iterator[tuple[object,
     than a million.
     """
     given = [list(each) for each in lists]
-    _few("product", (repeat,))
+    _check_count("product", (repeat,))
     if all(given):
         sizes = [len(each) for each in given]
-        _few("product", _products(itertools.chain.from_iterable(itertools.repeat(sizes, max(repeat, 0)))))
+        _check_count("product", _products(itertools.chain.from_iterable(itertools.repeat(sizes, max(repeat, 0)))))
     return itertools.product(*given, repeat=repeat)
 
 
@@ -34,7 +34,7 @@ def permutations(values: Iterable[object], r: int | None = None) -> Iterator[tup
     given = list(values)
     taken = len(given) if r is None else r
     if taken <= len(given):
-        _few("permutations", _products(range(len(given), len(given) - taken, -1)))
+        _check_count("permutations", _products(range(len(given), len(given) - taken, -1)))
     return itertools.permutations(given, r)
 
 
@@ -45,7 +45,7 @@ def combinations(values: Iterable[object], r: int) -> Iterator[tuple[object, ...
     """
     given = list(values)
     if 0 <= r <= len(given):
-        _few("combinations", _choices(len(given), r))
+        _check_count("combinations", _choices(len(given), r))
     return itertools.combinations(given, r)
 
 
@@ -56,7 +56,7 @@ def combinations_with_replacement(values: Iterable[object], r: int) -> Iterator[
     """
     given = list(values)
     if r >= 0 and given:
-        _few("combinations_with_replacement", _choices(len(given) + r - 1, r))
+        _check_count("combinations_with_replacement", _choices(len(given) + r - 1, r))
     return itertools.combinations_with_replacement(given, r)
 
 
@@ -76,7 +76,7 @@ def _choices(count: int, taken: int) -> Iterator[int]:
         yield made
 
 
-def _few(name: str, growing: Iterable[int]) -> None:
+def _check_count(name: str, growing: Iterable[int]) -> None:
     """Raise TemplateRuntimeError if one of the growing numbers exceeds a million. ``name`` is the filter's name in the
     message.
 

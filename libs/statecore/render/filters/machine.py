@@ -30,7 +30,7 @@ _SEARCHED = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/
 _CONNECT = 2.0
 
 
-def _here(context: Context, path: object) -> Path:
+def _host_path(context: Context, path: object) -> Path:
     """Return the path in this process's file system for a path of the managed host (below the option ``host_root``)."""
     opts = context.resolve("opts")
     root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
@@ -52,7 +52,7 @@ def _is_binary(data: bytes) -> bool:
         return len(data.translate(None, _TEXT)) / len(data) > 0.30
 
 
-def _begin(path: Path, size: int) -> bytes | None:
+def _first_bytes(path: Path, size: int) -> bytes | None:
     try:
         with path.open("rb") as file:
             return file.read(size)
@@ -64,7 +64,7 @@ def _begin(path: Path, size: int) -> bytes | None:
 def is_empty(context: Context, path: str) -> bool:
     """Jinja filter: return whether a file of the managed host exists and is empty."""
     try:
-        return _here(context, path).stat().st_size == 0
+        return _host_path(context, path).stat().st_size == 0
     except OSError:
         return False
 
@@ -72,22 +72,22 @@ def is_empty(context: Context, path: str) -> bool:
 @jinja2.pass_context
 def is_text_file(context: Context, path: str) -> bool:
     """Jinja filter: return whether a file of the managed host exists and its beginning looks like text."""
-    data = _begin(_here(context, path), _SNIFF_TEXT)
+    data = _first_bytes(_host_path(context, path), _SNIFF_TEXT)
     return data is not None and not _is_binary(data)
 
 
 @jinja2.pass_context
 def is_bin_file(context: Context, path: str) -> bool:
     """Jinja filter: return whether a file of the managed host exists and its beginning does not look like text."""
-    file = _here(context, path)
-    data = _begin(file, _SNIFF) if file.is_file() else None
+    file = _host_path(context, path)
+    data = _first_bytes(file, _SNIFF) if file.is_file() else None
     return data is not None and _is_binary(data)
 
 
 @jinja2.pass_context
 def list_files(context: Context, directory: str) -> list[str]:
     """Jinja filter: return the sorted paths of a directory of the managed host and of everything below it."""
-    root = _here(context, directory)
+    root = _host_path(context, directory)
     found = {str(directory)}
     for folder, directories, files in rooted_path.walk(root):
         below = folder.relative_to(root)
@@ -105,7 +105,7 @@ def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: 
         made = hashlib.new(form)
     except ValueError as error:
         raise ValueError(f"Invalid hash type: {form}") from error
-    with _here(context, path).open("rb") as file:
+    with _host_path(context, path).open("rb") as file:
         while data := file.read(chunk_size):
             made.update(data)
     return made.hexdigest()
@@ -117,12 +117,13 @@ def which(context: Context, program: str | None = None) -> str | None:
     if not program:
         return None
     if "/" in program:
-        return program if _runs(_here(context, program)) else None
+        return program if _is_executable(_host_path(context, program)) else None
     searched = dict.fromkeys((*os.environ.get("PATH", "").split(os.pathsep), *_SEARCHED))
-    return next((f"{each}/{program}" for each in searched if each and _runs(_here(context, f"{each}/{program}"))), None)
+    paths = (f"{directory}/{program}" for directory in searched if directory)
+    return next((path for path in paths if _is_executable(_host_path(context, path))), None)
 
 
-def _runs(path: Path) -> bool:
+def _is_executable(path: Path) -> bool:
     return path.is_file() and rooted_path.access(path, os.X_OK)
 
 
@@ -133,11 +134,11 @@ def get_uid(context: Context, user: str | None = None) -> int | None:
     """
     if user is None:
         return os.geteuid()
-    return next((int(uid) for name, uid in _users(_here(context, "/etc/passwd")) if name == user), None)
+    return next((int(uid) for name, uid in _users(_host_path(context, "/etc/passwd")) if name == user), None)
 
 
 def _users(passwd: Path) -> Iterator[tuple[str, str]]:
-    for line in (_begin(passwd, -1) or b"").decode("utf-8", "replace").splitlines():
+    for line in (_first_bytes(passwd, -1) or b"").decode("utf-8", "replace").splitlines():
         parts = line.split(":")
         if len(parts) > 3:
             yield parts[0], parts[2]
@@ -157,12 +158,12 @@ def dns_check(addr: str, port: int, safe: bool = False, ipv6: bool | None = None
         except OSError:
             continue
         found = dict.fromkeys((info[0], str(info[4][0])) for info in infos)
-        kind, address = next((each for each in found if _answers(*each, port)), next(iter(found)))
+        kind, address = next((each for each in found if _accepts(*each, port)), next(iter(found)))
         return f"[{address}]" if kind == socket.AF_INET6 else address
     raise jinja2.TemplateRuntimeError(f"DNS lookup or connection check of '{addr}' failed.")
 
 
-def _answers(family: int, address: str, port: int) -> bool:
+def _accepts(family: int, address: str, port: int) -> bool:
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.settimeout(_CONNECT)

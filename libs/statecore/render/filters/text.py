@@ -247,7 +247,7 @@ def hmac_text(text: object, secret: str) -> str:
     return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).hexdigest()
 
 
-def hmac_fits(text: object, secret: str, challenge: str) -> bool:
+def hmac_matches(text: object, secret: str, challenge: str) -> bool:
     """Jinja filter ``hmac``: return whether ``challenge`` is the base64 form of the HMAC-SHA256 of a text with the key
     ``secret``.
     """
@@ -338,7 +338,7 @@ def python_text(value: object) -> Markup:
     return Markup(pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip())
 
 
-def joined_path(*parts: object) -> str:
+def path_join(*parts: object) -> str:
     """Jinja filter ``path_join``: return the parts joined to one normalized path.
 
     A part that begins with a slash is appended too: ``/a`` and ``/b`` give ``/a/b``.

@@ -121,7 +121,7 @@ class Engine:
         except SlsError:
             raise
         except ComputedTooMuch as error:
-            env.count_anew()
+            env.restart_counter()
             raise self._fault(error, text, name) from error
         except Exception as error:
             raise self._fault(error, text, name) from error

@@ -127,7 +127,7 @@ class TreeEnvironment(SandboxedEnvironment):
         self.rendering = Rendering({}, float("inf"))
         #: Iterator that advances for each loop iteration and each call. Every ``_ITERATIONS`` items it checks the clock.
         self.iterations: Iterator[bool]
-        self.count_anew()
+        self.restart_counter()
         self.filters.update(FILTERS)
         self.tests.update(TESTS)
         self.globals.update(GLOBALS)
@@ -135,17 +135,17 @@ class TreeEnvironment(SandboxedEnvironment):
         self.globals["odict"] = OrderedDict
         self.globals["show_full_context"] = _show_full_context
 
-    def _look(self, _: None) -> Iterator[bool]:
+    def _check_clock(self, _: None) -> Iterator[bool]:
         if time.thread_time() > self.rendering.deadline:
-            self.count_anew()
+            self.restart_counter()
             raise TimeLimit
         return repeat(True, _ITERATIONS)
 
-    def count_anew(self) -> None:
+    def restart_counter(self) -> None:
         """Start a new iterator that counts loop iterations and calls. An iterator that raised an exception cannot be
         used again.
         """
-        self.iterations = chain.from_iterable(map(self._look, repeat(None)))
+        self.iterations = chain.from_iterable(map(self._check_clock, repeat(None)))
 
     def counted(self, values: Iterable[object]) -> Iterator[object]:
         """Yield the values of a template's loop; each value counts as an iteration for the time limit."""

@@ -84,4 +84,4 @@ def render_yaml(data: object, context: RenderContext) -> object:
     if isinstance(data, Mapping):
         return data
     text = str(data)
-    return context.kept.load(text) if context.memory is None else context.memory.document(text, yaml.load)
+    return context.yaml_cache.load(text) if context.memory is None else context.memory.document(text, yaml.load)

@@ -22,7 +22,7 @@ _MESSAGE = re.compile(rb"-----BEGIN PGP MESSAGE-----.*?-----END PGP MESSAGE-----
 _BEGIN = "-----BEGIN PGP MESSAGE-----"
 
 #: Seconds that gpg may take for one message. It waits for a password if a key has one.
-_PATIENCE = 60
+_TIME_LIMIT = 60
 
 
 def render(data: object, context: RenderContext) -> object:
@@ -36,11 +36,11 @@ def render(data: object, context: RenderContext) -> object:
     if program is None:
         raise DataFault("GPG unavailable: the program gpg is not installed", 0)
     keys = _keys(context.opts)
-    with _home(keys) as home:
-        return _Opened(program, home, keys, bool(context.opts.get("gpg_decrypt_must_succeed", True))).value(data)
+    with _writable_home(keys) as home:
+        return _Decryption(program, home, keys, bool(context.opts.get("gpg_decrypt_must_succeed", True))).value(data)
 
 
-class _Opened:
+class _Decryption:
     """Decrypts the OpenPGP messages in nested data. Equal messages are decrypted once."""
 
     def __init__(self, program: str, home: str, keys: str, must_succeed: bool) -> None:
@@ -77,7 +77,7 @@ class _Opened:
         # Messages given on a command line have the two characters \n for a newline.
         message = message.replace(rb"\n", b"\n")
         try:
-            done = subprocess.run(self._command, input=message, capture_output=True, timeout=_PATIENCE, check=False)
+            done = subprocess.run(self._command, input=message, capture_output=True, timeout=_TIME_LIMIT, check=False)
             plain, output = done.stdout, done.stderr.decode("utf-8", "replace")
         except (OSError, subprocess.TimeoutExpired) as error:
             plain, output = b"", str(error)
@@ -91,7 +91,7 @@ class _Opened:
 
 
 @contextmanager
-def _home(keys: str) -> Iterator[str]:
+def _writable_home(keys: str) -> Iterator[str]:
     """Yield a directory of GPG keys that gpg can write to: ``keys`` itself, or a private copy if ``keys`` is read-only.
 
     gpg puts locks and its agent's socket into the directory, which fails in a mounted secret. The copy and its agent

@@ -45,7 +45,7 @@ def run(text: str, path: str, saltenv: str, files: Files, names: Mapping[str, ob
         # Mako needs the live template objects to find the lines of an error.
         with computing_limit(seconds):
             template = _Lookup(files, saltenv).template(text, path)
-            rendered: str = template.render_unicode(**_passable(names))
+            rendered: str = template.render_unicode(**_without_reserved(names))
             return rendered
     except (CompileException, SyntaxException) as error:
         where = path if error.filename is None else str(error.filename)
@@ -132,7 +132,7 @@ class _Lookup:
         return uri
 
 
-def _passable(names: Mapping[str, object]) -> dict[str, object]:
+def _without_reserved(names: Mapping[str, object]) -> dict[str, object]:
     """Return the template variables without the names that Mako reserves."""
     return {
         name: value for name, value in names.items() if name not in ("context", "loop", "UNDEFINED", "STOP_RENDERING")

@@ -78,7 +78,7 @@ def links(root):
 def test_who_serves(plain, kind):
     have, module = HOSTS[kind]
     lay_out(plain.root, have)
-    served = plain.loader.serve("modules", "service", plain.context())
+    served = plain.loader.module("modules", "service", plain.context())
     assert served.source.stem == module
 
 
@@ -297,7 +297,7 @@ def _rc(root):
 def test_a_provider_is_chosen(plain, chosen, module):
     lay_out(plain.root, {**SCRIPTS, **({} if module == "service_sysv" else LEVELS)})
     plain.opts["providers"] = {"service": chosen}
-    assert plain.loader.serve("modules", "service", plain.context()).source.stem == module
+    assert plain.loader.module("modules", "service", plain.context()).source.stem == module
 
 
 @pytest.mark.parametrize("name", sorted(OURS))

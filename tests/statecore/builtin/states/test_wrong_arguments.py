@@ -16,7 +16,7 @@ import pytest
 
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.call import call_state
-from statecore.loader.served import Served
+from statecore.loader.loaded_module import LoadedModule
 from statecore.model.context import Context
 from tests.statecore.conftest import PlainMinion
 
@@ -51,7 +51,7 @@ class Functions:
             name for name in self.minion.loader.names("states", self.ctx) if name not in _SLOW and ".mod_" not in name
         )
 
-    def served(self, name: str) -> tuple[Served, str]:
+    def served(self, name: str) -> tuple[LoadedModule, str]:
         return self.minion.loader.function("states", name, self.ctx)
 
     def tree(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from saltern.kit.command.output.options import OutputOptions
 from statecore.loader.find import ModuleFile
-from statecore.loader.served import Unusable
+from statecore.loader.loaded_module import Unusable
 from statecore.loader.user_module import UserModule
 
 

@@ -31,7 +31,7 @@ class Binder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class LoadedModule:
     """One loaded module (execution, state, grains ...) that is usable on this host, built-in or a user's."""
 
     name: str
@@ -60,7 +60,7 @@ class Served:
         """True for a built-in module, False for a user's module in Salt's style."""
         return self.source.native
 
-    def answers_to(self, name: str) -> bool:
+    def has_name(self, name: str) -> bool:
         """Return whether ``name`` is the module's name or one of its further names (``__virtual_aliases__``)."""
         return name == self.name or name in self.aliases
 
@@ -116,8 +116,8 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
     return bound
 
 
-def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) -> Served:
-    """Return a built-in module as Served, with the functions, name and aliases that its file declares.
+def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -> LoadedModule:
+    """Return a built-in module as LoadedModule, with the functions, name and aliases that its file declares.
 
     The names VIRTUAL, ALIASES and OUTPUTTERS of the file are read. ``PARTS`` of a package lists submodules whose
     functions are added. Raise Unusable if the file's function ``available(ctx)`` returns a reason. If ``ctx`` is None,
@@ -139,7 +139,7 @@ def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) ->
     }
     for public, python_name in aliases.items():
         functions[public] = getattr(module, python_name)
-    return Served(
+    return LoadedModule(
         name=getattr(module, "VIRTUAL", source.stem),
         source=source,
         functions=functions,
@@ -150,8 +150,8 @@ def serve_native(source: ModuleFile, module: ModuleType, ctx: Context | None) ->
     )
 
 
-def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
-    """Return a built-in module of ``__utils__`` or ``__serializers__`` as Served. Its functions have no parameter
+def plain_module(source: ModuleFile, module: ModuleType) -> LoadedModule:
+    """Return a built-in module of ``__utils__`` or ``__serializers__`` as LoadedModule. Its functions have no parameter
     ``ctx``.
     """
     functions = {
@@ -159,7 +159,7 @@ def serve_plain(source: ModuleFile, module: ModuleType) -> Served:
         for name, value in vars(module).items()
         if not name.startswith("_") and isinstance(value, FunctionType) and value.__module__ == module.__name__
     }
-    return Served(
+    return LoadedModule(
         name=source.stem,
         source=source,
         functions=functions,
