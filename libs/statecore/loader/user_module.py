@@ -168,7 +168,7 @@ class UserModule:
 
 
 def _described(function: Function) -> Function:
-    """Return the function. A compiled function without a signature is wrapped in a function that accepts any arguments."""
+    """Return a function of a user's module. If it is compiled and has no signature, wrap it to accept any arguments."""
     try:
         inspect.signature(function)
     except ValueError:
