@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from masterstore.redis_parts import SSLConnection, parse_url
 
@@ -43,9 +42,9 @@ class Sentinels:
     hosts: tuple[tuple[str, int], ...]
     service: str
     #: Options of connections to Redis, as redis-py takes them.
-    redis: Mapping[str, Any]
+    redis: Mapping[str, object]
     #: Options of connections to Sentinels.
-    sentinel: Mapping[str, Any]
+    sentinel: Mapping[str, object]
 
 
 def without_passwords(url: str) -> str:
@@ -66,7 +65,7 @@ def sentinels_of(url: str) -> Sentinels | None:
         raise ValueError(f"the database must be a number, not {db!r}")
     # The rest is read as redis-py reads it in the URL of one Redis.
     at = f"{found['user']}@" if found["user"] is not None else ""
-    plain: dict[str, Any] = parse_url(  # type: ignore[no-untyped-call]
+    plain: dict[str, object] = parse_url(  # type: ignore[no-untyped-call]
         f"{found['scheme']}://{at}localhost/{db}" + (f"?{found['query']}" if found["query"] else "")
     )
     options = {name: value for name, value in plain.items() if name not in ("host", "port", "connection_class")}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgpack
 
 from masterstore import keys
@@ -19,7 +17,7 @@ class Banks:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def store(self, bank: str, key: str, data: Any) -> None:
+    def store(self, bank: str, key: str, data: object) -> None:
         """Store data under a key of a bank."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
@@ -27,7 +25,7 @@ class Banks:
             pipe.sadd(keys.BANKS, bank)
             pipe.execute()
 
-    def fetch(self, bank: str, key: str) -> Any:
+    def fetch(self, bank: str, key: str) -> object:
         """Return the data under a key; {} if there is none. Raises StoreCorrupt."""
         packed = self._client.call("hget", keys.bank(bank), key)
         if packed is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgpack
 
@@ -41,19 +40,19 @@ class Cache:
         self._pillars = CachedHash(client, keys.PILLAR, lambda minion, sealed: sealed)
         self._keep_pillar = client.redis.register_script(_KEEP_PILLAR)
 
-    def set_grains(self, minion: str, grains: Mapping[str, Any]) -> None:
+    def set_grains(self, minion: str, grains: Mapping[str, object]) -> None:
         """Store a minion's grains."""
         self._grains.set(minion, _pack(dict(grains)))
 
-    def grains(self, minion: str) -> dict[str, Any] | None:
+    def grains(self, minion: str) -> dict[str, object] | None:
         """Return a minion's grains, or None."""
         return self.grains_of([minion]).get(minion)
 
-    def grains_of(self, minions: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def grains_of(self, minions: Sequence[str]) -> dict[str, dict[str, object]]:
         """Return {minion id: grains} of the given minions that have sent grains."""
         return {name: _grains_of(name, data) for name, data in self._grains.some(minions).items()}
 
-    def all_grains(self) -> Mapping[str, dict[str, Any]]:
+    def all_grains(self) -> Mapping[str, dict[str, object]]:
         """Return {minion id: grains} of all minions. The maps are shared: do not change them."""
         return self._grains.all()
 
@@ -83,7 +82,7 @@ class Cache:
         """Delete a minion's entries in ``pillar_cache``."""
         self._client.call("delete", keys.pillar_cache(minion))
 
-    def mine_set(self, minion: str, data: Mapping[str, Any]) -> None:
+    def mine_set(self, minion: str, data: Mapping[str, object]) -> None:
         """Store mine values of a minion: {function: value}."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
@@ -92,7 +91,7 @@ class Cache:
                 pipe.sadd(keys.MINE_FUNCTIONS, str(fun))
             pipe.execute()
 
-    def mine_get(self, minions: Iterable[str], fun: str) -> dict[str, Any]:
+    def mine_get(self, minions: Iterable[str], fun: str) -> dict[str, object]:
         """Return {minion id: value} of the given minions that offer the function."""
         names = list(minions)
         packed = self._client.call("hmget", keys.mine(fun), names) if names else []
@@ -108,7 +107,7 @@ class Cache:
         """Delete a minion's whole mine."""
         self._take_back(minion, [text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS)])
 
-    def mine_of(self, minion: str) -> dict[str, Any]:
+    def mine_of(self, minion: str) -> dict[str, object]:
         """Return {function: value} of a minion's mine."""
         offered = sorted(text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS))
         found = {fun: self.mine_get([minion], fun) for fun in offered}
@@ -135,19 +134,19 @@ class Cache:
             return int(self._forget(keys=names, args=[minion, *funs]))
 
 
-def _grains_of(minion: str, packed: bytes) -> dict[str, Any]:
+def _grains_of(minion: str, packed: bytes) -> dict[str, object]:
     decoded = unpack(packed, keys.GRAINS)
     if not isinstance(decoded, dict):
         raise StoreCorrupt(keys.GRAINS, f"the grains of {minion} are a {type(decoded).__name__}, not a map")
     return decoded
 
 
-def _pack(value: Any) -> bytes:
+def _pack(value: object) -> bytes:
     packed: bytes = msgpack.packb(value, default=str, unicode_errors="surrogatepass")
     return packed
 
 
-def unpack(data: bytes, key: str) -> Any:
+def unpack(data: bytes, key: str) -> object:
     """Return the value of msgpack bytes. Raises StoreCorrupt, which names ``key``."""
     try:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")

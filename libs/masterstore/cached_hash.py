@@ -8,7 +8,7 @@ older than that list, or newer than Redis (after a failover), reads the whole ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from masterstore import keys
 from masterstore.client import Client, text
@@ -99,6 +99,6 @@ class CachedHash(Generic[Value]):
                 else:
                     copy.pop(minion, None)
 
-    def _changed(self, arguments: list[Any]) -> None:
+    def _changed(self, arguments: list[object]) -> None:
         with self._client.calling():
             self._change(keys=[self._name, keys.changed(self._name), keys.version(self._name)], args=arguments)

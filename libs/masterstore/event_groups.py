@@ -281,6 +281,6 @@ class EventGroups:
             return bool(self._save(keys=[keys.event_group(group)], args=[state, version]))
 
 
-def _event(entry: Any) -> KeptEvent:
+def _event(entry: tuple[bytes, list[bytes]]) -> KeptEvent:
     name, flat = entry
     return event_of(name, dict(zip(flat[::2], flat[1::2], strict=True)))

@@ -12,10 +12,9 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import Any
 
 from masterstore import keys, values
 from masterstore.client import Client, text
@@ -178,7 +177,7 @@ def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[K
     return [event_of(*entry) for _, entries in answer or () for entry in entries]
 
 
-def event_of(stream_id: Any, fields: Any) -> KeptEvent:
+def event_of(stream_id: bytes, fields: Mapping[bytes, bytes]) -> KeptEvent:
     """Return an entry of the stream as a KeptEvent. Missing fields, in entries of other programs, become 0 and empty."""
     number = fields.get(b"n", b"0")
     return KeptEvent(

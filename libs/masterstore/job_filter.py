@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 #: Characters that make a name a glob.
 _GLOB = frozenset("*?[")
@@ -51,12 +50,12 @@ def is_glob(name: str) -> bool:
     return not _GLOB.isdisjoint(name)
 
 
-def load_matches(load: Mapping[str, Any], wanted: JobFilter) -> bool:
+def load_matches(load: Mapping[str, object], wanted: JobFilter) -> bool:
     """Return whether a load matches the globs of users and targets; other fields are checked by indexes."""
     return _matches(load.get("user"), wanted.users) and _matches(load.get("tgt"), wanted.targets)
 
 
-def _matches(value: Any, globs: tuple[str, ...]) -> bool:
+def _matches(value: object, globs: tuple[str, ...]) -> bool:
     if not any(map(is_glob, globs)):
         return True
     name = ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from masterstore import job_scripts, keys, return_scripts, values
 from masterstore import redis_parts as redis
@@ -57,9 +56,9 @@ class Job:
     """A job with its data from the cache."""
 
     jid: str
-    load: dict[str, Any]
+    load: dict[str, object]
     expected: tuple[str, ...] = ()
-    returns: dict[str, dict[str, Any]] = field(default_factory=dict)
+    returns: dict[str, dict[str, object]] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
 
 
@@ -80,7 +79,7 @@ class Jobs(Lives):
 
     def publish(
         self,
-        load: Mapping[str, Any],
+        load: Mapping[str, object],
         expected: Sequence[str],
         *,
         request_id: str,
@@ -131,7 +130,7 @@ class Jobs(Lives):
 
     def record_return(
         self,
-        ret: Mapping[str, Any],
+        ret: Mapping[str, object],
         *,
         ttl: int,
         now_ms: int = 0,
@@ -172,8 +171,8 @@ class Jobs(Lives):
     def store_external(
         self,
         jid: str,
-        load: Mapping[str, Any],
-        ret: Mapping[str, Any],
+        load: Mapping[str, object],
+        ret: Mapping[str, object],
         *,
         ttl: int = 86400,
         compress_above: int = 0,
@@ -198,12 +197,12 @@ class Jobs(Lives):
         self._client.faults.of_script(faults)
         return bool(first)
 
-    def load(self, jid: str) -> dict[str, Any] | None:
+    def load(self, jid: str) -> dict[str, object] | None:
         """Return the load of a job, or None."""
         data = self._client.call("get", keys.load(jid))
         return values.loads_map(data, keys.load(jid)) if data else None
 
-    def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+    def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, object]]:
         """Return {minion id: return} of all or of the given minions. Malformed returns are left out and reported as
         faults.
         """
@@ -331,14 +330,14 @@ class Jobs(Lives):
             self._client.faults.report(keys.job(job.jid), f"a count is no number: {error}")
             return False
 
-    def _read(self, data: bytes, key: str) -> dict[str, Any] | None:
+    def _read(self, data: bytes, key: str) -> dict[str, object] | None:
         try:
             return values.loads_map(data, key)
         except StoreCorrupt as error:
             self._client.faults.report(key, str(error))
             return None
 
-    def _whole(self, jid: str, found: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    def _whole(self, jid: str, found: Mapping[str, bytes]) -> dict[str, dict[str, object]]:
         """Return {minion id: return} of data in Salt's key, with large returns read from their own key."""
         read = {minion: self._read(data, keys.ret(jid)) for minion, data in found.items()}
         returns = {minion: ret for minion, ret in read.items() if ret is not None}
@@ -354,18 +353,18 @@ class Jobs(Lives):
         return returns
 
 
-def failed(ret: Mapping[str, Any]) -> bool:
+def failed(ret: Mapping[str, object]) -> bool:
     """Return whether a return reports a failure: ``success`` is False, or a return code is not 0."""
     retcode = ret.get("retcode", 0)
-    codes: Iterable[Any] = retcode.values() if isinstance(retcode, Mapping) else [retcode]
+    codes: Iterable[object] = retcode.values() if isinstance(retcode, Mapping) else [retcode]
     return ret.get("success") is False or any(code not in (0, None) for code in codes)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _functions(fun: Any) -> list[str]:
+def _functions(fun: object) -> list[str]:
     """Return the function names under which a job is indexed."""
     names = fun if isinstance(fun, list | tuple) else [fun]
     return list(
@@ -373,5 +372,5 @@ def _functions(fun: Any) -> list[str]:
     )
 
 
-def _texts(found: Mapping[Any, Any]) -> dict[str, str]:
+def _texts(found: Mapping[object, object]) -> dict[str, str]:
     return {text(name): text(value) for name, value in found.items() if name != b"mac"}

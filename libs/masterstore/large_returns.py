@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Any
 
 from masterstore import keys, values
 from masterstore.errors import StoreCorrupt
@@ -19,7 +18,7 @@ _LEVEL = 1
 _MOST = 1 << 30
 
 
-def packed(ret: Mapping[str, Any], above: int) -> tuple[bytes, bytes]:
+def packed(ret: Mapping[str, object], above: int) -> tuple[bytes, bytes]:
     """Return (JSON for Salt's key, compressed whole return or empty). ``above``: bytes of JSON above which it is
     compressed; 0: never.
     """
@@ -30,12 +29,12 @@ def packed(ret: Mapping[str, Any], above: int) -> tuple[bytes, bytes]:
     return values.dumps({**ret, "return": said, MARK: len(data)}).encode(), zlib.compress(data, _LEVEL)
 
 
-def is_large(ret: Mapping[str, Any]) -> bool:
+def is_large(ret: Mapping[str, object]) -> bool:
     """Return whether the whole return is in the key of large returns."""
     return isinstance(ret.get(MARK), int)
 
 
-def unpacked(data: bytes, key: str) -> dict[str, Any]:
+def unpacked(data: bytes, key: str) -> dict[str, object]:
     """Return the whole return. Raises StoreCorrupt, which names ``key``."""
     try:
         inflate = zlib.decompressobj()

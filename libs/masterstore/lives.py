@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from masterstore import keys, life_scripts, values
 from masterstore.client import Client, text
@@ -139,7 +138,7 @@ class Lives:
             done += map(text, moved)
         return done
 
-    def missed(self, minion: str, after_ms: int, now_ms: int, limit: int = 100) -> list[dict[str, Any]]:
+    def missed(self, minion: str, after_ms: int, now_ms: int, limit: int = 100) -> list[dict[str, object]]:
         """Return the loads of jobs published after ``after_ms`` that the minion has not taken and may still run: the
         newest, oldest first.
 
@@ -148,7 +147,7 @@ class Lives:
         """
         return self._loads(minion, after_ms, now_ms, max(1, limit))[-limit:]
 
-    def waiting(self, minion: str, now_ms: int, *, offline: bool = False) -> list[dict[str, Any]]:
+    def waiting(self, minion: str, now_ms: int, *, offline: bool = False) -> list[dict[str, object]]:
         """Return the loads of jobs published with ``when_back`` that wait for this minion, oldest first, each with
         ``replay_until``.
 
@@ -156,7 +155,7 @@ class Lives:
         """
         return self._loads(minion, 0, now_ms, 0, LETTERS[State.OFFLINE] if offline else _UNDELIVERED)
 
-    def resend(self, minion: str, load: dict[str, Any], now_ms: int, *, again: bool = False) -> bool:
+    def resend(self, minion: str, load: dict[str, object], now_ms: int, *, again: bool = False) -> bool:
         """Publish a waiting job again to one minion; return False if another worker did so, or if it waits no longer.
 
         This serves minions that cannot ask for missed jobs. The job is ``expected`` of the minion from then on.
@@ -209,7 +208,7 @@ class Lives:
 
     def _loads(
         self, minion: str, after_ms: int, now_ms: int, limit: int, states: str = _UNDELIVERED
-    ) -> list[dict[str, Any]]:
+    ) -> list[dict[str, object]]:
         names = [keys.index("minion", minion), keys.WIDE_JOBS, keys.waiting_of(minion)]
         with self._client.calling():
             faults, *answers = self._missed(keys=names, args=[minion, after_ms, now_ms, limit, states])

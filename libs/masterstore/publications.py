@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from masterstore import keys, values
 from masterstore.client import Client, text
@@ -18,6 +17,9 @@ BEGINNING = "0-0"
 #: A stream id. Nothing more may be in a cursor: publishers of an earlier version read it, too, while a master is upgraded.
 _CURSOR = re.compile(r"(?P<ms>\d{1,18})-\d{1,18}")
 
+#: An entry of a stream, as redis-py returns it: (stream id, fields).
+_StreamEntry = tuple[bytes, dict[bytes, bytes]]
+
 
 class Publications:
     """Operations on the stream. All raise StoreUnavailable if Redis does not answer."""
@@ -27,7 +29,7 @@ class Publications:
         self._client = client
         self._records = records
 
-    def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, Any] | StoreCorrupt]]:
+    def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, object] | StoreCorrupt]]:
         """Return (stream id, load) of entries after a stream id, oldest first; wait up to ``block_ms`` for the first
         one.
 
@@ -42,7 +44,7 @@ class Publications:
             wait = min(int((deadline - time.monotonic()) * 1000), longest)
         return [self._entry_or_fault(entry) for _, entries in answer or () for entry in entries]
 
-    def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, Any]]]:
+    def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, object]]]:
         """Return (stream id, load) of entries since ``ms`` (milliseconds since 1970). Raises StoreCorrupt."""
         return [
             self._entry(entry) for entry in self._client.call("xrange", keys.PUBLICATIONS, min=f"{ms}-0", count=count)
@@ -80,7 +82,7 @@ class Publications:
             self._client.call("hdel", keys.PUBLISHER_SIGNS, *old)
         return old
 
-    def _entry(self, entry: Any) -> tuple[str, dict[str, Any]]:
+    def _entry(self, entry: _StreamEntry) -> tuple[str, dict[str, object]]:
         stream_id, fields = entry
         where = f"{keys.PUBLICATIONS}[{text(stream_id)}]"
         if b"load" not in fields:
@@ -88,7 +90,7 @@ class Publications:
         self._records.check(PUBLICATION, fields[b"load"], fields.get(b"mac"), where)
         return text(stream_id), values.loads_map(fields[b"load"], where)
 
-    def _entry_or_fault(self, entry: Any) -> tuple[str, dict[str, Any] | StoreCorrupt]:
+    def _entry_or_fault(self, entry: _StreamEntry) -> tuple[str, dict[str, object] | StoreCorrupt]:
         try:
             return self._entry(entry)
         except StoreCorrupt as error:

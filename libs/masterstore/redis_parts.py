@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 #: Packages of which ``__init__`` is not run, each after its parent.
 _PACKAGES = ("redis", "redis.asyncio")
@@ -45,7 +44,7 @@ _SHARED = threading.RLock()
 class _Package(ModuleType):
     """A package whose ``__init__`` runs at the first access to a name that is missing."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__") and name not in ("__version__", "__all__"):
             raise AttributeError(name)
         with _SHARED:
@@ -70,7 +69,7 @@ class _StandIn(ModuleType):
         self.importing = True
         self._made: dict[str, type[_Name]] = {}
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         if not self.importing:

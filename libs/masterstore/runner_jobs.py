@@ -7,7 +7,6 @@ waits for them. Times are Redis' own, because workers may run on machines with d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from masterstore import keys, values
 from masterstore.client import Client, text
@@ -71,7 +70,7 @@ class RunnerJobs:
         register = client.redis.register_script
         self._begin, self._alive, self._silent = map(register, (_BEGIN, _ALIVE, _SILENT))
 
-    def begin(self, request_id: str, load: Mapping[str, Any], master: str, *, ttl: int) -> str:
+    def begin(self, request_id: str, load: Mapping[str, object], master: str, *, ttl: int) -> str:
         """Record a runner's job; return its JID, or the JID that an earlier request with this ``request_id`` got.
 
         The job is added to the list of recent jobs only at its end, so that it does not find itself. ``ttl``: seconds.
@@ -110,7 +109,13 @@ class RunnerJobs:
         return {text(jid): int(float(text(sign))) for jid, sign in zip(found[::2], found[1::2], strict=True)}
 
     def end(
-        self, load: Mapping[str, Any], ret: Mapping[str, Any], *, ttl: int, event: bytes = b"", events_kept: int = 0
+        self,
+        load: Mapping[str, object],
+        ret: Mapping[str, object],
+        *,
+        ttl: int,
+        event: bytes = b"",
+        events_kept: int = 0,
     ) -> bool:
         """Store the result of a runner; return False if the job has a result already, which stays.
 
@@ -118,19 +123,19 @@ class RunnerJobs:
         """
         return self._jobs.store_external(str(load["jid"]), load, ret, ttl=ttl, event=event, events_kept=events_kept)
 
-    def running(self) -> dict[str, dict[str, Any]]:
+    def running(self) -> dict[str, dict[str, object]]:
         """Return {JID: load with ``where``} of the running runners."""
         jids = [text(jid) for jid in self._client.call("zrange", keys.RUNNERS, 0, _SHOWN)]
         return {jid: (self._jobs.load(jid) or {}) | {"where": self._jobs.meta(jid).get("where", "")} for jid in jids}
 
-    def orders(self, jid: str) -> dict[str, dict[str, Any]]:
+    def orders(self, jid: str) -> dict[str, dict[str, object]]:
         """Return {state ID: order} of the operators' orders to an orchestration."""
         name = keys.orders(jid)
         return {
             text(state): values.loads_map(order, name) for state, order in self._client.call("hgetall", name).items()
         }
 
-    def tell(self, jid: str, state: str, order: Mapping[str, Any], *, ttl: int) -> None:
+    def tell(self, jid: str, state: str, order: Mapping[str, object], *, ttl: int) -> None:
         """Store an instruction (pause, resume, end) for one state of a running orchestration, merged with an earlier
         one for that state.
 
@@ -151,7 +156,7 @@ class RunnerJobs:
         else:
             self._client.call("hdel", keys.orders(jid), state)
 
-    def lose(self, jid: str, why: str, *, ttl: int) -> dict[str, Any] | None:
+    def lose(self, jid: str, why: str, *, ttl: int) -> dict[str, object] | None:
         """End the job of a runner that died, with ``why`` in its return; return the data of its event, or None if it
         has a result.
         """

@@ -10,7 +10,6 @@ import base64
 import json
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any
 
 from masterstore.errors import StoreCorrupt, StoreError
 
@@ -18,7 +17,7 @@ from masterstore.errors import StoreCorrupt, StoreError
 _MARK = "__bytes__"
 
 
-def dumps(value: Any) -> str:
+def dumps(value: object) -> str:
     """Return JSON text that can be encoded as UTF-8. Raises StoreError for a value that is nested too deeply or
     contains itself.
     """
@@ -32,7 +31,7 @@ def dumps(value: Any) -> str:
         raise StoreError(f"a value nests too deeply to be kept, or contains itself: {error}") from error
 
 
-def loads(data: bytes | str, key: str) -> Any:
+def loads(data: bytes | str, key: str) -> object:
     """Parse JSON. Raises StoreCorrupt, which names ``key``."""
     try:
         # A look at the text is cheaper than one at each of its maps.
@@ -42,7 +41,7 @@ def loads(data: bytes | str, key: str) -> Any:
         raise StoreCorrupt(key, f"not JSON: {error}") from error
 
 
-def loads_map(data: bytes | str, key: str) -> dict[str, Any]:
+def loads_map(data: bytes | str, key: str) -> dict[str, object]:
     """Parse JSON that must be a map. Raises StoreCorrupt, which names ``key``."""
     value = loads(data, key)
     if not isinstance(value, dict):
@@ -58,13 +57,14 @@ def number(data: bytes | str | float | None, key: str) -> int:
         raise StoreCorrupt(key, f"no number: {error}") from error
 
 
-def _revived(found: dict[str, Any]) -> Any:
+def _revived(found: dict[str, object]) -> object:
     """Return the bytes that a map encodes, or the map itself."""
     if found.keys() != {_MARK}:
         return found
+    encoded = found[_MARK]
     try:
-        return base64.b64decode(found[_MARK], validate=True)
-    except (TypeError, ValueError):
+        return base64.b64decode(encoded, validate=True) if isinstance(encoded, str) else found
+    except ValueError:
         return found
 
 
@@ -77,7 +77,7 @@ def _encodable(packed: str) -> bool:
     return True
 
 
-def _fallback(value: Any) -> Any:
+def _fallback(value: object) -> object:
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -90,7 +90,7 @@ def _fallback(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def _portable(value: Any) -> Any:
+def _portable(value: object) -> object:
     """Return a copy whose map keys are all text, as JSON requires."""
     if isinstance(value, Mapping):
         return {key if isinstance(key, str) else str(_fallback(key)): _portable(item) for key, item in value.items()}

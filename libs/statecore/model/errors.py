@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class StatecoreError(Exception):
@@ -147,7 +147,7 @@ class StateFailure(StatecoreError):
     """
 
     comment: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.comment

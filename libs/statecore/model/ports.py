@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from statecore.model.types import High, Low, Running, RunningEntry
+
 Function = Callable[..., Any]
 
 
@@ -271,27 +273,27 @@ class Catalog(Protocol):
 class StateSystem(Protocol):
     """The operations behind the execution module ``state``: render, compile and run states."""
 
-    def highstate(self, options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def highstate(self, options: Mapping[str, object]) -> Running | list[str]:
         """Run the states of the top file. Return the running dictionary, or the list of errors."""
         ...
 
-    def sls(self, mods: Sequence[str], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def sls(self, mods: Sequence[str], options: Mapping[str, object]) -> Running | list[str]:
         """Run the given SLS references. Return the running dictionary, or the list of errors."""
         ...
 
-    def template(self, path: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
+    def template(self, path: str, options: Mapping[str, object]) -> Running | list[str]:
         """Run one SLS file of the minion's own disk. Return the running dictionary, or the list of errors."""
         ...
 
-    def template_str(self, text: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
+    def template_str(self, text: str, options: Mapping[str, object]) -> Running | list[str]:
         """Run SLS content that is given as text. Return the running dictionary, or the list of errors."""
         ...
 
-    def high(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def high(self, data: Mapping[str, object], options: Mapping[str, object]) -> Running | list[str]:
         """Run the given high data. Return the running dictionary, or the list of errors."""
         ...
 
-    def low(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def low(self, data: Mapping[str, object], options: Mapping[str, object]) -> RunningEntry | list[str]:
         """Run one low chunk. Return its entry of the running dictionary, or the list of errors."""
         ...
 
@@ -299,18 +301,18 @@ class StateSystem(Protocol):
         """Map of saltenv to the SLS references that the top file assigns to this minion, or the list of errors."""
         ...
 
-    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> dict[str, object] | list[str]:
+    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> High | list[str]:
         """High data of the top file (``mods`` is None) or of SLS references, or the list of errors.
 
         With the option ``verify``, faults in the structure of the high data are returned instead.
         """
         ...
 
-    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> list[object]:
+    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> list[Low] | list[str]:
         """List of low chunks in the order of their run, or the list of errors (texts)."""
         ...
 
-    def show_usage(self, options: Mapping[str, object]) -> dict[str, object] | list[str]:
+    def show_usage(self, options: Mapping[str, object]) -> dict[str, dict[str, object]] | list[str]:
         """Map of saltenv to the SLS references that the top file uses for this minion, and to the unused ones; or
         the list of errors.
         """

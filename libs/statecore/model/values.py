@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, SupportsFloat, SupportsInt
+from typing import SupportsFloat, SupportsInt
 
 import yaml
 
@@ -77,9 +77,9 @@ def _as_yaml(key: str) -> object:
         return _MISSING
 
 
-def _in_list(value: list[object], key: Any) -> object:
+def _in_list(value: list[object], key: str | int) -> object:
     try:
-        wanted: Any = int(key)
+        wanted: str | int = int(key)
     except ValueError:
         wanted = key
     for item in value:
@@ -95,7 +95,7 @@ def _in_list(value: list[object], key: Any) -> object:
 
 def update(
     base: MutableMapping[str, object], new: Mapping[str, object], *, lists: bool = False
-) -> MutableMapping[str, Any]:
+) -> MutableMapping[str, object]:
     """Merge ``new`` into ``base`` and return ``base``. Dicts merge recursively; lists are extended if ``lists``,
     else replaced.
     """
@@ -110,20 +110,24 @@ def update(
     return base
 
 
-def _recurse(first: Any, second: Any, lists: bool) -> Any:
-    return update(copy.deepcopy(first), second, lists=lists)
+def _recurse(first: Mapping[str, object], second: Mapping[str, object], lists: bool) -> dict[str, object]:
+    merged = copy.deepcopy(dict(first))
+    update(merged, second, lists=lists)
+    return merged
 
 
-def _overwrite(first: Any, second: Any, lists: bool) -> Any:
-    return {**copy.deepcopy(first), **copy.deepcopy(second)}
+def _overwrite(first: Mapping[str, object], second: Mapping[str, object], lists: bool) -> dict[str, object]:
+    return {**copy.deepcopy(dict(first)), **copy.deepcopy(dict(second))}
 
 
-def _list(first: Any, second: Any, lists: bool) -> Any:
+def _list(first: Mapping[str, object], second: Mapping[str, object], lists: bool) -> dict[str, object]:
     return {key: [value, second[key]] if key in second else value for key, value in first.items()}
 
 
+_Merge = Callable[[Mapping[str, object], Mapping[str, object], bool], dict[str, object]]
+
 #: Strategy (option pillar_source_merging_strategy, slsutil.merge) -> function that merges two dicts into a new one.
-STRATEGIES: Mapping[str, Callable[[object, object, bool], object]] = {
+STRATEGIES: Mapping[str, _Merge] = {
     "smart": _recurse,
     "recurse": _recurse,
     "none": _recurse,
@@ -134,10 +138,12 @@ STRATEGIES: Mapping[str, Callable[[object, object, bool], object]] = {
 }
 
 
-def merge(first: object, second: object, strategy: str = "smart", *, lists: bool = False) -> Any:
+def merge(first: object, second: object, strategy: str = "smart", *, lists: bool = False) -> dict[str, object]:
     """Return two dicts merged by a strategy of ``STRATEGIES``. Raises InvocationError for an unknown strategy."""
     if strategy not in STRATEGIES:
         raise InvocationError(f"Unknown merging strategy '{strategy}'; there are {', '.join(STRATEGIES)}")
+    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
+        raise InvocationError(f"only maps can be merged, not {first!r} and {second!r}")
     return STRATEGIES[strategy](first, second, lists)
 
 
@@ -145,7 +151,7 @@ def filter_by(
     table: Mapping[object, object],
     path: str,
     data: Mapping[str, object],
-    override: Mapping[str, Any] | None = None,
+    override: Mapping[str, object] | None = None,
     default: str = "default",
     base: str | None = None,
 ) -> object:
@@ -154,13 +160,13 @@ def filter_by(
     Without a match, the entry ``default`` is returned. The entry is merged over the table's entry ``base``, and
     ``override`` is merged over the result. Raises InvocationError for entries that are not maps.
     """
-    found: Any = _MISSING
+    found: object = _MISSING
     value = traverse(data, path, [])
     for each in value if isinstance(value, list) else [value]:
         found = next((entry for key, entry in table.items() if fnmatchcase(str(each), str(key))), _MISSING)
         if found is not _MISSING:
             break
-    chosen: Any = copy.deepcopy(table.get(default) if found is _MISSING or found is None else found)
+    chosen: object = copy.deepcopy(table.get(default) if found is _MISSING or found is None else found)
     if base and base in table:
         under = copy.deepcopy(table[base])
         if chosen is None:
@@ -172,7 +178,11 @@ def filter_by(
     if override:
         if not isinstance(override, Mapping):
             raise InvocationError("filter_by merge argument must be a dictionary.")
-        chosen = copy.deepcopy(dict(override)) if chosen is None else update(chosen, override)
+        if chosen is None:
+            return copy.deepcopy(dict(override))
+        if not isinstance(chosen, MutableMapping):
+            raise InvocationError("filter_by merge argument needs a dictionary to be merged into.")
+        chosen = update(chosen, override)
     return chosen
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from statecore.loader import Loader
 from statecore.model.context import Context
@@ -52,7 +51,7 @@ def problem(loader: Loader, ctx: Context, name: str, config: object) -> str:
 class _Known:
     """A configured beacon: its configuration, its fault ("" if none), the time of its next call."""
 
-    config: Any
+    config: object
     problem: str
     next_call: float
 
@@ -66,8 +65,8 @@ class BeaconRuns:
     _known: dict[str, _Known] = field(default_factory=dict)
 
     def turn(
-        self, configured: Mapping[str, Any], now: float, states_run: Callable[[], bool]
-    ) -> tuple[list[dict[str, Any]], list[str]]:
+        self, configured: Mapping[str, object], now: float, states_run: Callable[[], bool]
+    ) -> tuple[list[dict[str, object]], list[str]]:
         """Call the beacons that are due.
 
         Return (events in the form of ``_minion_event``, names of ``run_once`` beacons to disable).
@@ -75,7 +74,7 @@ class BeaconRuns:
         ``configured`` maps beacon names to their configurations. ``now`` is in seconds of a monotonic clock. ``states_run``
         returns True while a state run is in progress.
         """
-        events: list[dict[str, Any]] = []
+        events: list[dict[str, object]] = []
         done: list[str] = []
         wanted = configured if configured.get("enabled", True) else {}
         for name in [name for name in self._known if self._known[name].config != wanted.get(name)]:
@@ -84,13 +83,13 @@ class BeaconRuns:
             if name != "enabled":
                 happened = self._look(str(name), config, now, states_run)
                 events += happened or ()
-                if happened is not None and merged(config).get("run_once"):
+                if happened is not None and isinstance(config, list) and merged(config).get("run_once"):
                     done.append(str(name))
         return events, done
 
     def _look(
         self, name: str, config: object, now: float, states_run: Callable[[], bool]
-    ) -> list[dict[str, Any]] | None:
+    ) -> list[dict[str, object]] | None:
         """Call one beacon and return its events; None if the beacon was not called."""
         known = self._known.get(name) or self._first(name, config, now)
         options = merged(config) if isinstance(config, list) else {}
@@ -107,7 +106,7 @@ class BeaconRuns:
             _LOG.error("the beacon %s failed: %s", name, error)
             data = {"id": self.ctx.opts["id"], "error": str(error)}
             return [{"tag": self._tag(name), "error": str(error), "data": data, "beacon_name": module}]
-        return [self._event(name, module, data) for data in raw or ()]
+        return [self._event(name, module, data) for data in raw] if isinstance(raw, Iterable) else []
 
     def _first(self, name: str, config: object, now: float) -> _Known:
         why = problem(self.loader, self.ctx, name, config)
@@ -119,7 +118,9 @@ class BeaconRuns:
         self._known[name] = known
         return known
 
-    def _event(self, name: str, module: str, data: Any) -> dict[str, object]:
+    def _event(self, name: str, module: str, data: object) -> dict[str, object]:
+        if not isinstance(data, Mapping):
+            raise TypeError(f"the beacon {name} must return maps, not {data!r}")
         body = dict(data)
         tag = self._tag(name) + str(body.pop("tag", ""))
         return {"tag": tag, "data": {"id": self.ctx.opts["id"], **body}, "beacon_name": module}
@@ -135,7 +136,7 @@ class BeaconRuns:
             except Exception as error:  # noqa: BLE001 - as above
                 _LOG.error("the beacon %s cannot be closed: %s", name, error)
 
-    def _call(self, module: str, function: str, config: list[object]) -> Any:
+    def _call(self, module: str, function: str, config: list[object]) -> object:
         served, name = self.loader.function("beacons", f"{module}.{function}", self.ctx)
         return served.bound(name, self.ctx)(config)
 
@@ -144,7 +145,7 @@ def _module(name: str, config: object) -> str:
     return str(merged(config).get("beacon_module") or name) if isinstance(config, list) else name
 
 
-def _shown(config: object) -> list[Any]:
+def _shown(config: object) -> list[object]:
     """Return a copy of the configuration for the beacon, without the options that say when to call it."""
     if not isinstance(config, list):
         return []

@@ -10,7 +10,7 @@ import logging
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import GeneratorType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.loader import LoadedModule, Loader
 from statecore.loader.arguments import accepted, unknown
@@ -32,17 +32,17 @@ class FunctionCall(NamedTuple):
     """An execution function and its arguments."""
 
     fun: str
-    args: Sequence[Any]
+    args: Sequence[object]
     #: May hold the publication's ``__pub_*`` arguments: only functions that take any keyword get them.
-    kwargs: Mapping[str, Any]
+    kwargs: Mapping[str, object]
     #: The publication, or None: it may name executors.
-    job: Mapping[str, Any] | None
+    job: Mapping[str, object] | None
 
 
 class Returned(NamedTuple):
     """Return of a job: its value, its exit code, and whether the job succeeded."""
 
-    value: Any
+    value: object
     retcode: int
     success: bool
     #: Name of the outputter; None leaves the choice to the caller.
@@ -123,10 +123,11 @@ def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog) -> object:
     return {**docs, fun: sentence} if docs else sentence
 
 
-def _refuse_in_blackout(fun: str, restraints: Iterable[Mapping[str, Any]]) -> None:
+def _refuse_in_blackout(fun: str, restraints: Iterable[Mapping[str, object]]) -> None:
     for source in restraints:
         if source.get("minion_blackout") and fun != _BLACKOUT_PASS:
-            if fun in source.get("minion_blackout_whitelist", ()):
+            allowed = source.get("minion_blackout_whitelist", ())
+            if isinstance(allowed, str | list | tuple | Mapping) and fun in allowed:
                 continue
             raise InvocationError(
                 "Minion in blackout mode. Set 'minion_blackout' to False in pillar or grains to resume operations."
@@ -167,7 +168,7 @@ def executed(
     kwargs: Mapping[str, object],
     ctx: Context,
     loader: Loader,
-) -> Any:
+) -> object:
     """Return the first result other than None of the executors, called in order with ``function`` and its arguments.
 
     ``job`` holds ``fun``, and may hold ``executor_opts``. Raises InvocationError for an unknown executor before any

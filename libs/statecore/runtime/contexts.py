@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from statecore.host.host import Host
 from statecore.loader import Loader
@@ -72,7 +72,7 @@ class RunContext(NamedTuple):
 
     ctx: Context
     tree: render.SlsTree
-    opts: Mapping[str, Any]
+    opts: Mapping[str, object]
 
 
 class Contexts:
@@ -98,7 +98,7 @@ class Contexts:
         ``make_state_system`` is called when a state function of these contexts is first used. Grains and pillar that are not
         given are gathered and compiled when first read. A given pillar is not copied: it may grow while it is compiled.
         """
-        self.opts: dict[str, Any] = {**DEFAULTS, **opts}
+        self.opts: dict[str, object] = {**DEFAULTS, **opts}
         if extension_dir is None and self.opts.get("extension_modules"):
             extension_dir = Path(str(self.opts["extension_modules"]))
         if extension_dir is not None:
@@ -114,20 +114,20 @@ class Contexts:
         self._events: Events = events if events is not None else NoEvents()
         self._jobs: Jobs = jobs if jobs is not None else NoJobs()
         self._master = master
-        self._grains: Mapping[str, Any] | None = dict(grains) if grains is not None else None
-        self._pillar: Mapping[str, Any] | None = pillar
+        self._grains: Mapping[str, object] | None = dict(grains) if grains is not None else None
+        self._pillar: Mapping[str, object] | None = pillar
         self._scratch: dict[str, object] = {}
         self._base: Context | None = None
 
     @property
-    def grains(self) -> Mapping[str, Any]:
+    def grains(self) -> Mapping[str, object]:
         """Grains of the minion, gathered on first use."""
         if self._grains is None:
             self._grains = grains_gathering.gather(self.host, self.opts, self.loader, self._bare)
         return self._grains
 
     @property
-    def pillar(self) -> Mapping[str, Any]:
+    def pillar(self) -> Mapping[str, object]:
         """Pillar in memory, compiled on first use. Errors of the compilation are listed under ``_errors``."""
         if self._pillar is None:
             self._pillar = self._compiled_pillar({})
@@ -241,16 +241,21 @@ class Contexts:
             return self.pillar
         return self._compiled_pillar(options)
 
-    def _compiled_pillar(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _compiled_pillar(self, options: Mapping[str, object]) -> dict[str, object]:
         saltenv = options.get("saltenv") or self.opts.get("saltenv")
         pillarenv = options["pillarenv"] if "pillarenv" in options else self.opts.get("pillarenv")
         if not pillarenv and "pillarenv" not in options and self.opts.get("pillarenv_from_saltenv"):
             pillarenv = saltenv
-        return self._minion.compile_pillar(saltenv, pillarenv, options.get("pillar"))
+        override = options.get("pillar")
+        return self._minion.compile_pillar(
+            str(saltenv) if saltenv is not None else None,
+            str(pillarenv) if pillarenv is not None else None,
+            override if isinstance(override, Mapping) else None,
+        )
 
     def _with_tree(
         self,
-        opts: Mapping[str, Any],
+        opts: Mapping[str, object],
         pillar: Mapping[str, object],
         *,
         test: bool,
@@ -259,7 +264,8 @@ class Contexts:
         """Return a context and the state tree that renders with its functions. ``scratch`` is that of a state run."""
         # whitelist_modules limits templates; modules may call every other module.
         named = opts.get("whitelist_modules") or ()
-        functions = Table(self.loader, "modules", only=frozenset(named))
+        only = frozenset(str(name) for name in named) if isinstance(named, Iterable) else frozenset()
+        functions = Table(self.loader, "modules", only=only)
         renderers = Table(self.loader, "renderers")
         matchers = Table(self.loader, "matchers")
         tree = deferred(
@@ -278,8 +284,8 @@ class Contexts:
         bare = replace(self._bare(self.grains), pillar=pillar, opts=opts, test=test, templates=templates)
         if scratch is not None:
             bare = replace(bare, scratch=scratch)
-        ctx = replace(bare, saltenv=opts.get("saltenv") or "base")
-        whole = attached(ctx, self.loader, _finish, None if named else functions)
+        ctx = replace(bare, saltenv=str(opts.get("saltenv") or "base"))
+        whole = attached(ctx, self.loader, _finish, None if only else functions)
         functions.attach(whole)
         renderers.attach(whole)
         matchers.attach(whole)
@@ -331,11 +337,11 @@ def local_contexts(
     def compiled_pillar(
         saltenv: str | None,
         pillarenv: str | None,
-        override: Mapping[str, Any] | None,
+        override: Mapping[str, object] | None,
         on_demand: Mapping[str, object] | None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         if pillar is not None:
-            return dict(merge(dict(pillar), dict(override or {})))
+            return merge(pillar, override or {})
         if before_pillar is not None:
             before_pillar()
         # Pillar files may call modules. Those see the pillar as far as it is compiled.
@@ -376,6 +382,7 @@ def _finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, o
     return engine_call.finish(ctx, full, returned, arguments)
 
 
-def _directories(opts: Mapping[str, Any]) -> dict[str, list[Path]]:
+def _directories(opts: Mapping[str, object]) -> dict[str, list[Path]]:
     """Map of the kind of modules to the directories that an option names for it."""
-    return {kind: [Path(str(each)) for each in opts.get(option) or ()] for kind, option in DIRECTORIES.items()}
+    named = {kind: opts.get(option) or () for kind, option in DIRECTORIES.items()}
+    return {kind: [Path(str(each)) for each in paths] for kind, paths in named.items() if isinstance(paths, Iterable)}

@@ -14,7 +14,6 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from statecore.loader import LoadedModule, Loader
 from statecore.model.context import Context
@@ -27,20 +26,21 @@ log = logging.getLogger(__name__)
 
 
 def gather(
-    host: ManagedHost, opts: Mapping[str, Any], loader: Loader, bare: Callable[[Mapping[str, object]], Context]
-) -> dict[str, Any]:
+    host: ManagedHost, opts: Mapping[str, object], loader: Loader, bare: Callable[[Mapping[str, object]], Context]
+) -> dict[str, object]:
     """Return all grains.
 
     ``bare(grains)`` returns a context with these grains, for loading modules. A source that raises is logged, and its
     grains are left out.
     """
-    grains: dict[str, Any] = {}
+    grains: dict[str, object] = {}
     ctx = bare(grains)
     native = [source for source in loader.sources("grains") if source.native]
     custom = [source for source in loader.sources("grains") if not source.native]
     deep = bool(opts.get("grains_deep_merge"))
     # As in Salt the blacklist does not apply to grains of the configuration.
-    barred = [str(each) for each in opts.get("grains_blacklist") or ()]
+    blacklist = opts.get("grains_blacklist")
+    barred = [str(each) for each in blacklist] if isinstance(blacklist, list | tuple) else []
     add = partial(_add, grains, deep=deep, barred=barred)
     for source in native:
         for function in _functions(loader.load(source, ctx)):
@@ -72,7 +72,7 @@ def _means(expression: str, name: str) -> bool:
         return False
 
 
-def _functions(loaded: object) -> list[Callable[..., Any]]:
+def _functions(loaded: object) -> list[Callable[..., object]]:
     return list(loaded.functions.values()) if isinstance(loaded, LoadedModule) else []
 
 

@@ -11,13 +11,12 @@ import logging
 import traceback
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore.host.host import Host
 from statecore.loader import LoadedModule, Loader
 from statecore.loader.arguments import unknown
 from statecore.loader.tables import Table
-from statecore.model import values
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable, SlsError, StatecoreError
 from statecore.model.ports import Files
@@ -114,13 +113,17 @@ def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, object]) -> 
     """
     configured = ctx.opts.get("master_tops") or {}
     here = replace(ctx, host=Host("/"))
-    found: dict[str, Any] = {}
+    found: dict[str, list[str]] = {}
     for served in _tops_modules(configured if isinstance(configured, Mapping) else {}, here, loader):
         arguments = {"opts": minion_opts, "grains": minion_opts.get("grains") or {}}
         try:
-            found = values.merge(found, _sections(_called(served, "top", here, [], arguments)), lists=True)
+            sections = _sections(_called(served, "top", here, [], arguments))
         except PluginError as error:
             log.error("Top function %s failed with error %s for minion %s", served.name, error, minion_opts.get("id"))
+            continue
+        for saltenv, refs in sections.items():
+            known = found.get(saltenv, [])
+            found[saltenv] = [*known, *(ref for ref in refs if ref not in known)]
     return found
 
 
@@ -158,7 +161,7 @@ class _ExternalPillars:
 
     def call(
         self, name: str, minion_id: str, pillar: dict[str, object], args: list[object], kwargs: Mapping[str, object]
-    ) -> Any:
+    ) -> object:
         """Call a plugin and return its pillar. Raises NotAvailable, PluginError."""
         if name == "git" and not kwargs:
             return self._of_git(minion_id, args)
@@ -192,7 +195,9 @@ class _ExternalPillars:
             raise PluginError(str(error)) from error
 
 
-def _called(served: LoadedModule, function: str, ctx: Context, args: list[object], kwargs: Mapping[str, object]) -> Any:
+def _called(
+    served: LoadedModule, function: str, ctx: Context, args: list[object], kwargs: Mapping[str, object]
+) -> object:
     """Call a plugin's function and return a copy of its result. Raises PluginError with the plugin's file and line."""
     if function not in served.functions:
         raise PluginError(f"{served.source.path} has no function {function}()")
@@ -210,19 +215,19 @@ def _called(served: LoadedModule, function: str, ctx: Context, args: list[object
         text = f"it takes longer than {seconds:g} seconds (ext_pillar_timeout){_place(error, served)}"
         raise PluginError(text) from error
     except SlsError as error:
-        told = "; ".join(f"{fault.message} ({fault.mark})" for fault in error.faults)
-        raise PluginError(f"{told}{_place(error, served)}") from error
+        faults = "; ".join(f"{fault.message} ({fault.mark})" for fault in error.faults)
+        raise PluginError(f"{faults}{_place(error, served)}") from error
     except StatecoreError as error:
         raise PluginError(f"{error}{_place(error, served)}") from error
     except RecursionError as error:
-        raise PluginError(f"what it gives contains itself{_place(error, served)}") from error
+        raise PluginError(f"its result contains itself{_place(error, served)}") from error
     # SystemExit: a plugin that calls sys.exit would end this process.
     except (Exception, SystemExit) as error:
         log.exception("%s in %s failed", function, served.source.path)
         raise PluginError(f"{str(error) or type(error).__name__}{_place(error, served)}") from error
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a deep copy made of maps, lists and scalars.
 
     A plugin may return an object that it keeps, or the pillar that is still being compiled.

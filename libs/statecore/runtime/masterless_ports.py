@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from statecore.model.errors import CommandError
 
 #: (saltenv, pillarenv, override, external pillar on demand) -> pillar.
 PillarCompiler: TypeAlias = Callable[
-    [str | None, str | None, Mapping[str, Any] | None, Mapping[str, Any] | None], dict[str, Any]
+    [str | None, str | None, Mapping[str, object] | None, Mapping[str, object] | None], dict[str, object]
 ]
 
 #: (area, request) -> answer of the minion that runs on this host. Raises CommandError.
-Manager: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+Manager: TypeAlias = Callable[[str, Mapping[str, object]], dict[str, object]]
 
 
 class NoEvents:
@@ -27,7 +27,7 @@ class NoEvents:
 class NoJobs:
     """Jobs port of a process that knows no other jobs."""
 
-    def running(self) -> list[dict[str, Any]]:
+    def running(self) -> list[dict[str, object]]:
         """Return []."""
         return []
 
@@ -75,7 +75,7 @@ class LocalMinion:
         pillarenv: str | None,
         override: Mapping[str, object] | None,
         on_demand: Mapping[str, object] | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the pillar of the local directories; its errors are a list under ``_errors``."""
         if self._compile_pillar is None:
             return dict(override or {})
@@ -91,7 +91,7 @@ class LocalMinion:
         """Raise CommandError: there is no master."""
         raise CommandError(f"{cmd}: there is no master")
 
-    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
+    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, object]:
         """Ask the minion that runs on this host, and return its answer. Raises CommandError if none runs here."""
         if self._manage is None:
             raise CommandError(f"no minion runs here that has a {area}")

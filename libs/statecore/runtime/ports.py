@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from statecore.loader import Loader
 from statecore.model.context import Context
@@ -23,7 +23,7 @@ class ContextSource(Protocol):
     """Part of ``Contexts`` that the ports of this module need."""
 
     @property
-    def pillar(self) -> Mapping[str, Any]:
+    def pillar(self) -> Mapping[str, object]:
         """The pillar in memory, compiled when it is first asked for."""
         ...
 
@@ -42,7 +42,7 @@ class ContextSource(Protocol):
         ...
 
 
-class LazyPillar(Mapping[str, Any]):
+class LazyPillar(Mapping[str, object]):
     """Pillar in memory, compiled when first read: ``grains.get`` must not compile a pillar."""
 
     def __init__(self, source: ContextSource) -> None:
@@ -83,7 +83,7 @@ class Control:
         pillarenv: str | None,
         override: Mapping[str, object] | None,
         on_demand: Mapping[str, object] | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
@@ -94,7 +94,7 @@ class Control:
     ) -> object:
         return self._minion.ask_master(cmd, fields, once=once, master=master)
 
-    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
+    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, object]:
         return self._minion.manage(area, request)
 
 
@@ -115,7 +115,7 @@ class LoaderCatalog:
             return self._renderer_doc(name)
         return self._source.loader.doc(kind, name, self._source.context)
 
-    def argspec(self, name: str, kind: str = "modules") -> dict[str, Any] | None:
+    def argspec(self, name: str, kind: str = "modules") -> dict[str, object] | None:
         return self._source.loader.argspec(kind, name, self._source.context)
 
     def function(self, name: str, kind: str) -> Function:
@@ -138,11 +138,11 @@ class NoTemplates:
     def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
 
-    def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> Any:
+    def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> object:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")
 
 
-class RunScratch(dict[str, Any]):
+class RunScratch(dict[str, object]):
     """Memory of modules for one state run (Salt's ``__context__``): empty when a run starts, as in Salt.
 
     It starts with those entries of the call's memory that describe how the call was made, and the grains set in the call.
@@ -161,7 +161,7 @@ class RunScratch(dict[str, Any]):
         if name == "retcode":
             self._call[name] = value
 
-    def pop(self, name: str, *default: object) -> Any:
+    def pop(self, name: str, *default: object) -> object:
         if name == "retcode":
             self._call.pop(name, None)
         return super().pop(name, *default)

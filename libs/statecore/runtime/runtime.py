@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from statecore.model.context import Context
 from statecore.model.lazy import lazy_module
@@ -88,12 +88,12 @@ class Runtime:
         self.catalog = contexts.catalog
 
     @property
-    def grains(self) -> Mapping[str, Any]:
+    def grains(self) -> Mapping[str, object]:
         """Grains of the minion, gathered on first use."""
         return self.contexts.grains
 
     @property
-    def pillar(self) -> Mapping[str, Any]:
+    def pillar(self) -> Mapping[str, object]:
         """Pillar in memory, compiled on first use. Errors of the compilation are listed under ``_errors``."""
         return self.contexts.pillar
 
@@ -193,9 +193,10 @@ def local_runtime(
     return Runtime.of(contexts)
 
 
-def _needs_fetches(opts: Mapping[str, Any]) -> bool:
+def _needs_fetches(opts: Mapping[str, object]) -> bool:
     """Whether an external pillar or another backend than ``roots`` is configured: only then Git may have to be fetched."""
-    return bool(opts.get("ext_pillar")) or list(opts.get("fileserver_backend") or ["roots"]) != ["roots"]
+    backends = opts.get("fileserver_backend") or ["roots"]
+    return bool(opts.get("ext_pillar")) or backends not in (["roots"], ("roots",))
 
 
 @dataclass(frozen=True)
@@ -206,9 +207,10 @@ class UserBackend:
     functions: Mapping[str, Function]
 
 
-def load_user_backend(name: str, opts: Mapping[str, Any]) -> UserBackend:
+def load_user_backend(name: str, opts: Mapping[str, object]) -> UserBackend:
     """Load a user's fileserver backend with a context of its own. Raises NotAvailable with the reason."""
-    runtime = Runtime(opts, files=LocalFiles({}), grains=opts.get("grains") or {}, pillar={})
+    grains = opts.get("grains")
+    runtime = Runtime(opts, files=LocalFiles({}), grains=grains if isinstance(grains, Mapping) else {}, pillar={})
     served = runtime.loader.module("fileserver", name, runtime.context)
     functions = {function: served.bound(function, runtime.context) for function in served.functions}
     return UserBackend(served.source.path, functions)

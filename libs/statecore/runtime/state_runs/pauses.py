@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from statecore.host.content import data_files
 from statecore.model.errors import CommandError
@@ -28,7 +28,7 @@ ANY = "__all__"
 _PATIENCE = 0.25
 
 #: ID of a state, or ANY -> {"kill": True} ends the run, {"duration": seconds} pauses it so long, {} pauses until resumed.
-Orders = dict[str, dict[str, Any]]
+Orders = dict[str, dict[str, object]]
 
 
 def directory(cachedir: str | Path) -> Path:
@@ -99,19 +99,19 @@ class Gate:
     wait: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
-    def may_go_on(self, low: Mapping[str, Any]) -> bool:
+    def may_go_on(self, low: Mapping[str, object]) -> bool:
         """Wait while an order pauses the run before this state. Return False if an order ends the run here, else True."""
         started = self.clock()
-        told = False
+        logged = False
         while (order := self._order(str(low["__id__"]))) is not None:
             if order.get("kill"):
                 log.warning("The state run ends before %s, as ordered by state.soft_kill", low["__id__"])
                 return False
-            if "duration" in order and self.clock() - started >= float(order["duration"]):
+            if "duration" in order and self.clock() - started >= float(str(order["duration"])):
                 return True
-            if not told:
+            if not logged:
                 log.warning("The state run is paused before %s", low["__id__"])
-                told = True
+                logged = True
             self.wait(_PATIENCE)
         return True
 
@@ -119,7 +119,7 @@ class Gate:
         """Remove the run's orders, when the run has ended."""
         self.book.close()
 
-    def _order(self, state_id: str) -> dict[str, Any] | None:
+    def _order(self, state_id: str) -> dict[str, object] | None:
         try:
             found = self.book.read()
         except CommandError as error:

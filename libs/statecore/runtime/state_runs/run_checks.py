@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from statecore.compile import Compiled
 from statecore.loader import Loader
@@ -121,6 +120,6 @@ def _of_id(name: object, body: object) -> Iterator[str]:
         seen.add(module)
 
 
-def high_of(data: Mapping[Any, Any]) -> High:
+def high_of(data: Mapping[object, object]) -> High:
     """Return the high data of rendered data. The compiler expands short declarations."""
-    return {str(name): body if isinstance(body, str) else dict(body) for name, body in data.items()}
+    return {str(name): dict(body) if isinstance(body, Mapping) else body for name, body in data.items()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from statecore.model.types import High, Running, untag
 
@@ -25,15 +24,15 @@ def failed(running: Running, high: High | None = None) -> bool:
     stand_ins = _stand_ins(high or {})
     if not stand_ins:
         return True
-    results: dict[_Named, list[Any]] = {}
+    results: dict[_Named, list[object]] = {}
     for name, entry in running.items():
         results.setdefault(_named(name), []).append(entry.get("result"))
     return not all(_made_good(stand_ins.get(_named(name), ()), results) for name in failures)
 
 
-def _made_good(stand_ins: Any, results: Mapping[_Named, list[Any]]) -> bool:
-    told = [result for each in stand_ins for result in results.get(each, ())]
-    return True in told and False not in told
+def _made_good(stand_ins: Iterable[_Named], results: Mapping[_Named, list[object]]) -> bool:
+    given = [result for each in stand_ins for result in results.get(each, ())]
+    return True in given and False not in given
 
 
 def _named(name: str) -> _Named:

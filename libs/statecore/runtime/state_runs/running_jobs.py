@@ -11,7 +11,6 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgpack
 
@@ -51,7 +50,7 @@ class ProcDirectory:
         finally:
             path.unlink(missing_ok=True)
 
-    def running(self) -> list[dict[str, Any]]:
+    def running(self) -> list[dict[str, object]]:
         """List of the loads of running jobs, each with its ``pid``. Removes the files of processes that have ended."""
         found = []
         for path in sorted(self._directory.glob("[0-9]*")):
@@ -72,7 +71,7 @@ class ProcDirectory:
         for job in self.running():
             if str(job["jid"]) != jid:
                 continue
-            pid = int(job["pid"])
+            pid = int(str(job["pid"]))
             try:
                 os.killpg(pid, number)
             except ProcessLookupError:

@@ -40,7 +40,7 @@ class QueueEntry(NamedTuple):
     fun: str
     waits: bool = False
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return Salt's sentence about the run."""
         return (
             f'The function "{self.fun}" is running as PID {self.pid} and was started at {_started(self.jid)}'
@@ -115,7 +115,7 @@ def taken(ctx: Context, queue: object = None, concurrent: object = False) -> Ite
             waiting = True
             time.sleep(_PATIENCE)
         if turn is Turn.REFUSED:
-            reasons = [entry.told() for entry in others]
+            reasons = [entry.sentence() for entry in others]
             ctx.scratch["retcode"] = _REFUSED
         else:
             ctx.scratch[_HELD] = True

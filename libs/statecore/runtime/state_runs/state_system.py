@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from statecore import engine
 from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
 from statecore.compile.draft import Draft
 from statecore.loader import Loader
 from statecore.model.context import Context
-from statecore.model.errors import SlsError
+from statecore.model.errors import InvocationError, SlsError
 from statecore.model.ports import Files, StateSystem
-from statecore.model.types import High, Low, Running, tag
+from statecore.model.types import High, Low, Running, RunningEntry, tag
 from statecore.render import SlsSource
 from statecore.runtime.contexts import Contexts, RunContext
 from statecore.runtime.state_runs import disabled_states, pauses, run_checks
@@ -57,7 +57,7 @@ class StateRuns(StateSystem):
         self._contexts = contexts
         self._loader = contexts.loader
 
-    def highstate(self, options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def highstate(self, options: Mapping[str, object]) -> Running | list[str]:
         """Run the states of the top file and return the running dictionary, or the list of errors."""
         run = self._contexts.run_context(options)
         if (high := self._cached(run, options)) is not None:
@@ -74,7 +74,7 @@ class StateRuns(StateSystem):
             return nothing(run.ctx, "No Top file or master_tops data matches found. Please see master log for details.")
         return self._apply(run, _allowed(matches, options), options, empty="No states found for this minion")
 
-    def sls(self, mods: Sequence[str], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def sls(self, mods: Sequence[str], options: Mapping[str, object]) -> Running | list[str]:
         """Run these SLS references and return the running dictionary, or the list of errors.
 
         With the option ``only_id`` run that ID and its requisites only. Raises InvocationError if there is no such ID.
@@ -84,7 +84,7 @@ class StateRuns(StateSystem):
             return pillar_errors(run, options) or self.high(high, options)
         return self._apply(run, {run.ctx.saltenv: list(mods)}, options)
 
-    def template(self, path: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
+    def template(self, path: str, options: Mapping[str, object]) -> Running | list[str]:
         """Run an SLS file of the minion's own file system, and return the running dictionary or the list of errors."""
         run = self._contexts.run_context(options)
         file = Path(path if path.endswith(".sls") else f"{path}.sls")
@@ -97,7 +97,7 @@ class StateRuns(StateSystem):
         run.tree.add(SlsSource(str(file), run.ctx.saltenv, file.name, str(file), text, str(file)))
         return self._apply(run, {run.ctx.saltenv: [str(file)]}, options)
 
-    def template_str(self, text: str, options: Mapping[str, object]) -> dict[str, object] | list[str]:
+    def template_str(self, text: str, options: Mapping[str, object]) -> Running | list[str]:
         """Run an SLS file given as text, and return the running dictionary or the list of errors."""
         run = self._contexts.run_context(options)
         name, saltenv = run_checks.NAME, run.ctx.saltenv
@@ -112,12 +112,12 @@ class StateRuns(StateSystem):
             return errors
         return self._run(run, self._compiled_high(run, run_checks.high_of(data), options), options)
 
-    def high(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def high(self, data: Mapping[str, object], options: Mapping[str, object]) -> Running | list[str]:
         """Run literal high data, and return the running dictionary or the list of errors."""
         run = self._contexts.run_context(options)
         return self._run(run, self._compiled_high(run, dict(data), options), options)
 
-    def low(self, data: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def low(self, data: Mapping[str, object], options: Mapping[str, object]) -> RunningEntry | list[str]:
         """Run one low chunk and return its entry of the running dictionary, or the list of errors.
 
         With ``tagged`` return {tag: entry}.
@@ -142,18 +142,18 @@ class StateRuns(StateSystem):
         except SlsError as error:
             return error.lines()
 
-    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> dict[str, object] | list[str]:
+    def show_high(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> High | list[str]:
         """Return the high data of the top file (``mods`` None) or of SLS references, or the list of errors."""
         make = _verified if options.get("verify") else _gathered
         compiled = self._shown(mods, options, make)
         return compiled if isinstance(compiled, list) else compiled.high
 
-    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> list[Any]:
+    def show_low(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> list[Low] | list[str]:
         """Return the low chunks in run order, or the list of errors as texts."""
         compiled = self._shown(mods, options, lambda run, matches: self._switched(run, self._compiled(run, matches))[0])
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
-    def show_usage(self, options: Mapping[str, object]) -> dict[str, Any] | list[str]:
+    def show_usage(self, options: Mapping[str, object]) -> dict[str, dict[str, object]] | list[str]:
         """Map of saltenv to the SLS files that the top file assigns to this minion, and those that it does not; or the list of
         errors.
         """
@@ -218,7 +218,7 @@ class StateRuns(StateSystem):
 
     def _apply(
         self, run: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, object], *, empty: str = ""
-    ) -> dict[str, Any] | list[str]:
+    ) -> Running | list[str]:
         """Compile and run these SLS references. ``empty`` is the error when they hold no ID; "" allows that."""
         if errors := pillar_errors(run, options):
             return errors
@@ -234,13 +234,13 @@ class StateRuns(StateSystem):
             _cache(run).store(_cache_name(options), compiled.high)
         return self._run(run, compiled, options)
 
-    def _run(self, run: RunContext, compiled: Compiled, options: Mapping[str, Any]) -> dict[str, Any] | list[str]:
+    def _run(self, run: RunContext, compiled: Compiled, options: Mapping[str, object]) -> Running | list[str]:
         compiled, left_out = self._switched(run, compiled)
         if compiled.faults:
             run.ctx.scratch["retcode"] = COMPILE_ERROR
             return [str(fault) for fault in compiled.faults]
         if only := options.get("only_id"):
-            must_have(only, compiled, run.ctx)
+            must_have(str(only), compiled, run.ctx)
         asked = self._engine_options(run, options)
         gate = _gate(run, asked.jid)
         try:
@@ -269,10 +269,11 @@ class StateRuns(StateSystem):
     def _engine_options(self, run: RunContext, options: Mapping[str, object]) -> engine.EngineOptions:
         only = options.get("only_id")
         jid = self._contexts.jid()
+        aggregate = run.opts.get("state_aggregate", False)
         return engine.EngineOptions(
             failhard=bool(options.get("failhard", run.opts.get("failhard", False))),
-            aggregate=run.opts.get("state_aggregate", False),
-            max_parallel=int(run.opts.get("state_max_parallel") or 0),
+            aggregate=aggregate if isinstance(aggregate, bool | list | tuple) else False,
+            max_parallel=int(str(run.opts.get("state_max_parallel") or 0)),
             events=bool(jid) and bool(options.get("state_events", run.opts.get("state_events", False))),
             jid=jid,
             wanted=(lambda low: bool(low["__id__"] == only)) if only else None,
@@ -316,9 +317,11 @@ def _path(low: Low) -> tuple[str, ...]:
     return str(low.get("__sls__", "")), str(low.get("__env__", "base")), str(low["__id__"]), str(low["state"])
 
 
-def _excluded(exclude: Any) -> list[Any]:
+def _excluded(exclude: object) -> list[object]:
     """Return the argument ``exclude`` as a list of SLS names, ``{sls: NAME}`` and ``{id: ID}``."""
-    listed = exclude.split(",") if isinstance(exclude, str) else exclude or []
+    listed = exclude.split(",") if isinstance(exclude, str) else exclude
+    if not isinstance(listed, list | tuple):
+        return []
     return [item if isinstance(item, Mapping) else str(item).strip() for item in listed]
 
 
@@ -334,12 +337,14 @@ def _verified(run: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled
     return compiled._replace(faults=(*compiled.faults, *checked.faults))
 
 
-def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, Any]) -> dict[str, list[str]]:
+def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, object]) -> dict[str, list[str]]:
     """Return the matches that the argument ``whitelist`` names; all without a whitelist."""
     whitelist = options.get("whitelist")
     if not whitelist:
         return {env: list(refs) for env, refs in matches.items()}
-    allowed = whitelist.split(",") if isinstance(whitelist, str) else list(whitelist)
+    allowed = whitelist.split(",") if isinstance(whitelist, str) else whitelist
+    if not isinstance(allowed, list | tuple):
+        raise InvocationError(f"'whitelist' must be a list of SLS, not {whitelist!r}")
     limited = {env: [ref for ref in refs if ref in allowed] for env, refs in matches.items()}
     return {env: refs for env, refs in limited.items() if refs}
 
@@ -357,7 +362,7 @@ def _gate(run: RunContext, jid: str) -> pauses.Gate | None:
     if run.ctx.master is not None:
         return pauses.Gate(pauses.MasterOrders(run.ctx.master))
     cachedir = run.opts.get("cachedir")
-    return pauses.Gate(pauses.FileOrders(pauses.directory(cachedir) / jid)) if jid and cachedir else None
+    return pauses.Gate(pauses.FileOrders(pauses.directory(str(cachedir)) / jid)) if jid and cachedir else None
 
 
 def _usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict[str, object]]:

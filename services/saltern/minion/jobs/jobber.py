@@ -115,7 +115,7 @@ def _spool_return(
 def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
     """Store the return for saltutil.find_cached_job. A full disk is logged and does not fail the job."""
     try:
-        data_files.store(Path(runtime.opts["cachedir"]) / "minion_jobs" / jid / "return.p", told)
+        data_files.store(Path(str(runtime.opts["cachedir"])) / "minion_jobs" / jid / "return.p", told)
     except CommandError as error:
         _LOG.error("the return of %s is not stored in cachedir: %s", jid, error)
 

@@ -121,13 +121,14 @@ def rerun(tools: RunnerTools, jid: Any, failed: bool = False, lost: bool = False
         states = ", ".join(f"{count} {state}" for state, count in _counts(lives).items())
         raise RunnerFault(f"no minion of job {job.jid} is left for that: {states or 'nobody was expected to do it'}")
     kwargs = {name: load[name] for name in _PASSED_ON if name in load}
+    arguments = load.get("arg")
     answer = tools.control.call(
         "publish",
         request_id=os.urandom(16).hex(),
         tgt=minions,
         tgt_type="list",
         fun=fun,
-        arg=list(load.get("arg") or []),
+        arg=list(arguments) if isinstance(arguments, list | tuple) else [],
         kwargs=kwargs | {"metadata": _noted(load.get("metadata"), job.jid)},
         ret=_own_returners(load, tools.options.ext_job_cache),
         user=tools.user,

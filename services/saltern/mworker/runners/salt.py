@@ -48,10 +48,12 @@ def wolmatch(
 ) -> list[str]:
     """Wake up minions by the addresses in their stored grains (``hwaddr_interfaces``); return the addresses."""
     kept = tools.store.cache.all_grains()
+    interfaces = [kept.get(minion, {}).get("hwaddr_interfaces") for minion in tools.minions(tgt, tgt_type)]
     found = [
         str(mac).strip()
-        for minion in tools.minions(tgt, tgt_type)
-        for interface, mac in (kept.get(minion, {}).get("hwaddr_interfaces") or {}).items()
+        for addresses in interfaces
+        if isinstance(addresses, Mapping)
+        for interface, mac in addresses.items()
         if interface != "lo"
     ]
     return [mac for mac in found if wol(tools, mac, bcast, destport)]

@@ -28,11 +28,12 @@ def list_waiting(tools: RunnerTools) -> dict[str, object]:
     deadlines = tools.store.jobs.waiting_jobs(int(time.time() * 1000), _MOST)
     found: dict[str, Any] = {}
     for job in tools.store.jobs.described(list(deadlines)):
+        arguments = job.load.get("arg")
         minions = [name for name, life in tools.store.jobs.life(job.jid).items() if life.state in UNDELIVERED]
         if minions:
             found[job.jid] = {
                 "Function": job.load.get("fun", "unknown-function"),
-                "Arguments": list(job.load.get("arg") or []),
+                "Arguments": list(arguments) if isinstance(arguments, list | tuple) else [],
                 "Target": job.load.get("tgt", "unknown-target"),
                 "Target-type": job.load.get("tgt_type", "list"),
                 "User": job.load.get("user", "root"),

@@ -250,7 +250,7 @@ def running(ctx: Context, concurrent: bool = False) -> list[str]:
 
         salt '*' state.running
     """
-    return [] if concurrent else [entry.told() for entry in state_queue.others(ctx)]
+    return [] if concurrent else [entry.sentence() for entry in state_queue.others(ctx)]
 
 
 #: Keywords of state.single that are options of the run, and no arguments of the state.
