@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.errors import CommandError, HostError
 from statecore.model.ports import ManagedHost
+from statecore.model.values import to_float
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ def output_of(command: str | Sequence[str], host: ManagedHost, opts: Mapping[str
     error output goes only to the log, because a minion may not be allowed to see it.
     """
     shown = command if isinstance(command, str) else " ".join(command)
-    seconds = float(str(opts.get("ext_pillar_timeout") or _TIMEOUT))
+    seconds = to_float(opts.get("ext_pillar_timeout") or _TIMEOUT)
     try:
         done = host.run(command, timeout=seconds)
     except HostError as error:

@@ -18,6 +18,7 @@ from typing import Protocol
 from statecore.host.content import data_files
 from statecore.model.errors import CommandError
 from statecore.model.ports import Master
+from statecore.model.values import to_float
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ class Gate:
             if order.get("kill"):
                 log.warning("The state run ends before %s, as ordered by state.soft_kill", low["__id__"])
                 return False
-            if "duration" in order and self.clock() - started >= float(str(order["duration"])):
+            if "duration" in order and self.clock() - started >= to_float(order["duration"]):
                 return True
             if not logged:
                 log.warning("The state run is paused before %s", low["__id__"])

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgpack
 
 from statecore.host.content import atomic_file
+from statecore.model.values import to_int
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class ProcDirectory:
         for job in self.running():
             if str(job["jid"]) != jid:
                 continue
-            pid = int(str(job["pid"]))
+            pid = to_int(job["pid"])
             try:
                 os.killpg(pid, number)
             except ProcessLookupError:

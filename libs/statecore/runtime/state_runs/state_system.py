@@ -22,6 +22,7 @@ from statecore.model.context import Context
 from statecore.model.errors import InvocationError, SlsError
 from statecore.model.ports import Files, StateSystem
 from statecore.model.types import High, Low, Running, RunningEntry, tag
+from statecore.model.values import to_int
 from statecore.render import SlsSource
 from statecore.runtime.contexts import Contexts, RunContext
 from statecore.runtime.state_runs import disabled_states, pauses, run_checks
@@ -273,7 +274,7 @@ class StateRuns(StateSystem):
         return engine.EngineOptions(
             failhard=bool(options.get("failhard", run.opts.get("failhard", False))),
             aggregate=aggregate if isinstance(aggregate, bool | list | tuple) else False,
-            max_parallel=int(str(run.opts.get("state_max_parallel") or 0)),
+            max_parallel=to_int(run.opts.get("state_max_parallel") or 0),
             events=bool(jid) and bool(options.get("state_events", run.opts.get("state_events", False))),
             jid=jid,
             wanted=(lambda low: bool(low["__id__"] == only)) if only else None,
