@@ -149,10 +149,10 @@ def _verdict(ctx: Context, result: object) -> object:
     return result
 
 
-def _low_verdict(ctx: Context, chunks: list[object]) -> list[object]:
+def _low_verdict(ctx: Context, chunks: Sequence[object]) -> Sequence[object]:
     if not all(isinstance(chunk, Mapping) for chunk in chunks):
         _verdict(ctx, chunks)
-    return chunks
+    return list(chunks)
 
 
 def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
