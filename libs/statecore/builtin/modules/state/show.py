@@ -149,7 +149,7 @@ def _verdict(ctx: Context, result: object) -> object:
     return result
 
 
-def _low_verdict(ctx: Context, chunks: Sequence[object]) -> Sequence[object]:
+def _low_verdict(ctx: Context, chunks: Sequence[object]) -> list[object]:
     if not all(isinstance(chunk, Mapping) for chunk in chunks):
         _verdict(ctx, chunks)
     return list(chunks)
