@@ -60,10 +60,10 @@ class Crypticle:
         prefix = nonce.encode() if nonce else b""
         return self.encrypt(_MAGIC + prefix + packb(value), iv=iv)
 
-    def loads(self, data: bytes, nonce: str | None = None, *, raw: bool = False) -> object:
+    def loads(self, data: bytes, nonce: str | None = None, *, raw: bool = False, most: int | None = None) -> object:
         """Decrypt and unpack a value; return {} if the plaintext lacks Salt's prefix ``pickle::``.
 
-        ``raw`` leaves the values of maps as bytes. Raises AuthenticationError for a wrong key, NonceError if the
+        ``raw`` and ``most`` as in ``pack.unpackb``. Raises AuthenticationError for a wrong key, NonceError if the
         message does not carry ``nonce``, PeerFault if the plaintext is not msgpack.
         """
         plain = self.decrypt(data)
@@ -74,7 +74,7 @@ class Crypticle:
             found, body = body[:NONCE_CHARS], body[NONCE_CHARS:]
             if not bytes_eq(found, nonce.encode()):
                 raise NonceError("the answer's nonce is not the request's")
-        return unpackb(body, raw=raw)
+        return unpackb(body, raw=raw, most=most)
 
     def loads_map(self, data: bytes) -> dict[str, object]:
         """Decrypt and unpack a map, as ``loads`` does. Raises PeerFault also if the value is not a map."""

@@ -17,13 +17,16 @@ from saltwire.crypticle import NONCE_CHARS, Crypticle, is_nonce
 from saltwire.errors import AuthenticationError, PeerFault, SignatureError, shown
 from saltwire.ids import is_minion_id
 from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey
-from saltwire.pack import octets, packb, text, unpackb
+from saltwire.pack import MAX_CLEAR_BYTES, MAX_VALUES, octets, packb, text, unpackb
 
 #: Message version of current minions and masters; larger numbers are treated as this one.
 VERSION = 3
 
 DEFAULT_ENC_ALGO = "OAEP-SHA1"
 DEFAULT_SIG_ALGO = "PKCS1v15-SHA1"
+
+#: Most values in the envelope of a larger request; an encrypted one has 15, its ciphertext is one of them.
+_MAX_ENVELOPE_VALUES = 64
 
 #: Message inside a minion's X9.31 token.
 _TOKEN = b"salt"
@@ -63,11 +66,13 @@ class OpenedRequest:
 def parse_request(payload: bytes) -> Envelope:
     """Unpack the envelope of a request. Raises PeerFault, with the answer to send, if it is malformed."""
     try:
-        outer = unpackb(payload)
+        outer = unpackb(payload, most=MAX_CLEAR_BYTES if len(payload) <= MAX_CLEAR_BYTES else _MAX_ENVELOPE_VALUES)
     except PeerFault as fault:
         raise PeerFault(str(fault), BAD_LOAD) from fault
     if not isinstance(outer, dict) or "enc" not in outer or "load" not in outer:
         raise PeerFault("an envelope needs enc and load", BAD_LOAD)
+    if len(payload) > MAX_CLEAR_BYTES and outer["enc"] != "aes":
+        raise PeerFault(f"a clear request of {len(payload)} bytes; {MAX_CLEAR_BYTES} are allowed", BAD_LOAD)
     enc = outer["enc"]
     if enc not in ("clear", "aes"):
         raise PeerFault(f"there is no encryption {shown(enc)}", BAD_LOAD)
@@ -208,7 +213,7 @@ def _decrypt(envelope: Envelope, keys: Sequence[Crypticle]) -> tuple[Crypticle, 
         raise PeerFault("not an encrypted request", BAD_LOAD)
     for key in keys:
         try:
-            return key, key.loads(sealed)
+            return key, key.loads(sealed, most=MAX_VALUES)
         except AuthenticationError:
             continue
         except PeerFault as fault:

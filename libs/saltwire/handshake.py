@@ -22,7 +22,7 @@ from saltwire.crypticle import Crypticle, is_nonce
 from saltwire.envelope import DEFAULT_ENC_ALGO, DEFAULT_SIG_ALGO, clear_request
 from saltwire.errors import OwnFault, PeerFault, SignatureError, shown
 from saltwire.ids import is_minion_id
-from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, clean_pem, fingerprint_of, generate_key_string
+from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, fingerprint_of, generate_key_string
 from saltwire.messages import SignInLoad, SignInRefusal, SignInReply
 from saltwire.pack import octets, packb, text, unpackb
 
@@ -118,7 +118,8 @@ class SignInRequest:
     """A minion's sign-in request, parsed."""
 
     id: str
-    #: The minion's public key, PEM in the form of ``clean_pem``.
+    #: The minion's public key, PEM as ``PublicKey.pem`` writes it: nothing else that was sent with the key. Empty if ``public`` is
+    #: None.
     pub: str
     nonce: str | None
     token: bytes | None
@@ -126,6 +127,8 @@ class SignInRequest:
     sig_algo: str
     version: int
     autosign_grains: Mapping[str, object]
+    #: The minion's public key; None if it cannot be read.
+    public: PublicKey | None
 
 
 def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
@@ -149,15 +152,21 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
     # A key that is bytes is not UTF-8 and therefore no PEM.
     if not is_minion_id(minion) or not isinstance(pub, str):
         raise PeerFault("a sign-in without a valid id and a key", packb("bad load"))
+    try:
+        public = PublicKey.from_pem(pub)
+    except PeerFault:
+        # The refusal is signed.
+        public = None
     return SignInRequest(
         id=str(minion),
-        pub=clean_pem(pub),
+        pub="" if public is None else public.pem,
         nonce=nonce if is_nonce(nonce) else None,
         token=octets(load.get("token")),
         enc_algo=enc_algo,
         sig_algo=sig_algo,
         version=version,
         autosign_grains=grains if isinstance(grains, dict) else {},
+        public=public,
     )
 
 

@@ -31,6 +31,9 @@ KEY_BYTES = 56
 #: RSA keys of other sizes are refused: smaller keys are weak, larger ones make each sign-in expensive for the master.
 _MIN_BITS, _MAX_BITS = 1024, 16384
 
+#: Longest text of a public key that is read, bytes; the largest key has 2,800. A parser of PEM skips text around the key.
+_MAX_PEM = 16 * 1024
+
 #: Largest public exponent, bits. The peer chooses it, and each check of its signatures costs time in proportion to it.
 _MAX_EXPONENT_BITS = 64
 
@@ -51,6 +54,14 @@ def clean_pem(text: str) -> str:
     return "\n".join(text.strip().splitlines())
 
 
+def canonical_pem(text: str) -> str:
+    """Return a public key as ``PublicKey.pem`` writes it, without text around it; ``clean_pem`` of what cannot be read."""
+    try:
+        return PublicKey.from_pem(text).pem
+    except PeerFault:
+        return clean_pem(text)
+
+
 class PublicKey:
     """RSA public key of the remote side."""
 
@@ -66,8 +77,10 @@ class PublicKey:
     def from_pem(cls, pem: str | bytes) -> PublicKey:
         """Parse a PEM; the old header ``RSA PUBLIC KEY`` is accepted too.
 
-        Raises PeerFault unless it is an RSA key of 1024 to 16384 bits with an exponent of at most 64 bits.
+        Raises PeerFault unless it is an RSA key of 1024 to 16384 bits with an exponent of at most 64 bits, in at most 16 kB.
         """
+        if len(pem) > _MAX_PEM:
+            raise PeerFault(f"a public key of {len(pem)} characters; {_MAX_PEM} are allowed")
         try:
             data = pem.encode() if isinstance(pem, str) else pem
             key = load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))

@@ -27,6 +27,16 @@ MAX_MESSAGE = 100 * 1024 * 1024
 #: Deepest nesting of lists and maps that is read. msgpack packs 511 levels, and a received value is later packed inside others.
 _DEEPEST = 400
 
+#: Most values (entries, keys, lists, maps) in one message of a peer. The largest returns have some 100,000; each value costs
+#: up to 300 bytes of memory, however short its bytes are.
+MAX_VALUES = 500_000
+
+#: Largest request that is not encrypted, bytes. A sign-in has about one thousand; anybody can send one.
+MAX_CLEAR_BYTES = 64 * 1024
+
+#: Largest extension value that is read, bytes.
+_MAX_EXT = 4096
+
 _SEPARATOR = b"\n\n"
 
 #: Integers that msgpack can hold; others travel as decimal text.
@@ -42,14 +52,17 @@ def packb(value: object) -> bytes:
     return _packed(value, use_bin_type=False)
 
 
-def unpackb(data: bytes, *, raw: bool = False) -> object:
+def unpackb(data: bytes, *, raw: bool = False, most: int | None = None) -> object:
     """Return the value of wire bytes. Bytes that are valid UTF-8 become text, others stay bytes; ``raw`` decodes only
-    the keys of maps.
+    the keys of maps. ``most``: number of values that the message may have, lists and maps included; None for any
+    number.
 
     Raises PeerFault for anything but one msgpack value of at most 100 MB.
     """
     if len(data) > MAX_MESSAGE:
         raise PeerFault(f"a message of {len(data)} bytes; {MAX_MESSAGE} are allowed")
+    if most is not None:
+        check_values(data, most)
     try:
         value = msgpack.unpackb(data, raw=True, strict_map_key=False, ext_hook=_from_ext)
         return _keys_decoded(value) if raw else _decoded(value)
@@ -57,6 +70,35 @@ def unpackb(data: bytes, *, raw: bool = False) -> object:
         raise PeerFault("a message nests too deeply") from error
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise PeerFault(f"not msgpack: {type(error).__name__}: {error}") from error
+
+
+#: Map of a msgpack type byte to (bytes that the value has at least, bytes of these that hold the length of what follows). Elements
+#: of lists and maps are values of their own. Missing types have one byte.
+_WIDER: Mapping[int, tuple[int, int]] = {
+    0xC4: (2, 1), 0xC5: (3, 2), 0xC6: (5, 4), 0xC7: (3, 1), 0xC8: (4, 2), 0xC9: (6, 4), 0xCA: (5, 0), 0xCB: (9, 0),
+    0xCC: (2, 0), 0xCD: (3, 0), 0xCE: (5, 0), 0xCF: (9, 0), 0xD0: (2, 0), 0xD1: (3, 0), 0xD2: (5, 0), 0xD3: (9, 0),
+    0xD4: (3, 0), 0xD5: (4, 0), 0xD6: (6, 0), 0xD7: (10, 0), 0xD8: (18, 0), 0xD9: (2, 1), 0xDA: (3, 2), 0xDB: (5, 4),
+    0xDC: (3, 0), 0xDD: (5, 0), 0xDE: (3, 0), 0xDF: (5, 0), **{0xA0 + length: (1 + length, 0) for length in range(32)},
+}  # fmt: skip
+_STEPS = tuple(_WIDER.get(first, (1, 0)) for first in range(256))
+
+
+def check_values(data: bytes, most: int) -> None:
+    """Raise PeerFault if msgpack bytes hold more than ``most`` values. Nothing is built: a peer's six megabytes of empty
+    maps would become 800 megabytes of memory.
+    """
+    # Each value has one byte or more.
+    if len(data) <= most:
+        return
+    at, count, end = 0, 0, len(data)
+    while at < end:
+        count += 1
+        if count > most:
+            raise PeerFault(f"a message of more than {most} values")
+        size, wide = _STEPS[data[at]]
+        if wide:
+            size += int.from_bytes(data[at + 1 : at + 1 + wide], "big")
+        at += size
 
 
 def pack_event(tag: str, data: Mapping[str, object]) -> bytes:
@@ -152,6 +194,8 @@ def _encodable(value: str) -> str:
 
 
 def _from_ext(code: int, data: bytes) -> object:
+    if len(data) > _MAX_EXT:
+        raise ValueError(f"an extension value of {len(data)} bytes; {_MAX_EXT} are allowed")
     if code == _EXT_DATETIME:
         return datetime.strptime(data.decode(), _DATETIME_FORMAT)
     if code == _EXT_CONSTANT:

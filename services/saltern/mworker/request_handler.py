@@ -27,7 +27,7 @@ from saltern.mworker.watchdog import Watchdog
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.envelope import Envelope, OpenedRequest, open_request, parse_request, seal_reply
 from saltwire.errors import OwnFault, PeerFault
-from saltwire.pack import packb
+from saltwire.pack import MAX_VALUES, check_values, packb
 from saltwire.pillar_transfer import seal_pillar
 
 #: Answer to a message that cannot be decrypted; the minion signs in again. Source: docs/protocol.md#reply-order
@@ -307,7 +307,10 @@ def _deferred(opened: OpenedRequest, deferred: DeferredReply) -> SealedDeferredR
 
 def _fields(payload: bytes) -> Mapping[str, Any]:
     try:
+        check_values(payload, MAX_VALUES)
         fields = msgpack.unpackb(payload, strict_map_key=False)
+    except PeerFault as fault:
+        raise ControlError("BadRequest", str(fault)) from fault
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ControlError("BadRequest", f"not msgpack: {error}") from error
     if not isinstance(fields, dict):

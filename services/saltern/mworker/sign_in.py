@@ -10,6 +10,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from saltern.kit.config.master import MasterOptions
@@ -17,14 +18,20 @@ from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
 from saltern.mworker.commands.resend import heard_of, send_waiting
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import handshake, tags
-from saltwire.errors import PeerFault
-from saltwire.keys import PublicKey, clean_pem
+from saltwire.errors import shown
+from saltwire.keys import canonical_pem
 from saltwire.pack import packb
 
 _LOG = logging.getLogger("saltern.mworker")
 
 #: Key states in which an autosign option can still accept the key.
 _UNDECIDED = ("pending", "denied")
+
+#: States that a stranger's new key gets; ``max_pending_keys`` limits the number of keys in each.
+_STRANGERS = frozenset({handshake.KeyState.PENDING, handshake.KeyState.REJECTED})
+
+#: Longest name of a grain that is looked up in ``autosign_grains_dir``, characters.
+_GRAIN_NAME = 100
 
 #: Seconds of CPU time to compare an id with the lines of a file.
 _LINES_SECONDS = 1.0
@@ -37,13 +44,13 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
     known = context.store.sign_ins.begin(request.id, request.pub, now_ms)
     # Many minions sign in because they could not decrypt a publication; an older key would lose that publication.
     context.take_epochs(known.epochs)
-    verdict, public = _decide(context, request, known.stored)
+    verdict = _decide(context, request, known.stored)
     context.metrics.auth_attempts.labels(verdict.act).inc()
     context.fire(
         tags.AUTH, {"result": verdict.ret is not False, "act": verdict.act, "id": request.id, "pub": request.pub}
     )
     context.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
-    if not verdict.accepted or public is None:
+    if not verdict.accepted or request.public is None:
         return handshake.refusal_reply(request, verdict.ret, master_key=context.keys.private)
     if known.waited_for:
         send_waiting(context, request.id)
@@ -51,10 +58,10 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
         heard_of(context, request.id)
     return handshake.success_reply(
         request,
-        public,
+        request.public,
         master_key=context.keys.private,
         aes_key_string=context.aes_key_string(),
-        session_key_string=context.session_key_string(request.id, public),
+        session_key_string=context.session_key_string(request.id, request.public),
         publish_port=context.options.published_port or context.options.publish_port,
         pub_sig=context.keys.signatures.get(request.sig_algo),
     )
@@ -62,34 +69,29 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
 
 def _decide(
     context: WorkerContext, request: handshake.SignInRequest, stored: tuple[str, str] | None
-) -> tuple[handshake.Verdict, PublicKey | None]:
-    """Return (decision about a sign-in, the minion's public key); the key is None if it was not parsed."""
-    public = None
+) -> handshake.Verdict:
+    """Return the decision about a sign-in, and store the key in its new state."""
     pem = request.pub
+    if request.public is None:
+        return handshake.UNREADABLE_KEY
     verdict = handshake.decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
-        same_pem=stored is not None and (stored[1] == pem or clean_pem(stored[1]) == pem),
+        same_pem=stored is not None and (stored[1] == pem or canonical_pem(stored[1]) == pem),
         auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(context.options, request),
         auto_reject=_listed(context.options.autoreject_file, request.id, unsure=True),
         open_mode=context.options.open_mode,
         full=_full(context, request.id),
     )
-    if verdict.accepted or verdict.store is not None:
-        try:
-            public = PublicKey.from_pem(pem)
-        except PeerFault:
-            return handshake.UNREADABLE_KEY, None
-    if (
-        verdict.store is handshake.KeyState.PENDING
-        and len(context.store.minion_keys.ids("pending")) >= context.options.max_pending_keys
-    ):
-        context.log.error("%d keys wait for acceptance already (max_pending_keys)", context.options.max_pending_keys)
-        return handshake.FULL, None
+    if verdict.store in _STRANGERS:
+        state = verdict.store.value
+        if len(context.store.minion_keys.ids(state)) >= context.options.max_pending_keys:
+            context.log.error("%d keys are %s already (max_pending_keys)", context.options.max_pending_keys, state)
+            return handshake.FULL if verdict.store is handshake.KeyState.PENDING else replace(verdict, store=None)
     if verdict.store is not None:
         context.store.minion_keys.store(request.id, pem, verdict.store.value)
         if stored is None or stored[0] != verdict.store.value:
             context.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
-    return verdict, public
+    return verdict
 
 
 def _full(context: WorkerContext, minion_id: str) -> bool:
@@ -134,14 +136,14 @@ def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
 def _by_grains(directory: str, grains: Mapping[str, object]) -> bool:
     """Return whether the file in ``autosign_grains_dir`` that is named like a grain contains the grain's value as a line."""
     for grain, value in grains.items() if directory else ():
-        if "/" in str(grain) or str(grain).startswith("."):
+        if not isinstance(grain, str) or "/" in grain or grain.startswith(".") or len(grain) > _GRAIN_NAME:
             continue
         try:
-            lines = (Path(directory) / str(grain)).read_text("utf-8").splitlines()
+            lines = (Path(directory) / grain).read_text("utf-8").splitlines()
         except (FileNotFoundError, ValueError):
             continue
         except OSError as error:
-            _LOG.error("autosign_grains_dir: %s cannot be read: %s", grain, error.strerror)
+            _LOG.error("autosign_grains_dir: %s cannot be read: %s", shown(grain), error.strerror)
             continue
         if any(line.strip() == str(value) for line in lines if not line.lstrip().startswith("#")):
             return True

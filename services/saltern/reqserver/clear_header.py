@@ -14,6 +14,7 @@ from typing import Any
 import msgpack
 
 from saltwire.busy import PATIENT
+from saltwire.pack import MAX_CLEAR_BYTES
 
 #: Requests up to so many bytes are unpacked whole. Of larger ones only the plain entries of the outermost map are read.
 _WHOLE = 4096
@@ -44,6 +45,11 @@ def of_minion(payload: bytes) -> ClearHeader:
     if isinstance(load, dict):
         return ClearHeader(_text(load.get(b"cmd")), _bytes(load.get(b"id")), patient)
     return ClearHeader("", _bytes(outer.get(b"id")), patient)
+
+
+def is_plausible(payload: bytes) -> bool:
+    """Return whether a request on port 4506 may be handed to a worker: above MAX_CLEAR_BYTES only an encrypted one may."""
+    return len(payload) <= MAX_CLEAR_BYTES or _map(payload).get(b"enc") == b"aes"
 
 
 def of_operator(payload: bytes) -> ClearHeader:

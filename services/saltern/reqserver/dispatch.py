@@ -28,8 +28,14 @@ from saltern.reqserver.clear_header import NO_HEADER, ClearHeader
 from saltern.reqserver.queue import FairQueue, Request, Side, WaitingRequests
 from saltern.reqserver.workers import Worker, Workers
 
-#: A request during which so many workers died is not assigned again.
-MAX_ATTEMPTS = 3
+#: A request during which so many workers died is not assigned again: it may be the cause.
+MAX_ATTEMPTS = 2
+
+#: The same for a request that anybody can send (not encrypted), and for one of a minion above RISKY_BYTES. The minion repeats it.
+MAX_RISKY_ATTEMPTS = 1
+
+#: Size from which on a minion's request alone could need too much memory, bytes.
+RISKY_BYTES = 1024 * 1024
 
 #: Seconds without any worker after which operators get an error, and without a worker of its pool after which other pools serve a
 #: request. A restarting worker is back sooner.
@@ -310,7 +316,7 @@ class Dispatcher:
         if worker.request is None:
             return []
         request = self.workers.take(worker)
-        if request.attempts >= MAX_ATTEMPTS:
+        if request.attempts >= _most_attempts(request):
             self.refused["deadly"] += 1
             return [GiveUp(request, f"{request.attempts} workers died over it")]
         self.requeued += 1
@@ -407,6 +413,12 @@ class Dispatcher:
         worker = self.workers.give(name, request, now)
         request.attempts += 1
         return Assign(name, request, worker.pool if request.pool is None else "")
+
+
+def _most_attempts(request: Request) -> int:
+    """Return the number of workers that may die over the request."""
+    risky = request.side is Side.MINION and (request.cmd or len(request.payload) > RISKY_BYTES)
+    return MAX_RISKY_ATTEMPTS if risky else MAX_ATTEMPTS
 
 
 #: Map of the reason for a refusal to its text.

@@ -137,6 +137,8 @@ class Server:
         if len(message) != 3 or message[1].bytes:
             return self._drop("ret_port", message)
         payload = message[2].bytes
+        if not clear_header.is_plausible(payload):
+            return self._drop("ret_port", message)
         return self._dispatcher.request(
             Side.MINION,
             (message[0].bytes, b""),
@@ -189,7 +191,11 @@ class Server:
 
     def _drop(self, port: str, message: Sequence[zmq.Frame]) -> list[Instruction]:
         self._role.metrics.dropped.labels(port).inc()
-        self._role.log.debug("dropped a message of %d frames on %s: not a request", len(message), port)
+        self._role.log.debug(
+            "dropped a message of %d frames on %s: not a request, or a large one that is not encrypted",
+            len(message),
+            port,
+        )
         return []
 
     def _carry_out(self, instructions: Sequence[Instruction]) -> None:

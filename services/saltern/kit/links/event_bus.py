@@ -24,6 +24,8 @@ import zmq
 
 from saltern.kit.config.master import ClientOptions, MasterOptions, key_directory
 from saltern.kit.links.sockets import LinkKeys, connect
+from saltwire.errors import PeerFault
+from saltwire.pack import MAX_VALUES, check_values
 
 #: Topic of the echo by which a subscriber learns that it is heard.
 PROBE = b"saltern/probe/"
@@ -57,9 +59,10 @@ def unpack(frame: bytes) -> tuple[str, dict[str, object]] | None:
     if not separator:
         return None
     try:
+        check_values(body, MAX_VALUES)
         data = msgpack.unpackb(body, strict_map_key=False)
         return (tag.decode(), data) if isinstance(data, dict) else None
-    except (ValueError, TypeError, msgpack.UnpackException):
+    except (ValueError, TypeError, msgpack.UnpackException, PeerFault):
         # TypeError: a map whose key is a list.
         return None
 

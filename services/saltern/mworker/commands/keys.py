@@ -17,7 +17,7 @@ from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id
-from saltwire.keys import PrivateKey, PublicKey, clean_pem
+from saltwire.keys import PrivateKey, PublicKey, canonical_pem
 
 #: Map of state in the store to the list name in Salt's answers.
 LISTS: Mapping[str, str] = {
@@ -187,9 +187,11 @@ def bring(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, obje
                 answer[verdict][str(minion)] = why
             else:
                 lost_access = lost_access or why == "accepted"
-                context.store.minion_keys.store(minion, clean_pem(pem), STATES[name])
+                context.store.minion_keys.store(minion, canonical_pem(pem), STATES[name])
                 stored.setdefault(name, []).append(minion)
-                context.fire(tags.KEY, {"result": True, "act": _IMPORTED[name], "id": minion, "pub": clean_pem(pem)})
+                context.fire(
+                    tags.KEY, {"result": True, "act": _IMPORTED[name], "id": minion, "pub": canonical_pem(pem)}
+                )
     if lost_access:
         _rotate(context, kwarg)
     return answer
@@ -291,12 +293,12 @@ def _judged(context: WorkerContext, minion: Any, pem: Any, state: str, *, replac
         PublicKey.from_pem(pem if isinstance(pem, str) else "")
     except PeerFault as error:
         return "refused", str(error)
-    if context.store.minion_keys.pems(state, [minion]).get(minion) == clean_pem(pem):
+    if context.store.minion_keys.pems(state, [minion]).get(minion) == canonical_pem(pem):
         return "same", ""
     here = context.store.minion_keys.state_of(minion)
     if here is None or state == "denied" or here[0] == "denied":
         return "stored", ""
-    same = clean_pem(here[1]) == clean_pem(pem)
+    same = canonical_pem(here[1]) == canonical_pem(pem)
     if replace or (same and here[0] == "pending"):
         return "stored", "" if same and state == "accepted" else here[0]
     return "kept", f"the same key is {here[0]} here" if same else f"another key is {here[0]} here"
