@@ -63,7 +63,7 @@ def add(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[
         return _refused(name, fault, "adding")
     if kwargs.get("test"):
         return {"comment": f"Beacon: {name} would be added.", "result": True}
-    return _asked(ctx, {"verb": "add", "name": name, "beacon_data": beacon_data}, f"Added beacon: {name}.")
+    return _changed(ctx, {"verb": "add", "name": name, "beacon_data": beacon_data}, f"Added beacon: {name}.")
 
 
 def modify(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> dict[str, object]:
@@ -84,7 +84,7 @@ def modify(ctx: Context, name: str, beacon_data: object, **kwargs: object) -> di
     diff = "".join(difflib.unified_diff(_lines(configured[name]), _lines(beacon_data)))
     if kwargs.get("test"):
         return {"comment": f"Beacon: {name} would be modified.", "result": True, "changes": {"diff": diff}}
-    answer = _asked(ctx, {"verb": "modify", "name": name, "beacon_data": beacon_data}, f"Modified beacon: {name}.")
+    answer = _changed(ctx, {"verb": "modify", "name": name, "beacon_data": beacon_data}, f"Modified beacon: {name}.")
     return answer | ({"changes": {"diff": diff}} if answer["result"] else {})
 
 
@@ -97,7 +97,7 @@ def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
     """
     if kwargs.get("test"):
         return {"comment": f"Beacon: {name} would be deleted.", "result": True}
-    return _asked(ctx, {"verb": "delete", "name": name}, f"Deleted beacon: {name}.")
+    return _changed(ctx, {"verb": "delete", "name": name}, f"Deleted beacon: {name}.")
 
 
 def save(ctx: Context, **kwargs: object) -> dict[str, object]:
@@ -124,7 +124,7 @@ def enable(ctx: Context, **kwargs: object) -> dict[str, object]:
     """
     if kwargs.get("test"):
         return {"comment": "Beacons would be enabled.", "result": True}
-    return _asked(ctx, {"verb": "enable"}, "Enabled beacons on minion.")
+    return _changed(ctx, {"verb": "enable"}, "Enabled beacons on minion.")
 
 
 def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
@@ -136,7 +136,7 @@ def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
     """
     if kwargs.get("test"):
         return {"comment": "Beacons would be disabled.", "result": True}
-    return _asked(ctx, {"verb": "disable"}, "Disabled beacons on minion.")
+    return _changed(ctx, {"verb": "disable"}, "Disabled beacons on minion.")
 
 
 def enable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
@@ -168,7 +168,7 @@ def reset(ctx: Context, **kwargs: object) -> dict[str, object]:
     """
     if kwargs.get("test"):
         return {"comment": "Beacons would be reset.", "result": True}
-    return _asked(ctx, {"verb": "reset"}, "Beacon configuration reset.")
+    return _changed(ctx, {"verb": "reset"}, "Beacon configuration reset.")
 
 
 # --------------------------------------------------------------------------------------------- helpers
@@ -221,7 +221,7 @@ def _lines(config: object) -> Sequence[str]:
     return [f"{key}:{value}\n" for entry in entries if isinstance(entry, Mapping) for key, value in entry.items()]
 
 
-def _asked(ctx: Context, request: Mapping[str, object], comment: str) -> dict[str, object]:
+def _changed(ctx: Context, request: Mapping[str, object], comment: str) -> dict[str, object]:
     done = ctx.minion.manage("beacons", request)
     if not done["complete"]:
         return {"comment": done["comment"], "result": False}
@@ -236,4 +236,4 @@ def _switch(ctx: Context, name: str, kwargs: Mapping[str, object], *, on: bool) 
         return {"comment": f"Beacon {name} would be {able}d.", "result": True}
     if name not in _configured(ctx):
         return {"comment": f"Beacon {name} is not currently configured.", "result": False}
-    return _asked(ctx, {"verb": f"{able}_beacon", "name": name}, f"{able.capitalize()}d beacon {name} on minion.")
+    return _changed(ctx, {"verb": f"{able}_beacon", "name": name}, f"{able.capitalize()}d beacon {name} on minion.")

@@ -39,9 +39,9 @@ def get(
     pillar, the master's options and the built-in defaults.
 
     merge
-        "recurse" or "overwrite": return the merged values of all these places; an earlier place has precedence
+        "recurse" or "overwrite": return the merged values of all these sources; an earlier source has precedence
     omit_opts, omit_grains, omit_pillar, omit_master
-        True: do not search this place
+        True: do not search this source
 
     CLI Example:
 
@@ -149,10 +149,10 @@ def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, obje
     master's options, defaults. Maps whose name is True in ``omitted`` are left out.
     """
     master = ctx.pillar.get("master", {})
-    places: dict[str, Mapping[str, object]] = {
+    sources: dict[str, Mapping[str, object]] = {
         "opts": ctx.opts,
         "grains": ctx.grains,
         "pillar": ctx.pillar,
         "master": master if isinstance(master, Mapping) else {},
     }
-    return [*(layer for name, layer in places.items() if not omitted.get(name)), DEFAULTS]
+    return [*(layer for name, layer in sources.items() if not omitted.get(name)), DEFAULTS]

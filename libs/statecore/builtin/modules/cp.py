@@ -203,8 +203,8 @@ def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
     A file of the state tree is fetched if it is not in the cache. A file of an http(s) server is not.
     """
     if path.startswith(downloads.SCHEMES):
-        place = downloads.cached_at(path, file_source.cache_of(ctx), saltenv or ctx.saltenv)
-        return str(place) if place.is_file() else ""
+        real_path = downloads.cached_at(path, file_source.cache_of(ctx), saltenv or ctx.saltenv)
+        return str(real_path) if real_path.is_file() else ""
     found = _fetched(ctx, path, saltenv)
     return str(found) if found else ""
 
@@ -382,10 +382,10 @@ def recv_chunked(
     return True
 
 
-def _empty_directory(ctx: Context, place: Path) -> bool | str:
-    if place.is_file():
+def _empty_directory(ctx: Context, real_path: Path) -> bool | str:
+    if real_path.is_file():
         return "Path exists and is a file"
-    managed_file.make_directories(ctx.host, place, Attributes(), ctx.host.root)
+    managed_file.make_directories(ctx.host, real_path, Attributes(), ctx.host.root)
     return True
 
 

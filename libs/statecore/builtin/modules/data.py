@@ -18,9 +18,9 @@ def load(ctx: Context) -> dict[object, object]:
 
         salt '*' data.load
     """
-    found = data_files.load(_place(ctx))
+    found = data_files.load(_store_path(ctx))
     if found is not None and not isinstance(found, dict):
-        raise CommandError(f"{_place(ctx)} does not contain a map; delete the file to start with an empty store")
+        raise CommandError(f"{_store_path(ctx)} does not contain a map; delete the file to start with an empty store")
     return found or {}
 
 
@@ -39,13 +39,13 @@ def dump(ctx: Context, new_data: object) -> bool:
             return False
     if not isinstance(new_data, Mapping):
         return False
-    data_files.store(_place(ctx), dict(new_data))
+    data_files.store(_store_path(ctx), dict(new_data))
     return True
 
 
 def clear(ctx: Context) -> bool:
     """Delete the minion's whole ``data`` store. Return True."""
-    data_files.remove(_place(ctx))
+    data_files.remove(_store_path(ctx))
     return True
 
 
@@ -116,5 +116,5 @@ def has_key(ctx: Context, key: object) -> bool:
     return key in load(ctx)
 
 
-def _place(ctx: Context) -> Path:
+def _store_path(ctx: Context) -> Path:
     return Path(str(ctx.opts["cachedir"])) / "datastore"

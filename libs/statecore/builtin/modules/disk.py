@@ -35,7 +35,7 @@ def percent(ctx: Context, args: str | None = None) -> object:
     """Return a map of mount point to the used share of its file system, such as "63%". If ``args`` names a mount point,
     return only its share.
     """
-    found = {place: row["capacity"] for place, row in usage(ctx).items()}
+    found = {mount_point: row["capacity"] for mount_point, row in usage(ctx).items()}
     if not args:
         return found
     if args not in found:

@@ -232,17 +232,17 @@ def set_(
     while delimiter in key:
         key, last = key.rsplit(delimiter, 1)
         around = copy.deepcopy(get(ctx, key, {}, delimiter))
-        placed = _placed(around, last, value, force=force, drop=value is None and destructive)
-        if placed is _ABSENT:
+        changed = _with_key(around, last, value, force=force, drop=value is None and destructive)
+        if changed is _ABSENT:
             return _refused(
                 f"The key '{key}' value is '{around}', which is different from the provided key '{last}'."
                 " Use 'force=True' to overwrite."
             )
-        value = placed
+        value = changed
     return {"comment": "", "changes": setval(ctx, key, value, destructive), "result": True}
 
 
-def _placed(around: object, key: str, value: object, *, force: bool, drop: bool) -> object:
+def _with_key(around: object, key: str, value: object, *, force: bool, drop: bool) -> object:
     """Return the value ``around`` of a grain with its ``key`` set to ``value``, or with ``drop`` without the key.
     Return _ABSENT if ``around`` holds another value, unless ``force`` is set.
     """

@@ -165,12 +165,12 @@ def _without(line: str, ip: str, alias: str) -> str:
     return f"{ip}\t\t{''.join(f'{name} ' for name in names)}{note}\n"
 
 
-def _place(ctx: Context) -> str:
+def _hosts_path(ctx: Context) -> str:
     return str(ctx.call("config.option", "hosts.file") or "/etc/hosts")
 
 
 def _text(ctx: Context) -> str:
-    name = _place(ctx)
+    name = _hosts_path(ctx)
     try:
         data = managed_file.read(ctx.host.path(name), name)
     except OSError as error:
@@ -180,5 +180,5 @@ def _text(ctx: Context) -> str:
 
 def _write(ctx: Context, text: str) -> bool:
     data = text.encode("utf-8", "surrogateescape")
-    managed_file.replace(ctx.host, ctx.host.path(_place(ctx)), data, Attributes())
+    managed_file.replace(ctx.host, ctx.host.path(_hosts_path(ctx)), data, Attributes())
     return True

@@ -86,7 +86,7 @@ def get_saved_rules(
     """Return the packet filter rules in the file that is loaded at boot: a map of table to chain to policy, counters
     and rules.
     """
-    return iptables_rules.parse(network_files.text(ctx.host, conf_file or _place(ctx, family)))
+    return iptables_rules.parse(network_files.text(ctx.host, conf_file or _saved_path(ctx, family)))
 
 
 def get_rules(ctx: Context, family: str = "ipv4") -> dict[str, dict[str, iptables_rules.Chain]]:
@@ -138,7 +138,7 @@ def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str
 
         salt '*' iptables.save /etc/sysconfig/iptables
     """
-    file = filename or _place(ctx, family)
+    file = filename or _saved_path(ctx, family)
     kept = _kept(ctx, family)
     managed_file.make_directories(ctx.host, ctx.host.path(file).parent, Attributes(), ctx.host.root)
     network_files.write(ctx.host, file, kept)
@@ -149,7 +149,7 @@ def is_saved(ctx: Context, filename: str | None = None, family: str = "ipv4") ->
     """Return whether the file that is loaded at boot (or ``filename``) has the kernel's packet filter rules. Salt does
     not have this function.
     """
-    return iptables_rules.same(network_files.text(ctx.host, filename or _place(ctx, family)), _kept(ctx, family))
+    return iptables_rules.same(network_files.text(ctx.host, filename or _saved_path(ctx, family)), _kept(ctx, family))
 
 
 def check(
@@ -336,7 +336,7 @@ def _policy(rules: dict[str, dict[str, iptables_rules.Chain]], table: str, chain
     return None if policy is None else str(policy)
 
 
-def _place(ctx: Context, family: str) -> str:
+def _saved_path(ctx: Context, family: str) -> str:
     for grain, value, *files in _PLACES:
         if ctx.grains.get(grain) == value:
             return files[family == "ipv6"]

@@ -365,7 +365,7 @@ def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: 
 
 
 def _put(
-    ctx: Context, verb: list[str], place: list[str], table: str, chain: str | None, rule: str | None, family: str
+    ctx: Context, verb: list[str], position: list[str], table: str, chain: str | None, rule: str | None, family: str
 ) -> Answer:
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
@@ -373,7 +373,7 @@ def _put(
     if nftables_rules.handle(_listing(ctx, table, chain, family), str(rule)) is not None:
         return _answer(False, f"Rule {rule} {where} already exists")
     at = [nftables_rules.of(family), table, str(chain)]
-    done = _nft(ctx, [*verb, "rule", *at, *place, str(rule)])
+    done = _nft(ctx, [*verb, "rule", *at, *position, str(rule)])
     if done.retcode:
         return _answer(False, f'Failed to add rule "{rule}" {where}. {done.stderr.strip()}')
     listing = _listing(ctx, table, chain, family)

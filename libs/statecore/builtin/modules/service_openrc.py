@@ -114,11 +114,11 @@ def missing(ctx: Context, name: str) -> bool:
 
 def get_all(ctx: Context) -> list[str]:
     """Return the names of all services of OpenRC."""
-    place = ctx.host.path(_SCRIPTS)
-    if not place.is_dir():
+    scripts = ctx.host.path(_SCRIPTS)
+    if not scripts.is_dir():
         return []
     found = []
-    for path in place.iterdir():
+    for path in scripts.iterdir():
         real = ctx.host.path(f"{_SCRIPTS}/{path.name}")
         if not real.is_file():
             continue
@@ -214,8 +214,8 @@ def _call(ctx: Context, name: str, action: str) -> bool:
         raise CommandError("the host has no rc-service")
     result = run_detached(ctx.host, [program, name, action])
     if result.retcode and action != "status":
-        said = "\n".join(filter(None, (result.stdout.strip(), result.stderr.strip())))
-        log.error("rc-service %s %s failed with return code %s: %s", name, action, result.retcode, said)
+        output = "\n".join(filter(None, (result.stdout.strip(), result.stderr.strip())))
+        log.error("rc-service %s %s failed with return code %s: %s", name, action, result.retcode, output)
     return result.retcode == 0
 
 

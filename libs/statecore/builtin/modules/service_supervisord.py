@@ -96,7 +96,7 @@ def disable(ctx: Context, name: str, **kwargs: object) -> bool:
 
 
 def _do(ctx: Context, verb: str, name: str) -> bool:
-    said = ctx.call(f"supervisord.{verb}", name)
-    if "ERROR" in said and "already started" not in said and "not running" not in said:
-        raise CommandError(said)
+    output = ctx.call(f"supervisord.{verb}", name)
+    if "ERROR" in output and "already started" not in output and "not running" not in output:
+        raise CommandError(output)
     return True

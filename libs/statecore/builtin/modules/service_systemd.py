@@ -206,9 +206,9 @@ def execs(ctx: Context) -> dict[str, str]:
         full_name(name) for name in get_all(ctx) if full_name(name).endswith(".service") and "@." not in full_name(name)
     ]
     # One systemctl call for all units: one call for each takes a minute on large hosts.
-    told = _systemctl(ctx, "show", *units, "--property=Id,ExecStart").stdout if units else ""
+    shown = _systemctl(ctx, "show", *units, "--property=Id,ExecStart").stdout if units else ""
     found = {}
-    for block in told.split("\n\n"):
+    for block in shown.split("\n\n"):
         values = dict(line.partition("=")[::2] for line in block.splitlines())
         if match := _PROGRAM.search(values.get("ExecStart", "")):
             found[_plain(values["Id"])] = match[1]
@@ -282,9 +282,9 @@ def _act(ctx: Context, verb: str, name: str, *, no_block: bool | None, unmask: b
             _masking(ctx, "unmask", name, runtime=runtime)
     result = _systemctl(ctx, *_blocking(ctx, name, no_block), verb, full_name(name))
     if result.retcode:
-        said = "\n".join(line for line in result.stderr.splitlines() if not line.endswith(".scope"))
+        errors = "\n".join(line for line in result.stderr.splitlines() if not line.endswith(".scope"))
         raise CommandError(
-            said.strip() or f"systemctl {verb} {full_name(name)} failed with return code {result.retcode}"
+            errors.strip() or f"systemctl {verb} {full_name(name)} failed with return code {result.retcode}"
         )
     return True
 

@@ -117,10 +117,10 @@ def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool =
         if not (unit.links() or unit.install.get("Also")):
             raise CommandError(f"{unit.path} has no [Install] section: it is started by others, or not at all")
         for link in unit.links():
-            place = ctx.host.path(link, follow=False)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.unlink(missing_ok=True)
-            place.symlink_to(unit.path)
+            link_path = ctx.host.path(link, follow=False)
+            link_path.parent.mkdir(parents=True, exist_ok=True)
+            link_path.unlink(missing_ok=True)
+            link_path.symlink_to(unit.path)
         waiting += unit.install.get("Also", ())
     return True
 

@@ -172,8 +172,8 @@ def _do(ctx: Context, name: str, action: str) -> bool:
 def _call(ctx: Context, name: str, action: str) -> bool:
     result = run_detached(ctx.host, [f"{_SCRIPTS}/{name}", action])
     if result.retcode and action != "status":
-        said = "\n".join(filter(None, (result.stdout.strip(), result.stderr.strip())))
-        log.error("%s/%s %s failed with return code %s: %s", _SCRIPTS, name, action, result.retcode, said)
+        output = "\n".join(filter(None, (result.stdout.strip(), result.stderr.strip())))
+        log.error("%s/%s %s failed with return code %s: %s", _SCRIPTS, name, action, result.retcode, output)
     return result.retcode == 0
 
 
@@ -182,7 +182,7 @@ def _update_rc(ctx: Context, name: str, verb: str) -> bool:
     change the links of its run levels directly. Return True.
     """
     if ctx.host.which("update-rc.d") is None:
-        return verb == "defaults" or _turn(ctx, name, on=verb == "enable")
+        return verb == "defaults" or _set_links(ctx, name, on=verb == "enable")
     result = ctx.host.run(["update-rc.d", name, verb], env={"LC_ALL": "C"})
     if result.retcode:
         raise CommandError(
@@ -191,7 +191,7 @@ def _update_rc(ctx: Context, name: str, verb: str) -> bool:
     return True
 
 
-def _turn(ctx: Context, name: str, *, on: bool) -> bool:
+def _set_links(ctx: Context, name: str, *, on: bool) -> bool:
     """Create the links to an init script in its run levels: S starts the service, K stops it. Return True.
 
     An existing link keeps its number. Raise CommandError for a service without a script.

@@ -191,8 +191,8 @@ def user_keys(
     for each in user if isinstance(user, list) else [user] if user else ctx.call("user.list_users"):
         account = accounts.find(ctx.host, str(each))
         for name in names if account else []:
-            place = name if name.startswith("/") else f"{account.home}/.ssh/{name}" if account else ""
-            if (data := managed_file.read(ctx.host.path(place), place)) is not None:
+            path = name if name.startswith("/") else f"{account.home}/.ssh/{name}" if account else ""
+            if (data := managed_file.read(ctx.host.path(path), path)) is not None:
                 found.setdefault(str(each), {})[Path(name).name] = data.decode("utf-8", "replace").strip()
     return found
 
@@ -339,8 +339,8 @@ def rm_known_host(
     managed_file.copy_beside(ctx.host, ctx.host.path(name), ".old")
     _write_known(ctx, user, name, _without_host(text, shown, None))
     found = [f"# Host {shown} found: line {number + 1}" for number in at]
-    told = [*found, f"{name} updated.", f"Original contents retained as {name}.old"]
-    return {"status": "removed", "comment": "\n".join(told)}
+    lines = [*found, f"{name} updated.", f"Original contents retained as {name}.old"]
+    return {"status": "removed", "comment": "\n".join(lines)}
 
 
 def hash_known_hosts(ctx: Context, user: str | None = None, config: str | None = None) -> dict[str, object]:
@@ -378,13 +378,13 @@ def _config(ctx: Context, user: str, config: str) -> str:
 
 
 def _known(ctx: Context, user: str | None, config: str | None) -> str:
-    place = Path(config or (_KNOWN if user else _KNOWN_TO_ALL))
-    if place.is_absolute():
-        return str(place)
+    file = Path(config or (_KNOWN if user else _KNOWN_TO_ALL))
+    if file.is_absolute():
+        return str(file)
     account = accounts.find(ctx.host, user) if user else None
     if account is None:
         raise CommandError(f"User {user} does not exist" if user else "Cannot determine absolute path to file.")
-    return str(Path(account.home) / place)
+    return str(Path(account.home) / file)
 
 
 def _text(ctx: Context, name: str) -> str:
@@ -393,20 +393,20 @@ def _text(ctx: Context, name: str) -> str:
 
 def _directory(ctx: Context, name: str, uid: int | None, gid: int | None) -> None:
     """Create the directory of an SSH key file, readable by its owner only, if it does not exist."""
-    place = ctx.host.path(name).parent
-    if not place.is_dir():
+    real_path = ctx.host.path(name).parent
+    if not real_path.is_dir():
         root = os.geteuid() == 0
         own = Attributes(uid if root else None, gid if root else None, 0o700)
-        managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
-        managed_file.make_directories(ctx.host, place, own, ctx.host.root)
+        managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
+        managed_file.make_directories(ctx.host, real_path, own, ctx.host.root)
 
 
 def _write(ctx: Context, name: str, text: str, uid: int | None = None, gid: int | None = None) -> None:
-    place = ctx.host.path(name)
+    real_path = ctx.host.path(name)
     root = os.geteuid() == 0
     new = Attributes(uid if root else None, gid if root else None, 0o600)
     data = text.encode("utf-8", "surrogateescape")
-    managed_file.replace(ctx.host, place, data, Attributes() if place.exists() else new)
+    managed_file.replace(ctx.host, real_path, data, Attributes() if real_path.exists() else new)
 
 
 def _write_known(ctx: Context, user: str | None, name: str, text: str) -> None:

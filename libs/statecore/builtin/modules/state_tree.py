@@ -40,10 +40,10 @@ def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = Fa
         salt web1 state.check
     """
     findings = checking.check(_parts(ctx, kwargs), _split(mods) or ())
-    told = checking.report(findings)
-    if told["summary"]["errors"]:
+    report = checking.report(findings)
+    if report["summary"]["errors"]:
         ctx.scratch["retcode"] = 1
-    return check_text(merged({"": findings})) if text else told
+    return check_text(merged({"": findings})) if text else report
 
 
 def plan(
@@ -60,13 +60,13 @@ def plan(
     """
 
     def look() -> object:
-        told = planning.report(planning.plan(_parts(ctx, kwargs), _split(mods)))
-        if any(each["verdict"] == "fail" for each in told["states"]):
+        report = planning.report(planning.plan(_parts(ctx, kwargs), _split(mods)))
+        if any(each["verdict"] == "fail" for each in report["states"]):
             ctx.scratch["retcode"] = 2
         if text:
-            return plan_text(told, everything=all_)
-        states = [each for each in told["states"] if all_ or each["verdict"] != "unchanged"]
-        return {"summary": told["summary"], "states": states}
+            return plan_text(report, everything=all_)
+        states = [each for each in report["states"] if all_ or each["verdict"] != "unchanged"]
+        return {"summary": report["summary"], "states": states}
 
     return _or_errors(ctx, look)
 
@@ -99,8 +99,8 @@ def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = Fals
     slses = None if mods == _HIGHSTATE else _split(mods)
 
     def look() -> object:
-        told = explaining.explain(_parts(ctx, kwargs), slses, str(id_))
-        return explain_text(told) if text else told
+        explained = explaining.explain(_parts(ctx, kwargs), slses, str(id_))
+        return explain_text(explained) if text else explained
 
     return _or_errors(ctx, look)
 

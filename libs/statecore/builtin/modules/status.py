@@ -75,15 +75,15 @@ def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
     paths |= {each.point for each in table if any(fnmatch.fnmatch(each.fstype, kind) for kind in kinds)}
     found: dict[str, dict[str, int | None]] = {}
     for path in sorted(paths):
-        place = ctx.host.path(path)
-        if not place.exists():
+        real_path = ctx.host.path(path)
+        if not real_path.exists():
             continue
         try:
-            told = file_system(place)
+            stats = file_system(real_path)
         except OSError:
             found[path] = {"available": None, "total": None}
             continue
-        found[path] = {"available": told.f_bavail * told.f_bsize, "total": told.f_blocks * told.f_bsize}
+        found[path] = {"available": stats.f_bavail * stats.f_bsize, "total": stats.f_blocks * stats.f_bsize}
     return found
 
 
@@ -212,8 +212,8 @@ def custom(ctx: Context) -> dict[str, object]:
     for option, wanted in ctx.opts.items():
         function, _, last = str(option).rpartition(".")
         if last == "custom" and function.startswith("status."):
-            told = ctx.call(function)
-            found |= {name: told.get(name, "UNKNOWN") for name in wanted}
+            result = ctx.call(function)
+            found |= {name: result.get(name, "UNKNOWN") for name in wanted}
     return found
 
 

@@ -40,7 +40,7 @@ def start(
 
         salt '*' supervisord.start web
     """
-    return _told(ctx, ["start", _members(name)], user, conf_file, bin_env)
+    return _output(ctx, ["start", _members(name)], user, conf_file, bin_env)
 
 
 def restart(
@@ -51,7 +51,7 @@ def restart(
     bin_env: str | None = None,
 ) -> str:
     """Stop and start programs of supervisord. The arguments and the result are those of ``supervisord.start``."""
-    return _told(ctx, ["restart", _members(name)], user, conf_file, bin_env)
+    return _output(ctx, ["restart", _members(name)], user, conf_file, bin_env)
 
 
 def stop(
@@ -62,7 +62,7 @@ def stop(
     bin_env: str | None = None,
 ) -> str:
     """Stop programs of supervisord. The arguments and the result are those of ``supervisord.start``."""
-    return _told(ctx, ["stop", _members(name)], user, conf_file, bin_env)
+    return _output(ctx, ["stop", _members(name)], user, conf_file, bin_env)
 
 
 def add(
@@ -71,14 +71,14 @@ def add(
     """Add a program or group to those that supervisord runs, with the configuration that supervisord read last. Return
     supervisorctl's output.
     """
-    return _told(ctx, ["add", _group(name)], user, conf_file, bin_env)
+    return _output(ctx, ["add", _group(name)], user, conf_file, bin_env)
 
 
 def remove(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
     """Remove a stopped program or group from those that supervisord runs. Return supervisorctl's output."""
-    return _told(ctx, ["remove", _group(name)], user, conf_file, bin_env)
+    return _output(ctx, ["remove", _group(name)], user, conf_file, bin_env)
 
 
 def reread(ctx: Context, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None) -> str:
@@ -89,7 +89,7 @@ def reread(ctx: Context, user: str | None = None, conf_file: str | None = None, 
 
         salt '*' supervisord.reread
     """
-    return _told(ctx, ["reread"], user, conf_file, bin_env)
+    return _output(ctx, ["reread"], user, conf_file, bin_env)
 
 
 def update(
@@ -105,7 +105,7 @@ def update(
 
         salt '*' supervisord.update
     """
-    return _told(ctx, ["update", *([_group(name)] if name else [])], user, conf_file, bin_env)
+    return _output(ctx, ["update", *([_group(name)] if name else [])], user, conf_file, bin_env)
 
 
 def status(
@@ -173,7 +173,7 @@ def custom(
 
         salt '*' supervisord.custom "tail web"
     """
-    return _told(ctx, shlex.split(command), user, conf_file, bin_env)
+    return _output(ctx, shlex.split(command), user, conf_file, bin_env)
 
 
 def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, object]:
@@ -203,10 +203,10 @@ def _run(
     return result
 
 
-def _told(ctx: Context, words: list[str], user: str | None, conf_file: str | None, bin_env: str | None) -> str:
+def _output(ctx: Context, words: list[str], user: str | None, conf_file: str | None, bin_env: str | None) -> str:
     result = _run(ctx, words, user, conf_file, bin_env)
-    said = str(result["stdout"])
-    return f"ERROR: {said}" if result["retcode"] and "ERROR" not in said else said
+    output = str(result["stdout"])
+    return f"ERROR: {output}" if result["retcode"] and "ERROR" not in output else output
 
 
 def _binary(ctx: Context, bin_env: str | None) -> str:
@@ -236,14 +236,14 @@ def _group(name: str) -> str:
 
 def _config(ctx: Context, conf_file: str | None) -> configparser.ConfigParser:
     names = [conf_file] if conf_file is not None else list(_FILES)
-    place = next((ctx.host.path(name) for name in names if ctx.host.path(name).is_file()), None)
-    if place is None:
+    real_path = next((ctx.host.path(name) for name in names if ctx.host.path(name).is_file()), None)
+    if real_path is None:
         raise CommandError(f"No suitable config file found: there is no {' and no '.join(names)}")
     config = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        config.read_string(place.read_text("utf-8", "replace"), source=conf_file or names[0])
+        config.read_string(real_path.read_text("utf-8", "replace"), source=conf_file or names[0])
     except configparser.Error as error:
-        raise CommandError(f"Unable to read from {conf_file or place}: {error}") from error
+        raise CommandError(f"Unable to read from {conf_file or real_path}: {error}") from error
     return config
 
 

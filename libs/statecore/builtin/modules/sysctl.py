@@ -55,8 +55,8 @@ def assign(ctx: Context, name: str, value: object) -> dict[str, str]:
     """Set the kernel's value of a kernel parameter. Return {name: value}. Raise CommandError with sysctl's message."""
     _known(ctx, name)
     result = ctx.host.run(["sysctl", "-w", f"{name}={value}"])
-    told = re.fullmatch(rf"{re.escape(name)}\s+=\s+{re.escape(str(value))}\n?", result.stdout)
-    if told is None or "Invalid argument" in result.stderr:
+    confirmed = re.fullmatch(rf"{re.escape(name)}\s+=\s+{re.escape(str(value))}\n?", result.stdout)
+    if confirmed is None or "Invalid argument" in result.stderr:
         raise CommandError(f"sysctl -w failed: {(result.stderr if result.retcode else result.stdout).strip()}")
     return {name: str(value)}
 
@@ -67,9 +67,9 @@ def persist(ctx: Context, name: str, value: object, config: str | None = None) -
     """
     file = config or default_config(ctx)
     _known(ctx, name)
-    place = ctx.host.path(file)
-    text = (managed_file.read(place, file) or b"").decode("utf-8", "surrogateescape")
-    lines = (text if place.is_file() else _HEAD).splitlines(keepends=True)
+    real_path = ctx.host.path(file)
+    text = (managed_file.read(real_path, file) or b"").decode("utf-8", "surrogateescape")
+    lines = (text if real_path.is_file() else _HEAD).splitlines(keepends=True)
     done = False
     for at, line in enumerate(lines):
         key, sign, old = (part.strip() for part in line.partition("="))
@@ -86,16 +86,16 @@ def persist(ctx: Context, name: str, value: object, config: str | None = None) -
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         lines.append(f"{name} = {value}\n")
-    managed_file.make_directories(ctx.host, place.parent, Attributes(), ctx.host.root)
-    managed_file.replace(ctx.host, place, "".join(lines).encode("utf-8", "surrogateescape"), Attributes())
+    managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
+    managed_file.replace(ctx.host, real_path, "".join(lines).encode("utf-8", "surrogateescape"), Attributes())
     assign(ctx, name, value)
     return "Updated"
 
 
 def _known(ctx: Context, name: str) -> None:
     # In /proc/sys dots and slashes are exchanged: net.ipv4.conf.eth0/1.forwarding is net/ipv4/conf/eth0.1/forwarding.
-    place = name.translate(str.maketrans("./", "/."))
-    if ".." in place.split("/") or not ctx.host.path(f"/proc/sys/{place}").exists():
+    proc_path = name.translate(str.maketrans("./", "/."))
+    if ".." in proc_path.split("/") or not ctx.host.path(f"/proc/sys/{proc_path}").exists():
         raise CommandError(f"sysctl {name} does not exist")
 
 

@@ -34,9 +34,9 @@ def get_zone(ctx: Context) -> str:
         salt '*' timezone.get_zone
     """
     if _timedatectl(ctx):
-        found = re.search(r"^\s*Time ?zone:\s+(\S+)", _told(ctx), re.MULTILINE)
+        found = re.search(r"^\s*Time ?zone:\s+(\S+)", _timedatectl_output(ctx), re.MULTILINE)
         if found is None:
-            raise CommandError(f"timedatectl prints no time zone:\n{_told(ctx)}")
+            raise CommandError(f"timedatectl prints no time zone:\n{_timedatectl(ctx)}")
         return found[1]
     family = str(ctx.grains.get("os_family"))
     if family in ("Debian", "Gentoo") and (name := _text(ctx, "/etc/timezone").strip()):
@@ -94,10 +94,10 @@ def set_zone(ctx: Context, timezone: str) -> bool:
 def get_hwclock(ctx: Context) -> str | None:
     """Return the time that the hardware clock holds: "UTC", "localtime" (or "LOCAL"); None if it is unknown."""
     if _timedatectl(ctx):
-        found = re.search(r"^\s*rtc in local tz:\s*(\S+)", _told(ctx), re.MULTILINE | re.IGNORECASE)
+        found = re.search(r"^\s*rtc in local tz:\s*(\S+)", _timedatectl_output(ctx), re.MULTILINE | re.IGNORECASE)
         return "localtime" if found and found[1].lower() == "yes" else "UTC"
-    if ctx.grains.get("os_family") == "Debian" and (said := _variable(ctx, _RCS, "UTC")):
-        return "UTC" if said.lower() == "yes" else "localtime"
+    if ctx.grains.get("os_family") == "Debian" and (in_utc := _variable(ctx, _RCS, "UTC")):
+        return "UTC" if in_utc.lower() == "yes" else "localtime"
     lines = _text(ctx, _ADJTIME).splitlines()
     return lines[-1] if lines else None
 
@@ -121,7 +121,7 @@ def _timedatectl(ctx: Context) -> bool:
     return booted and ctx.host.which("timedatectl") is not None
 
 
-def _told(ctx: Context) -> str:
+def _timedatectl_output(ctx: Context) -> str:
     result = ctx.host.run(["timedatectl"])
     if result.retcode:
         raise CommandError(f"timedatectl failed: {result.stderr.strip()}")
@@ -133,9 +133,9 @@ def _zone_file(ctx: Context, timezone: str) -> Path:
 
 
 def _link(ctx: Context, timezone: str) -> None:
-    place = ctx.host.path(_LOCALTIME, follow=False)
+    real_path = ctx.host.path(_LOCALTIME, follow=False)
     try:
-        with atomic_file.replacement(place) as new:
+        with atomic_file.replacement(real_path) as new:
             new.symlink_to(f"{_ZONES}/{timezone}")
     except OSError as error:
         raise CommandError(f"{_LOCALTIME} cannot be set: {error.strerror}") from error

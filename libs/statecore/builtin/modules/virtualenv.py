@@ -88,15 +88,15 @@ def create(
     words = words or _virtualenv(ctx, program, given)
     words += ["--clear"] if clear else []
     words += ["--system-site-packages"] if system_site_packages else []
-    place = ctx.host.path(path)
-    there = place.exists()
+    real_path = ctx.host.path(path)
+    existed = real_path.exists()
     options = {"runas": user, "env": env, "umask": umask, "python_shell": False}
     result: dict[str, object] = ctx.call("cmd.run_all", [*words, path], **options)
     if result["retcode"]:
-        if not there and place.is_dir():
+        if not existed and real_path.is_dir():
             # An incomplete environment would look like a complete one to the next run.
             with contextlib.suppress(OSError):
-                remove_tree(place)
+                remove_tree(real_path)
         return result
     if pip and not ctx.host.path(f"{path}/bin/pip").exists():
         more = ctx.call(

@@ -250,11 +250,11 @@ def get_diff(
         if one is given, return the pair (whether other differences exist, diff)
     """
     pairs = ((file1, source_hash_file1), (file2, source_hash_file2))
-    places = [
+    paths = [
         find(ctx, name, saltenv, name, FileVerification(str(digest or ""), skip_verify=not digest)).path
         for name, digest in pairs
     ]
-    old, new = (managed_file.source(place) for place in places)
+    old, new = (managed_file.source(each) for each in paths)
     ignored = Ignored.of(ignore_ordering, ignore_whitespace, ignore_comment_characters)
     if managed_file.same(old, new):
         return (False, "") if ignored else ""

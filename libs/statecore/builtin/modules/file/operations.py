@@ -87,11 +87,11 @@ def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = Fals
     """
     if disallow_copy_and_unlink:
         return rename(ctx, src, dst)
-    origin, place = ctx.host.path(src, follow=False), ctx.host.path(dst, follow=False)
+    origin, target = ctx.host.path(src, follow=False), ctx.host.path(dst, follow=False)
     if ctx.host.path(dst).is_dir():
-        place = ctx.host.path(dst) / origin.name
+        target = ctx.host.path(dst) / origin.name
     try:
-        managed_file.move_into_place(origin, place)
+        managed_file.move_into_place(origin, target)
     except OSError as error:
         raise CommandError(f"Unable to move '{src}' to '{dst}': {error.strerror}") from error
     return {"result": True, "comment": f"'{src}' moved to '{dst}'"}
@@ -184,7 +184,7 @@ def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
     if not below:
         return [path]
     top = ctx.host.path(path)
-    found = [f"{path}/{place.relative_to(top).as_posix()}" for place, *_ in walk(top) if place != top]
+    found = [f"{path}/{each.relative_to(top).as_posix()}" for each, *_ in walk(top) if each != top]
     return [*sorted(found, key=lambda each: (-each.count("/"), each)), path]
 
 
@@ -218,14 +218,14 @@ def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
     """Copy a directory to the path ``dst`` of the host. Each target path is resolved anew, so that links below the
     target cannot lead the copy out of the host's root.
     """
-    for place, names, files in walk(source):
-        here = f"{dst}/{place.relative_to(source).as_posix()}"
+    for directory_path, names, files in walk(source):
+        here = f"{dst}/{directory_path.relative_to(source).as_posix()}"
         directory = ctx.host.path(here)
         directory.mkdir(parents=True, exist_ok=True)
-        copies.copy_attributes(place, directory)
-        for name in (*files, *(name for name in names if (place / name).is_symlink())):
+        copies.copy_attributes(directory_path, directory)
+        for name in (*files, *(name for name in names if (directory_path / name).is_symlink())):
             target = ctx.host.path(f"{here}/{name}", follow=False)
-            _copied(place / name, target)
+            _copied(directory_path / name, target)
 
 
 def _copied(source: Path, target: Path) -> None:

@@ -19,9 +19,9 @@ def bytes_of(ctx: Context, path: str) -> bytes:
     return data
 
 
-def host_name(ctx: Context, place: Path) -> str:
+def host_name(ctx: Context, real_path: Path) -> str:
     """Convert a path of the minion's file system below the host's root to the path that the host's own programs use."""
-    return "/" + "/".join(place.relative_to(ctx.host.root).parts)
+    return "/" + "/".join(real_path.relative_to(ctx.host.root).parts)
 
 
 def existing(ctx: Context, path: str) -> Path:

@@ -266,8 +266,8 @@ def join(ctx: Context, *args: str) -> str:
     return os.path.join(*args)
 
 
-def _lstat(place: Path, path: str) -> os.stat_result:
+def _lstat(real_path: Path, path: str) -> os.stat_result:
     try:
-        return place.lstat()
+        return real_path.lstat()
     except FileNotFoundError as error:
         raise CommandError(f"Path not found: {path}") from error

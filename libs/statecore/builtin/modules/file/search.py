@@ -42,7 +42,7 @@ class _File:
     ctx: Context
     #: Path as the host's users know it.
     name: str
-    place: Path
+    real_path: Path
 
     @property
     def base(self) -> str:
@@ -53,7 +53,7 @@ class _File:
         not exist, return that of the link.
         """
         target = self.ctx.host.path(self.name)
-        return target.stat() if lexists(target) and not target.is_symlink() else self.place.lstat()
+        return target.stat() if lexists(target) and not target.is_symlink() else self.real_path.lstat()
 
 
 _Test = Callable[[_File], bool]
@@ -193,7 +193,7 @@ def _kinds(ctx: Context, value: str) -> _Test:
     kinds = {_KINDS[letter] for letter in letters}
     # A symbolic link matches by its own type, and also by its target's type.
     return lambda file: (
-        not kinds.isdisjoint({stat.S_IFMT(file.place.lstat().st_mode), stat.S_IFMT(file.stat().st_mode)})
+        not kinds.isdisjoint({stat.S_IFMT(file.real_path.lstat().st_mode), stat.S_IFMT(file.stat().st_mode)})
     )
 
 
@@ -265,8 +265,8 @@ def _print_fields(ctx: Context, value: str, dry: bool) -> Callable[[_File], obje
 def _delete(ctx: Context, value: str, dry: bool) -> Callable[[_File], object]:
     def act(file: _File) -> str | None:
         # A file in a directory that was deleted before no longer exists.
-        if not dry and lexists(file.place):
-            managed_file.remove(file.place)
+        if not dry and lexists(file.real_path):
+            managed_file.remove(file.real_path)
         return file.name
 
     return act
@@ -282,7 +282,7 @@ def _execute(ctx: Context, value: str, dry: bool) -> Callable[[_File], object]:
 
 
 def _kind(file: _File) -> str:
-    kind = stat.S_IFMT(file.place.lstat().st_mode)
+    kind = stat.S_IFMT(file.real_path.lstat().st_mode)
     return next((letter for letter, each in _KINDS.items() if each == kind), "?")
 
 

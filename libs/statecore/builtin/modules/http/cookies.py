@@ -62,9 +62,9 @@ def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str 
     if kept is not None:
         if kept[1] not in _FORMATS:
             raise InvocationError(f"cookie_format is lwp or mozilla, not {kept[1]!r}")
-        files.append((_place(ctx, kept[0], "cookies.txt"), kept[1], False))
+        files.append((_cookie_path(ctx, kept[0], "cookies.txt"), kept[1], False))
     if session is not None:
-        files.append((_place(ctx, session, "cookies.session.txt"), "lwp", True))
+        files.append((_cookie_path(ctx, session, "cookies.session.txt"), "lwp", True))
     jar = http.cookiejar.CookieJar()
     for path, form, is_session in files:
         old = _jar(form)
@@ -91,5 +91,5 @@ def _jar(form: str) -> FileCookieJar:
     return made[form]()
 
 
-def _place(ctx: Context, name: str | None, usual: str) -> Path:
+def _cookie_path(ctx: Context, name: str | None, usual: str) -> Path:
     return ctx.host.path(name) if name else Path(ctx.opts["cachedir"], usual)

@@ -86,11 +86,11 @@ def grant_add(
 
         salt '*' mysql.grant_add 'SELECT,INSERT,UPDATE' 'database.*' 'frank' 'localhost'
     """
-    *_, place = mysql.place(database, escape=escape)
+    *_, target = mysql.place(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant))
     option = " WITH GRANT OPTION" if grant_option else ""
     account = mysql.account(user, host)
-    client.ask(ctx, connection_args, f"GRANT {listed} ON {place} TO {account}{_required(ssl_option)}{option}")
+    client.ask(ctx, connection_args, f"GRANT {listed} ON {target} TO {account}{_required(ssl_option)}{option}")
     return grant_exists(ctx, grant, database, user, host, grant_option, escape, **connection_args)
 
 
@@ -107,9 +107,9 @@ def grant_revoke(
     """Revoke privileges of a MySQL account. Return whether the account no longer has them. Raise CommandError if the
     server refuses.
     """
-    *_, place = mysql.place(database, escape=escape)
+    *_, target = mysql.place(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant)) + (", GRANT OPTION" if grant_option else "")
-    client.ask(ctx, connection_args, f"REVOKE {listed} ON {place} FROM {mysql.account(user, host)}")
+    client.ask(ctx, connection_args, f"REVOKE {listed} ON {target} FROM {mysql.account(user, host)}")
     return not grant_exists(ctx, grant, database, user, host, False, escape, **connection_args)
 
 

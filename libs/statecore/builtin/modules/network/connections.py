@@ -131,12 +131,12 @@ def _owners(ctx: Context) -> dict[str, str]:
     return found
 
 
-def _open_files(place: Path) -> Iterator[str]:
+def _open_files(directory: Path) -> Iterator[str]:
     """Yield the link targets of a process's file descriptors. Yield nothing if the process has ended or cannot be
     inspected.
     """
     with contextlib.suppress(OSError):
-        for each in place.iterdir():
+        for each in directory.iterdir():
             # Descriptors may be closed meanwhile, such as the one of this directory listing.
             with contextlib.suppress(OSError):
                 yield str(each.readlink())

@@ -57,7 +57,7 @@ def installing(ctx: Context, given: Mapping[str, object], version: str) -> list[
     CommandError for invalid arguments.
     """
     words = [*_wheels(given, version), *common(ctx, given)]
-    words += [word for link in split(given["find_links"]) for word in ("--find-links", _place(ctx, link))]
+    words += [word for link in split(given["find_links"]) for word in ("--find-links", _checked_link(ctx, link))]
     words += indexes(given)
     if given["mirrors"]:
         raise CommandError(
@@ -158,17 +158,17 @@ def _wheels(given: Mapping[str, Any], version: str) -> list[str]:
     return [*words, "--no-binary", ",".join(split(given["no_binary"]))] if given["no_binary"] else words
 
 
-def _place(ctx: Context, link: str) -> str:
+def _checked_link(ctx: Context, link: str) -> str:
     if not _URL.match(link) and not (link.startswith("/") and ctx.host.path(link).exists()):
         raise CommandError(f"'{link}' is not a valid URL or path")
     return link
 
 
 def _log(ctx: Context, log: str) -> str:
-    place = ctx.host.path(log)
-    if place.is_dir():
+    real_path = ctx.host.path(log)
+    if real_path.is_dir():
         raise CommandError(f"'{log}' is a directory. Use --log path_to_file")
-    if not place.exists() and not place.parent.is_dir():
+    if not real_path.exists() and not real_path.parent.is_dir():
         raise CommandError(f"Trying to create '{log}' but parent directory '{Path(log).parent}' does not exist.")
     return log
 

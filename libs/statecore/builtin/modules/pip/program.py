@@ -35,13 +35,13 @@ def argv(ctx: Context, bin_env: str | None) -> list[str]:
         if found is None:
             raise CommandError(f"Access denied to {bin_env}, could not find a pip binary")
         bin_env = found
-    place = ctx.host.path(str(bin_env))
-    if place.is_dir():
+    real_path = ctx.host.path(str(bin_env))
+    if real_path.is_dir():
         python = _python_in(ctx, str(bin_env))
         if python is None:
             raise CommandError(f"Could not find a pip binary in virtualenv {bin_env}")
         return [python, "-m", "pip"]
-    if not _executable(place):
+    if not _executable(real_path):
         raise CommandError(f"Access denied to {bin_env}, could not find a pip binary")
     return [bin_env, "-m", "pip"] if "python" in Path(bin_env).name else [bin_env]
 
@@ -110,8 +110,8 @@ def _python_in(ctx: Context, environment: str) -> str | None:
     return f"{top}/bin/{min(names, key=lambda name: (name != 'python3', name))}" if names else None
 
 
-def _executable(place: Path) -> bool:
+def _executable(real_path: Path) -> bool:
     try:
-        return place.is_file() and bool(place.stat().st_mode & 0o111)
+        return real_path.is_file() and bool(real_path.stat().st_mode & 0o111)
     except OSError:
         return False

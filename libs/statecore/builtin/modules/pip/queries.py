@@ -131,7 +131,9 @@ def list_editable(
     if python_versions.compare(program.version(ctx, bin_env, cwd, user), _JSON) < 0:
         return {}
     rows = _rows(ctx, ["--editable"], bin_env, user, cwd, env_vars)
-    return {str(place): normal_name(row["name"]) for row in rows if (place := row.get("editable_project_location"))}
+    return {
+        str(location): normal_name(row["name"]) for row in rows if (location := row.get("editable_project_location"))
+    }
 
 
 def requirements_met(
@@ -236,9 +238,9 @@ def list_all_versions(
 
         salt '*' pip.list_all_versions salt
     """
-    places = {"index_url": index_url, "extra_index_url": extra_index_url, "no_index": no_index}
+    indexes = {"index_url": index_url, "extra_index_url": extra_index_url, "no_index": no_index}
     more = [word for link in cli_options.split(find_links) for word in ("--find-links", link)]
-    more += [*cli_options.indexes(places), *(["--no-index"] if no_index else [])]
+    more += [*cli_options.indexes(indexes), *(["--no-index"] if no_index else [])]
     pre = ["--pre"] if include_alpha or include_beta or include_rc else []
     first = program.argv(ctx, bin_env)
     if python_versions.compare(program.version(ctx, bin_env, cwd, user), _INDEX) >= 0:

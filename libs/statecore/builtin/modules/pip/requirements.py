@@ -47,19 +47,19 @@ def readable(
         yield [_absolute(each, cwd) for each in wanted]
         return
     name = f"/tmp/.saltern-pip-{os.urandom(8).hex()}"
-    place = ctx.host.path(name)
-    place.mkdir(mode=0o700, parents=True)
+    real_path = ctx.host.path(name)
+    real_path.mkdir(mode=0o700, parents=True)
     try:
-        placed = [_place(ctx, each, f"{name}/{at}", cwd, saltenv) for at, each in enumerate(wanted)]
+        placed = [_copy_with_includes(ctx, each, f"{name}/{at}", cwd, saltenv) for at, each in enumerate(wanted)]
         if user:
             uid = ctx.host.uid(user)
-            for path in (place, *place.rglob("*")):
+            for path in (real_path, *real_path.rglob("*")):
                 with located(path) as (own, way):
                     os.chown(own, uid, -1, dir_fd=way, follow_symlinks=False)
         yield placed
     finally:
         with contextlib.suppress(OSError):
-            remove_tree(place)
+            remove_tree(real_path)
 
 
 def texts(ctx: Context, requirements: str | Sequence[str], cwd: str | None, saltenv: str) -> list[str]:
@@ -70,7 +70,7 @@ def texts(ctx: Context, requirements: str | Sequence[str], cwd: str | None, salt
     return [text.decode("utf-8", "replace") for chain in found for text in chain.values()]
 
 
-def _place(ctx: Context, wanted: str, top: str, cwd: str | None, saltenv: str) -> str:
+def _copy_with_includes(ctx: Context, wanted: str, top: str, cwd: str | None, saltenv: str) -> str:
     """Copy a requirements file, and all files that it includes, into the directory ``top``. Return the path of the
     copy. The positions of the files relative to each other are kept.
     """

@@ -423,8 +423,8 @@ def list_downloaded(ctx: Context, **kwargs: object) -> dict[str, dict[str, dict[
         salt '*' pkg.list_downloaded
     """
     found: dict[str, dict[str, dict[str, str | int]]] = {}
-    place = ctx.host.path(_ARCHIVES)
-    for path in sorted(place.glob("*.deb")) if place.is_dir() else ():
+    directory = ctx.host.path(_ARCHIVES)
+    for path in sorted(directory.glob("*.deb")) if directory.is_dir() else ():
         # APT names them name_version_architecture.deb, with %3a for the colon of an epoch.
         parts = path.stem.split("_")
         if len(parts) != 3 or path.is_symlink():

@@ -122,7 +122,7 @@ def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) ->
         salt '*' pkg.del_repo 'deb http://deb.debian.org/debian bookworm contrib'
     """
     gone = source_files.parsed(repo)
-    said = []
+    sentences = []
     for file, text in source_files.texts(ctx.host).items():
         stanzas = file.endswith(".sources")
         left = apt_sources.without(text, gone, stanzas=stanzas)
@@ -130,15 +130,15 @@ def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) ->
             continue
         if apt_sources.sources(left, stanzas=stanzas) or not file.startswith(source_files.PARTS):
             source_files.write(ctx.host, file, left)
-            said.append(f"Repo '{repo}' has been removed from {file}.")
+            sentences.append(f"Repo '{repo}' has been removed from {file}.")
         else:
             managed_file.remove(ctx.host.path(file))
-            said.append(f"File {file} containing repo '{repo}' has been removed.")
-    if not said:
+            sentences.append(f"File {file} containing repo '{repo}' has been removed.")
+    if not sentences:
         raise CommandError(f"Repo {repo} doesn't exist in the sources.list(s)")
     if refresh:
         _fetch_lists(ctx, {"repo": repo})
-    return "\n".join(said)
+    return "\n".join(sentences)
 
 
 def add_repo_key(
@@ -162,10 +162,10 @@ def add_repo_key(
         raise InvocationError(repository_keys.NO_KEYSERVER)
     if bool(path) == bool(text):
         raise InvocationError("one of path and text is needed")
-    place = repository_keys.Place.of(
+    location = repository_keys.KeyLocation.of(
         keydir or (repository_keys.TRUSTED if aptkey else repository_keys.KEYRINGS), keyfile
     )
-    repository_keys.keep(ctx, repository_keys.Key(place, url=path, text=text))
+    repository_keys.keep(ctx, repository_keys.Key(location, url=path, text=text))
     return True
 
 

@@ -29,7 +29,7 @@ NO_KEYSERVER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeyLocation:
     """Directory and file name of a signing key on the host."""
 
     directory: str
@@ -37,8 +37,8 @@ class Place:
     name: str
 
     @classmethod
-    def of(cls, directory: str, name: str | None) -> Place:
-        """Return the place of a signing key in a directory. The file name is "key" by default."""
+    def of(cls, directory: str, name: str | None) -> KeyLocation:
+        """Return the location of a signing key in a directory. The file name is "key" by default."""
         return cls(directory.rstrip("/"), name or "key")
 
     def path(self, data: bytes) -> str:
@@ -50,9 +50,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A signing key that the host shall have, given by a URL or by its text, and its place."""
+    """A signing key that the host shall have, given by a URL or by its text, and its location."""
 
-    place: Place
+    location: KeyLocation
     url: str | None = None
     text: str | None = None
 
@@ -63,9 +63,11 @@ def of(wanted: AptSource, key_url: str | None, key_text: str | None) -> Key | No
         return None
     if wanted.signed_by.startswith("/"):
         path = PurePosixPath(wanted.signed_by.split(",")[0])
-        return Key(Place(str(path.parent), path.name), key_url, key_text)
+        return Key(KeyLocation(str(path.parent), path.name), key_url, key_text)
     stem = PurePosixPath(key_url.partition("?")[0]).stem if key_url else urlsplit(wanted.uri).hostname
-    return Key(Place(TRUSTED, re.sub(r"[^A-Za-z0-9._-]", "-", stem or "key").removesuffix(".")), key_url, key_text)
+    return Key(
+        KeyLocation(TRUSTED, re.sub(r"[^A-Za-z0-9._-]", "-", stem or "key").removesuffix(".")), key_url, key_text
+    )
 
 
 def missing(ctx: Context, key: Key) -> str | None:
@@ -75,12 +77,12 @@ def missing(ctx: Context, key: Key) -> str | None:
     """
     if key.url and key.url.startswith(downloads.SCHEMES):
         names = (
-            [key.place.name]
-            if PurePosixPath(key.place.name).suffix
-            else [f"{key.place.name}{end}" for end in (".asc", ".gpg")]
+            [key.location.name]
+            if PurePosixPath(key.location.name).suffix
+            else [f"{key.location.name}{end}" for end in (".asc", ".gpg")]
         )
-        there = any(ctx.host.path(f"{key.place.directory}/{name}").is_file() for name in names)
-        return None if there else f"{key.place.directory}/{key.place.name}"
+        there = any(ctx.host.path(f"{key.location.directory}/{name}").is_file() for name in names)
+        return None if there else f"{key.location.directory}/{key.location.name}"
     path, data = _content(ctx, key)
     return None if managed_file.read(ctx.host.path(path), path) == data else path
 
@@ -90,17 +92,17 @@ def keep(ctx: Context, key: Key) -> None:
     fetched.
     """
     path, data = _content(ctx, key)
-    place = ctx.host.path(path)
-    if managed_file.read(place, path) == data:
+    real_path = ctx.host.path(path)
+    if managed_file.read(real_path, path) == data:
         return
-    managed_file.make_directories(ctx.host, place.parent, managed_file.Attributes(mode=0o755), ctx.host.path("/"))
-    managed_file.replace(ctx.host, place, data, managed_file.Attributes(mode=0o644))
+    managed_file.make_directories(ctx.host, real_path.parent, managed_file.Attributes(mode=0o755), ctx.host.path("/"))
+    managed_file.replace(ctx.host, real_path, data, managed_file.Attributes(mode=0o644))
 
 
 def _content(ctx: Context, key: Key) -> tuple[str, bytes]:
     """Return (path of the signing key's file on the host, its content)."""
     data = key.text.encode() if key.text else _fetched(ctx, str(key.url)).read_bytes()
-    path = key.place.path(data)
+    path = key.location.path(data)
     what = key.url or "key_text"
     try:
         binary = openpgp_keys.dearmoured(data)

@@ -109,10 +109,10 @@ def texts(host: ManagedHost) -> dict[str, str]:
         parts = sorted(path.name for path in host.path(PARTS).iterdir() if path.name.endswith((".list", ".sources")))
     except (FileNotFoundError, NotADirectoryError):
         parts = []
-    for place in (MAIN, *(f"{PARTS}{name}" for name in parts)):
-        data = managed_file.read(host.path(place), place)
+    for path in (MAIN, *(f"{PARTS}{name}" for name in parts)):
+        data = managed_file.read(host.path(path), path)
         if data is not None:
-            found[place] = data.decode("utf-8", "surrogateescape")
+            found[path] = data.decode("utf-8", "surrogateescape")
     return found
 
 
@@ -198,10 +198,10 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
 
 def write(host: ManagedHost, file: str, text: str) -> None:
     """Write a file of APT sources. Raise HostError if this fails."""
-    place = host.path(file)
-    managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
-    attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
-    managed_file.replace(host, place, text.encode("utf-8", "surrogateescape"), attributes)
+    real_path = host.path(file)
+    managed_file.make_directories(host, real_path.parent, managed_file.Attributes(mode=0o755), host.path("/"))
+    attributes = managed_file.Attributes(mode=None if real_path.exists() else 0o644)
+    managed_file.replace(host, real_path, text.encode("utf-8", "surrogateescape"), attributes)
 
 
 def _wanted(named: AptSource, given: Mapping[str, object]) -> AptSource:

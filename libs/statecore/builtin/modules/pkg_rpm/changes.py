@@ -238,12 +238,12 @@ def hold(
     for package in package_requests.named(name, pkgs, sources):
         errors = [] if package in held else locks.add(ctx, package)
         done = not errors and package not in held
-        said = "is already set to be" if package in held else "was unable to be" if errors else "is now being"
+        verdict = "is already set to be" if package in held else "was unable to be" if errors else "is now being"
         answers[package] = {
             "name": package,
             "changes": {"new": "hold", "old": ""} if done else {},
             "result": not errors,
-            "comment": f"Package {package} {said} held.{''.join(f' {error}' for error in errors)}",
+            "comment": f"Package {package} {verdict} held.{''.join(f' {error}' for error in errors)}",
         }
     return answers
 
@@ -260,12 +260,12 @@ def unhold(
     for package in package_requests.named(name, pkgs, sources):
         errors = locks.remove(ctx, package) if package in held else []
         done = not errors and package in held
-        said = "was unable to be unheld" if errors else "is no longer held" if done else "is not being held"
+        verdict = "was unable to be unheld" if errors else "is no longer held" if done else "is not being held"
         answers[package] = {
             "name": package,
             "changes": {"new": "", "old": "hold"} if done else {},
             "result": not errors,
-            "comment": f"Package {package} {said}.{''.join(f' {error}' for error in errors)}",
+            "comment": f"Package {package} {verdict}.{''.join(f' {error}' for error in errors)}",
         }
     return answers
 

@@ -82,8 +82,8 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     result = run_detached(host, [name(host), *words], env=rpm.ENVIRONMENT)
     if not result.retcode:
         return []
-    said = "\n".join(text for text in (result.stdout.strip(), result.stderr.strip()) if text)
-    return package_requests.refusal(name(host), result._replace(stderr=said), _MEND)
+    output = "\n".join(text for text in (result.stdout.strip(), result.stderr.strip()) if text)
+    return package_requests.refusal(name(host), result._replace(stderr=output), _MEND)
 
 
 def options(given: Mapping[str, object]) -> list[str]:
@@ -212,6 +212,6 @@ def refresh(ctx: Context, given: Mapping[str, object]) -> bool | None:
 
 def _listed(host: ManagedHost, words: Sequence[str], own: str) -> list[AvailablePackage]:
     result = ask(host, words)
-    if result.retcode and not any(said in result.stderr.lower() for said in _NOTHING):
+    if result.retcode and not any(phrase in result.stderr.lower() for phrase in _NOTHING):
         raise CommandError(f"{name(host)} {' '.join(words)} failed: {result.stderr.strip() or result.stdout.strip()}")
     return parse_listing(result.stdout, own)

@@ -63,20 +63,20 @@ def files(ctx: Context) -> dict[str, dict[str, dict[str, str | int]]]:
 
     The facts are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in seconds since 1970.
     """
-    places = {}
+    found_paths = {}
     for cache in _CACHES:
         top = ctx.host.path(cache)
         for path in sorted(top.rglob("*.rpm")) if top.is_dir() else ():
             if path.is_file() and not path.is_symlink():
-                places[f"{cache}/{path.relative_to(top)}"] = path
-    if not places:
+                found_paths[f"{cache}/{path.relative_to(top)}"] = path
+    if not found_paths:
         return {}
     found: dict[str, dict[str, dict[str, str | int]]] = {}
-    packages = rpm.file_packages(ctx.host, list(places), architecture(ctx))
-    for (place, path), package in zip(places.items(), packages, strict=True):
+    packages = rpm.file_packages(ctx.host, list(found_paths), architecture(ctx))
+    for (name, path), package in zip(found_paths.items(), packages, strict=True):
         state = path.stat()
         found.setdefault(package.name, {})[package.full_version] = {
-            "path": place,
+            "path": name,
             "size": state.st_size,
             "creation_date_time_t": int(state.st_ctime),
             "creation_date_time": datetime.fromtimestamp(int(state.st_ctime)).isoformat(),

@@ -60,8 +60,8 @@ def read(ctx: Context) -> list[Lock]:
         return _read_toml(_text(ctx.host, _TOML))
     conf, listed, _ = _PLUGINS[used]
     main = ini.plain(ini.parse(_text(ctx.host, conf))).get("main")
-    place = main.get("locklist", listed) if isinstance(main, dict) else listed
-    return parse(_text(ctx.host, str(place)))
+    path = main.get("locklist", listed) if isinstance(main, dict) else listed
+    return parse(_text(ctx.host, str(path)))
 
 
 def names(ctx: Context) -> list[str]:
@@ -120,10 +120,10 @@ def _read_toml(text: str) -> list[Lock]:
     return [lock for lock in found if lock.name]
 
 
-def _text(host: ManagedHost, place: str) -> str:
+def _text(host: ManagedHost, path: str) -> str:
     try:
-        return host.path(place).read_text("utf-8", "replace")
+        return host.path(path).read_text("utf-8", "replace")
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise HostError(f"{place} cannot be read: {error.strerror}") from error
+        raise HostError(f"{path} cannot be read: {error.strerror}") from error

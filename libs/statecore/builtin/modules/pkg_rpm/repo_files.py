@@ -67,8 +67,8 @@ def directories(host: ManagedHost, basedir: object = None) -> list[str]:
     """Return the directories of ``.repo`` files: ``basedir``, else dnf's configuration, else the defaults."""
     if basedir:
         return package_requests.texts(basedir)
-    for place in _CONFIGURATIONS:
-        data = managed_file.read(host.path(place), place)
+    for configuration in _CONFIGURATIONS:
+        data = managed_file.read(host.path(configuration), configuration)
         main = ini.plain(ini.parse((data or b"").decode("utf-8", "replace"))).get("main")
         if isinstance(main, dict) and main.get("reposdir"):
             return [each for each in str(main["reposdir"]).replace(",", " ").split() if each.startswith("/")]
@@ -79,8 +79,8 @@ def texts(host: ManagedHost, basedir: object = None) -> dict[str, str]:
     """Return a map of path to text for each ``.repo`` file of the host."""
     found = {}
     for directory in directories(host, basedir):
-        place = host.path(directory)
-        for path in sorted(place.glob("*.repo")) if place.is_dir() else ():
+        real_path = host.path(directory)
+        for path in sorted(real_path.glob("*.repo")) if real_path.is_dir() else ():
             name = f"{directory.rstrip('/')}/{path.name}"
             data = managed_file.read(host.path(name), name)
             if data is not None:
@@ -124,18 +124,18 @@ def plan(host: ManagedHost, repo: str, given: Mapping[str, object]) -> RepoFileP
         raise InvocationError(
             f"The repo does not exist and needs to be created, but none of {', '.join(_LINKS)} was given"
         )
-    places = directories(host, basedir)
-    directory = next((place for place in places if host.path(place).is_dir()), places[0])
+    known_directories = directories(host, basedir)
+    directory = next((each for each in known_directories if host.path(each).is_dir()), known_directories[0])
     text = yum_repos.edited("", repo, {"name": options["name"], **options}, comments=_comments(given.get("comments")))
     return RepoFilePlan(f"{directory.rstrip('/')}/{repo}.repo", text, {"repo": repo})
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
     """Write a ``.repo`` file. Raise HostError if this fails."""
-    place = host.path(file)
-    managed_file.make_directories(host, place.parent, managed_file.Attributes(mode=0o755), host.path("/"))
-    attributes = managed_file.Attributes(mode=None if place.exists() else 0o644)
-    managed_file.replace(host, place, text.encode("utf-8", "surrogateescape"), attributes)
+    real_path = host.path(file)
+    managed_file.make_directories(host, real_path.parent, managed_file.Attributes(mode=0o755), host.path("/"))
+    attributes = managed_file.Attributes(mode=None if real_path.exists() else 0o644)
+    managed_file.replace(host, real_path, text.encode("utf-8", "surrogateescape"), attributes)
 
 
 def _changed(
@@ -154,14 +154,14 @@ def _changed(
         raise InvocationError(f"Cannot delete {gone} without specifying {others}")
     differing = {key: value for key, value in options.items() if not _same(key, now.get(key), value)}
     gone_now = [key for key in removed if key in now]
-    told = _comments(comments)
+    remarks = _comments(comments)
     changes: dict[str, object] = {key: {"old": now.get(key), "new": value} for key, value in differing.items()}
     changes |= {key: {"old": now[key], "new": None} for key in gone_now}
-    if told is not None and now.get("comments", []) != told:
-        changes["comments"] = {"old": now.get("comments"), "new": told}
+    if remarks is not None and now.get("comments", []) != remarks:
+        changes["comments"] = {"old": now.get("comments"), "new": remarks}
     if not changes:
         return RepoFilePlan(file)
-    new = yum_repos.edited(text, repo, differing, gone_now, told if "comments" in changes else None)
+    new = yum_repos.edited(text, repo, differing, gone_now, remarks if "comments" in changes else None)
     return RepoFilePlan(file, new, changes)
 
 

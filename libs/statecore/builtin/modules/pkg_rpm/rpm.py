@@ -83,10 +83,10 @@ def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
     database.
     """
     found = []
-    for place in _DATABASES:
+    for directory in _DATABASES:
         try:
             # Reading changes the shared memory file and the lock file too.
-            paths = [path for path in host.path(place).iterdir() if not path.name.endswith(("-shm", ".lock"))]
+            paths = [path for path in host.path(directory).iterdir() if not path.name.endswith(("-shm", ".lock"))]
             found += [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
         except OSError:
             continue

@@ -80,9 +80,9 @@ def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None
         if file is not None:
             file.unlink(missing_ok=True)
     if done.retcode or done.timed_out:
-        said = "no answer in time" if done.timed_out else done.stderr.strip() or f"psql ended with {done.retcode}"
+        message = "no answer in time" if done.timed_out else done.stderr.strip() or f"psql ended with {done.retcode}"
         # The rest of the message quotes the statement.
-        reason = _ERROR.sub("", said.split("\nLINE ")[0]).strip()
+        reason = _ERROR.sub("", message.split("\nLINE ")[0]).strip()
         raise CommandError(_without(reason, [*secrets, password]))
     return done.stdout
 
@@ -113,11 +113,11 @@ def _password_file(ctx: Context, password: object, runas: str | None) -> tuple[d
     if password in (None, ""):
         return {}, None
     name = f"/tmp/.saltern-postgres-{os.urandom(8).hex()}"
-    place = ctx.host.path(name)
+    real_path = ctx.host.path(name)
     escaped = str(password).replace("\\", "\\\\").replace(":", "\\:")
     owner = runas if runas is not None and os.geteuid() == 0 else None
-    managed_file.replace(ctx.host, place, f"*:*:*:*:{escaped}\n".encode(), Attributes(owner, None, 0o600))
-    return {"PGPASSFILE": name}, place
+    managed_file.replace(ctx.host, real_path, f"*:*:*:*:{escaped}\n".encode(), Attributes(owner, None, 0o600))
+    return {"PGPASSFILE": name}, real_path
 
 
 def _without(text: str, secrets: Sequence[object]) -> str:

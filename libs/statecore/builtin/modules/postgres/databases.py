@@ -178,7 +178,7 @@ def _given_to(owner: str) -> str:
     # Text between two such tags is not parsed by the server; a random tag cannot occur in a name.
     tag = f"$saltern_{os.urandom(8).hex()}$"
     query = f"WITH whom AS (SELECT {postgres.literal(owner)}::text AS owner) {_OWNED}"
-    return f"DO {tag} DECLARE said text; BEGIN FOR said IN {query} LOOP EXECUTE said; END LOOP; END {tag};\n"
+    return f"DO {tag} DECLARE statement text; BEGIN FOR statement IN {query} LOOP EXECUTE statement; END LOOP; END {tag};\n"
 
 
 def psql_query(

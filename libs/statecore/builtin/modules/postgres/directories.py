@@ -78,8 +78,8 @@ def datadir_init(
         if file is not None:
             file.unlink(missing_ok=True)
     if done.retcode or done.timed_out:
-        said = "no end in time" if done.timed_out else done.stderr.strip() or done.stdout.strip()
-        raise CommandError(said.removeprefix("initdb: error: "))
+        message = "no end in time" if done.timed_out else done.stderr.strip() or done.stdout.strip()
+        raise CommandError(message.removeprefix("initdb: error: "))
     return True
 
 
@@ -92,8 +92,8 @@ def _initdb(ctx: Context) -> str:
         return f"{str(directory).rstrip('/')}/initdb"
     if found := ctx.host.which("initdb"):
         return found
-    place = ctx.host.path(_VERSIONS)
-    versions = [each.name for each in place.iterdir() if each.name.isdecimal()] if place.is_dir() else []
+    real_path = ctx.host.path(_VERSIONS)
+    versions = [each.name for each in real_path.iterdir() if each.name.isdecimal()] if real_path.is_dir() else []
     for version in sorted(versions, key=int, reverse=True):
         if ctx.host.which(program := f"{_VERSIONS}/{version}/bin/initdb"):
             return program

@@ -125,12 +125,12 @@ def create_metadata(
     there = installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
     if there is None:
         return ["EXTENSION NOT INSTALLED"]
-    told = ["EXTENSION INSTALLED"]
+    facts = ["EXTENSION INSTALLED"]
     if ext_version is not None and _version(there["extversion"]) < _version(ext_version):
-        told.append("EXTENSION TO UPGRADE")
+        facts.append("EXTENSION TO UPGRADE")
     if schema is not None and there["extrelocatable"] == "t" and there["schema_name"] != schema:
-        told.append("EXTENSION TO MOVE")
-    return told
+        facts.append("EXTENSION TO MOVE")
+    return facts
 
 
 def create_extension(
@@ -155,19 +155,19 @@ def create_extension(
         salt '*' postgres.create_extension adminpack
     """
     to = Connection(user, host, port, maintenance_db, password, runas)
-    told = create_metadata(ctx, name, ext_version, schema, user, host, port, maintenance_db, password, runas)
+    facts = create_metadata(ctx, name, ext_version, schema, user, host, port, maintenance_db, password, runas)
     shown = postgres.identifier(name)
     parts: list[str] = []
-    if "EXTENSION NOT INSTALLED" in told:
+    if "EXTENSION NOT INSTALLED" in facts:
         if name not in available_extensions(ctx, user, host, port, maintenance_db, password, runas):
             raise CommandError(f"the server has no extension {name}")
         one = f"CREATE EXTENSION {'' if if_not_exists is False else 'IF NOT EXISTS '}{shown}"
         one += f" SCHEMA {postgres.identifier(schema)}" if schema else ""
         one += f" VERSION {postgres.literal(ext_version)}" if ext_version else ""
         parts.append(one + (f" FROM {postgres.literal(from_version)}" if from_version else ""))
-    if "EXTENSION TO MOVE" in told:
+    if "EXTENSION TO MOVE" in facts:
         parts.append(f"ALTER EXTENSION {shown} SET SCHEMA {postgres.identifier(schema)}")
-    if "EXTENSION TO UPGRADE" in told:
+    if "EXTENSION TO UPGRADE" in facts:
         parts.append(f"ALTER EXTENSION {shown} UPDATE TO {postgres.identifier(ext_version)}")
     if parts:
         client.say(ctx, to, ";\n".join([*parts, ""]))

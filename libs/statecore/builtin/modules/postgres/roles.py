@@ -96,7 +96,7 @@ def user_list(
     secret = ', (SELECT rolpassword FROM pg_authid a WHERE a.oid = r.oid) AS "password"' if return_password else ""
     query = f"{_LIST}{secret} FROM pg_roles r"
     found = client.rows(ctx, Connection(user, host, port, maintenance_db, password, runas), query)
-    return {row["name"]: _told(row, return_password=return_password) for row in found}
+    return {row["name"]: _described(row, return_password=return_password) for row in found}
 
 
 def user_exists(
@@ -328,13 +328,13 @@ def group_remove(
     return user_remove(ctx, groupname, user, host, port, maintenance_db, password, runas)
 
 
-def _told(row: dict[str, str], *, return_password: bool) -> dict[str, object]:
-    told: dict[str, object] = {name: row[name] == "t" for name in _FLAGS}
-    told["connections"] = int(row["connections"])
-    told["expiry time"] = row["expiry time"] if row["expiry time"] not in ("", "infinity") else None
-    told["defaults variables"] = row["defaults variables"]
-    told["groups"] = next(csv.reader([row["groups"].strip("{}")], escapechar="\\"), [])
-    return told | ({"password": row["password"]} if return_password else {})
+def _described(row: dict[str, str], *, return_password: bool) -> dict[str, object]:
+    facts: dict[str, object] = {name: row[name] == "t" for name in _FLAGS}
+    facts["connections"] = int(row["connections"])
+    facts["expiry time"] = row["expiry time"] if row["expiry time"] not in ("", "infinity") else None
+    facts["defaults variables"] = row["defaults variables"]
+    facts["groups"] = next(csv.reader([row["groups"].strip("{}")], escapechar="\\"), [])
+    return facts | ({"password": row["password"]} if return_password else {})
 
 
 def _hashed(name: str, password: object, encrypted: object) -> str | None:

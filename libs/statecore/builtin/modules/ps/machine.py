@@ -148,11 +148,11 @@ def disk_usage(ctx: Context, path: str) -> dict[str, object]:
         salt '*' ps.disk_usage /home
     """
     try:
-        told = file_system(ctx.host.path(path))
+        stats = file_system(ctx.host.path(path))
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
-    total, free = told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize
-    used = (told.f_blocks - told.f_bfree) * told.f_frsize
+    total, free = stats.f_blocks * stats.f_frsize, stats.f_bavail * stats.f_frsize
+    used = (stats.f_blocks - stats.f_bfree) * stats.f_frsize
     percent = round(used / (used + free) * 100, 1) if used + free else 0.0
     return {"total": total, "used": used, "free": free, "percent": percent}
 
@@ -204,9 +204,9 @@ def get_users(ctx: Context) -> list[dict[str, object]]:
 
 
 def _logins(ctx: Context) -> Iterator[tuple[str, str, str, int, int]]:
-    place = ctx.host.path("/run/utmp")
+    real_path = ctx.host.path("/run/utmp")
     try:
-        data = place.read_bytes()
+        data = real_path.read_bytes()
     except OSError:
         return
     for at in range(0, len(data) - _UTMP.size + 1, _UTMP.size):

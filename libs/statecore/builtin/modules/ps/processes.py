@@ -150,23 +150,23 @@ def psaux(ctx: Context, name: str) -> list[object]:
         pattern = re.compile(str(name))
     except re.error as error:
         raise InvocationError(f"'{name}' is no pattern: {error}") from error
-    lines = [line for line in _said(ctx, ["ps", "aux"]) if pattern.search(line) and "ps.psaux" not in line]
+    lines = [line for line in _output_lines(ctx, ["ps", "aux"]) if pattern.search(line) and "ps.psaux" not in line]
     return [str(name), lines, f"{len(lines)} occurrence(s)."]
 
 
 def lsof(ctx: Context, name: str) -> list[str]:
     """Return a list: the name, and the output of ``lsof`` for commands whose name begins with it."""
-    return [str(name), "\n".join(_said(ctx, ["lsof", "-c", str(name)]))]
+    return [str(name), "\n".join(_output_lines(ctx, ["lsof", "-c", str(name)]))]
 
 
 def netstat(ctx: Context, name: str) -> list[object]:
     """Return a list: the text ``name``, and the lines of ``netstat -nap`` that contain it."""
-    return [str(name), [line for line in _said(ctx, ["netstat", "-nap"]) if str(name) in line]]
+    return [str(name), [line for line in _output_lines(ctx, ["netstat", "-nap"]) if str(name) in line]]
 
 
 def ss(ctx: Context, name: str) -> list[object]:
     """Return a list: the text ``name``, and the lines of ``ss -neap`` that contain it."""
-    return [str(name), [line for line in _said(ctx, ["ss", "-neap"]) if str(name) in line]]
+    return [str(name), [line for line in _output_lines(ctx, ["ss", "-neap"]) if str(name) in line]]
 
 
 # ------------------------------------------------------------------------------------------------------------------------ parts
@@ -257,7 +257,7 @@ def _number(signal: object) -> int:
     return signals.Signals[name].value
 
 
-def _said(ctx: Context, words: list[str]) -> list[str]:
+def _output_lines(ctx: Context, words: list[str]) -> list[str]:
     if ctx.host.which(words[0]) is None:
         raise CommandError(f"the host has no {words[0]}")
     return ctx.host.run(words, merge_stderr=True).stdout.splitlines()

@@ -84,13 +84,13 @@ def find_cached_job(ctx: Context, jid: str) -> object:
     """
     if not data_files.is_plain(str(jid)):
         raise InvocationError(f"{jid!r} is no job id")
-    place = _kept(ctx) / str(jid)
-    told = data_files.load(place / "return.p")
-    if isinstance(told, dict):
-        return told
+    directory = _kept(ctx) / str(jid)
+    stored = data_files.load(directory / "return.p")
+    if isinstance(stored, dict):
+        return stored
     if not ctx.opts.get("cache_jobs"):
         return "Local jobs cache directory not found; you may need to enable cache_jobs on this minion"
-    return f"Local jobs cache directory {place} not found"
+    return f"Local jobs cache directory {directory} not found"
 
 
 def clear_job_cache(ctx: Context, hours: float = 24) -> bool:
@@ -107,9 +107,9 @@ def clear_job_cache(ctx: Context, hours: float = 24) -> bool:
         raise InvocationError(f"hours is a number, not {hours!r}") from None
     failed: list[BaseException] = []
     top = _kept(ctx)
-    for place in sorted(top.iterdir()) if top.is_dir() else ():
-        if place.is_dir() and place.stat().st_mtime < last:
-            shutil.rmtree(place, onerror=lambda _, path, why: failed.append(why[1]))
+    for directory in sorted(top.iterdir()) if top.is_dir() else ():
+        if directory.is_dir() and directory.stat().st_mtime < last:
+            shutil.rmtree(directory, onerror=lambda _, path, why: failed.append(why[1]))
     for error in failed:
         _LOG.error("a kept return cannot be removed: %s", error)
     return not failed

@@ -66,8 +66,8 @@ def cmd_iter(
     """Run a function on minions as ``saltutil.cmd`` does. Return a list with one map {minion id: map with ret, retcode
     and jid} for each minion.
     """
-    told = cmd(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, **kwargs)
-    return [{minion: answer} for minion, answer in told.items()]
+    returns = cmd(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, **kwargs)
+    return [{minion: answer} for minion, answer in returns.items()]
 
 
 def runner(
@@ -125,8 +125,8 @@ def _of_minions(
         raise InvocationError(f"not supported on a minion: {', '.join(unknown)}")
     seconds = {} if timeout is None else {"timeout": timeout}
     words = _with_keywords([arg] if isinstance(arg, str) else arg, kwarg or {})
-    told: dict[str, object] = ctx.call("publish.full_data", tgt, fun, words, tgt_type, ret, **seconds)
-    return told
+    returns: dict[str, object] = ctx.call("publish.full_data", tgt, fun, words, tgt_type, ret, **seconds)
+    return returns
 
 
 def _given(kwargs: Mapping[str, object]) -> dict[str, object]:

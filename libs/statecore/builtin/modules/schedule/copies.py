@@ -64,7 +64,9 @@ def _handed(ctx: Context, name: str, target: str) -> dict[str, object]:
     answers = ctx.call("publish.publish", target, "schedule.add", [{"__kwarg__": True, **job, "name": name}])
     if not answers:
         return {"comment": "no servers answered the published schedule.add command", "result": False}
-    failed = [minion for minion, told in answers.items() if not (isinstance(told, Mapping) and told.get("result"))]
+    failed = [
+        minion for minion, answer in answers.items() if not (isinstance(answer, Mapping) and answer.get("result"))
+    ]
     if failed:
         return {"comment": "the following minions return False", "result": False, "minions": failed}
     return {"comment": "", "result": True, "minions": list(answers)}

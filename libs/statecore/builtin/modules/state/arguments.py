@@ -87,10 +87,10 @@ def _is_true(value: object) -> bool:
 
 
 def _wrong(argument: str, wanted: str, value: object) -> InvocationError:
-    return InvocationError(f"'{argument}' must be {wanted}, not {_told(value)}")
+    return InvocationError(f"'{argument}' must be {wanted}, not {_described(value)}")
 
 
-def _told(value: object) -> str:
+def _described(value: object) -> str:
     if value is None:
         return "None"
     return f"the {type(value).__name__} {str(value)[:60]!r}" if value != "" else "an empty text"
@@ -100,7 +100,7 @@ def _pillar(value: object) -> dict[str, object]:
     if not isinstance(value, Mapping):
         raise InvocationError(
             "Pillar data must be formatted as a dictionary, unless pillar_enc is specified."
-            f' It was {_told(value)}; write pillar=\'{{"key": "value"}}\''
+            f' It was {_described(value)}; write pillar=\'{{"key": "value"}}\''
         )
     return dict(value)
 

@@ -23,15 +23,15 @@ def get_pauses(
 
         salt '*' state.get_pauses
     """
-    place = _place(ctx)
+    directory = _orders_directory(ctx)
     living = {entry.jid for entry in state_queue.others(ctx)}
-    told = {}
-    for path in sorted(place.glob("[0-9A-Za-z]*")):
+    orders = {}
+    for path in sorted(directory.glob("[0-9A-Za-z]*")):
         if path.name not in living:
             data_files.remove(path)
         elif jid is None or path.name in (map(str, jid) if isinstance(jid, list | tuple) else [str(jid)]):
-            told[path.name] = pauses.orders(place, path.name)
-    return told
+            orders[path.name] = pauses.orders(directory, path.name)
+    return orders
 
 
 def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: float | None = None) -> None:
@@ -69,13 +69,13 @@ def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
         salt '*' state.resume 20171130110407769519
     """
-    place, name = _place(ctx), _checked(jid)
-    told = pauses.orders(place, name)
-    told.pop(_key(state_id), None)
-    if state_id is None or not told:
-        data_files.remove(place / name)
+    directory, name = _orders_directory(ctx), _checked(jid)
+    orders = pauses.orders(directory, name)
+    orders.pop(_key(state_id), None)
+    if state_id is None or not orders:
+        data_files.remove(directory / name)
     else:
-        pauses.give(place, name, told)
+        pauses.give(directory, name, orders)
 
 
 def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
@@ -84,14 +84,14 @@ def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
 
 def _tell(ctx: Context, jid: str | int, state_id: str | None, order: dict[str, object]) -> None:
-    place, name = _place(ctx), _checked(jid)
+    directory, name = _orders_directory(ctx), _checked(jid)
     living = [entry.jid for entry in state_queue.others(ctx)]
     if name not in living:
         raise CommandError(
             f"No state run with the job id {name} is in progress; there is {', '.join(living) or 'none at all'}"
         )
-    told, key = pauses.orders(place, name), _key(state_id)
-    pauses.give(place, name, {**told, key: {**told.get(key, {}), **order}})
+    orders, key = pauses.orders(directory, name), _key(state_id)
+    pauses.give(directory, name, {**orders, key: {**orders.get(key, {}), **order}})
 
 
 def _key(state_id: str | None) -> str:
@@ -105,7 +105,7 @@ def _checked(jid: str | int) -> str:
     return name
 
 
-def _place(ctx: Context) -> Path:
+def _orders_directory(ctx: Context) -> Path:
     cachedir = ctx.opts.get("cachedir")
     if not cachedir:
         raise CommandError("There is no directory for the orders to state runs: set 'cachedir'")

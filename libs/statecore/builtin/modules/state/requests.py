@@ -24,11 +24,11 @@ def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: obj
 
         salt '*' state.request web,db
     """
-    place = _place(ctx)
+    file = _requests_file(ctx)
     name = _checked(kwargs.pop("name", None) or _DEFAULT)
     arguments = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")} | {"test": True}
     tested = runs.apply(ctx, mods, **{**kwargs, "test": True})
-    data_files.store(place, {**_kept(place), name: {"test_run": tested, "mods": mods, "kwargs": arguments}})
+    data_files.store(file, {**_kept(file), name: {"test_run": tested, "mods": mods, "kwargs": arguments}})
     return tested
 
 
@@ -40,7 +40,7 @@ def check_request(ctx: Context, name: str | None = None) -> Mapping[str, object]
 
         salt '*' state.check_request
     """
-    kept = _kept(_place(ctx))
+    kept = _kept(_requests_file(ctx))
     if name is None:
         return kept
     if _checked(name) not in kept:
@@ -55,15 +55,15 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
 
         salt '*' state.clear_request
     """
-    place = _place(ctx)
+    file = _requests_file(ctx)
     if not name:
         # Removed unread, because the file may be damaged.
-        data_files.remove(place)
+        data_files.remove(file)
         return True
     _checked(name)
-    if not place.exists():
+    if not file.exists():
         return True
-    return _forget(place, name)
+    return _forget(file, name)
 
 
 def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: object) -> object:
@@ -76,15 +76,15 @@ def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: object) -> object:
 
         salt '*' state.run_request
     """
-    place = _place(ctx)
-    wanted = _kept(place).get(_checked(name))
+    file = _requests_file(ctx)
+    wanted = _kept(file).get(_checked(name))
     if not wanted:
         return {}
     asked = {**wanted.get("kwargs", {}), **kwargs}
     asked.pop("test", None)
     result = runs.apply(ctx, **{"mods": wanted.get("mods"), **asked})
     if not isinstance(result, list):
-        _forget(place, name)
+        _forget(file, name)
     return result
 
 
@@ -94,24 +94,24 @@ def _checked(name: object) -> str:
     return name
 
 
-def _place(ctx: Context) -> Path:
+def _requests_file(ctx: Context) -> Path:
     cachedir = ctx.opts.get("cachedir")
     if not cachedir:
         raise CommandError("There is no directory for requested runs: set 'cachedir'")
     return Path(str(cachedir)) / "req_state.p"
 
 
-def _kept(place: Path) -> dict[str, dict[str, Any]]:
-    kept = data_files.load(place)
+def _kept(file: Path) -> dict[str, dict[str, Any]]:
+    kept = data_files.load(file)
     return {name: each for name, each in kept.items() if isinstance(each, dict)} if isinstance(kept, dict) else {}
 
 
-def _forget(place: Path, name: str) -> bool:
-    kept = _kept(place)
+def _forget(file: Path, name: str) -> bool:
+    kept = _kept(file)
     if kept.pop(name, None) is None:
         return False
     if kept:
-        data_files.store(place, kept)
+        data_files.store(file, kept)
     else:
-        data_files.remove(place)
+        data_files.remove(file)
     return True

@@ -89,7 +89,7 @@ def sls(
             ctx.scratch["retcode"] = _COMPILE_ERROR
             return refused
         _sync(ctx, kinds, options)
-        return _told(ctx, ctx.state_system.sls(names, options), kwargs)
+        return _returned(ctx, ctx.state_system.sls(names, options), kwargs)
 
 
 def highstate(
@@ -114,7 +114,7 @@ def highstate(
         }
     options = arguments.options(ctx, test, {**kwargs, "state_events": state_events})
     with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
-        return refused or _told(ctx, ctx.state_system.highstate(options), kwargs)
+        return refused or _returned(ctx, ctx.state_system.highstate(options), kwargs)
 
 
 def top(ctx: Context, topfn: str, test: object = None, queue: bool | int | None = None, **kwargs: object) -> object:
@@ -280,7 +280,7 @@ def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, object]) -> 
             raise CommandError(f"sync_mods={kind}: {error}") from error
 
 
-def _told(ctx: Context, result: object, keywords: Mapping[str, object]) -> object:
+def _returned(ctx: Context, result: object, keywords: Mapping[str, object]) -> object:
     """Return the result of a state run; with the keyword ``terse`` only its failed and changed states."""
     if not isinstance(result, dict) or not arguments.terse(ctx, keywords):
         return result

@@ -47,15 +47,15 @@ def list_disabled(ctx: Context) -> object:
 
 def _switch(ctx: Context, states: str | Sequence[str], *, on: bool) -> dict[str, object]:
     known = disabled_states.rows(ctx.call("grains.get", disabled_states.GRAIN))
-    told = []
+    messages = []
     word = "enabled" if on else "disabled"
     before = list(known)
     for state in arguments.split(states, "states"):
         already = (state in known) is not on
-        told.append(f"Info: {state} state {'already ' if already else ''}{word}.")
+        messages.append(f"Info: {state} state {'already ' if already else ''}{word}.")
         if not already:
             known.remove(state) if on else known.append(state)
     if known != before:
         ctx.call("grains.setval", disabled_states.GRAIN, known)
     ctx.minion.refresh_modules()
-    return {"res": True, "msg": "\n".join(told)}
+    return {"res": True, "msg": "\n".join(messages)}

@@ -31,7 +31,7 @@ def encoded_result(data: bytes, encoding: str, raw: bool) -> object:
 
 def write_file(ctx: Context, path: str, data: bytes, mode: int | None = None) -> None:
     """Write a file of the host. A new file has mode 0600 by default. Raise HostError if this fails."""
-    place = ctx.host.path(path)
-    if mode is None and not place.exists():
+    real_path = ctx.host.path(path)
+    if mode is None and not real_path.exists():
         mode = 0o600
-    managed_file.replace(ctx.host, place, data, Attributes(mode=mode))
+    managed_file.replace(ctx.host, real_path, data, Attributes(mode=mode))

@@ -93,7 +93,7 @@ def _matching(ctx: Context, pattern: str) -> list[str]:
 
 
 def _names(ctx: Context, directory: str, pattern: str) -> list[str]:
-    place = ctx.host.path(directory)
-    names = [path.name for path in place.iterdir()] if place.is_dir() else []
+    real_path = ctx.host.path(directory)
+    names = [path.name for path in real_path.iterdir()] if real_path.is_dir() else []
     hidden = pattern.startswith(".")
     return [name for name in fnmatch.filter(names, pattern) if hidden or not name.startswith(".")]

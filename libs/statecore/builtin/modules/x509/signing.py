@@ -23,8 +23,8 @@ def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str 
         return signers.policy_of(ctx, signing_policy)
     kept = ctx.scratch.setdefault("x509.policies", {})
     if (ca_server, signing_policy) not in kept:
-        told = signers.asked(ctx, ca_server, signing_policy, {}, only_policy=True)
-        kept[ca_server, signing_policy] = _with_pem(ctx, policies.read(told, str(signing_policy)))
+        policy = signers.asked(ctx, ca_server, signing_policy, {}, only_policy=True)
+        kept[ca_server, signing_policy] = _with_pem(ctx, policies.read(policy, str(signing_policy)))
     return dict(kept[ca_server, signing_policy])
 
 
