@@ -6,13 +6,11 @@ to the spool before it is sent. It stays in the spool until the master acknowled
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgpack
 import zmq
@@ -21,7 +19,15 @@ from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.duties.leadership import Leadership
 from saltern.minion.engine import zygote
 from saltern.minion.engine.zygote_client import GONE, ZygoteClient
-from saltern.minion.ipc.messages import BEACONS_ENDED, JOB_DIED, OWN_JOB_ENDED, READY, SPOOLED, Targeting
+from saltern.minion.ipc.messages import (
+    BEACONS_ENDED,
+    JOB_DIED,
+    OWN_JOB_ENDED,
+    READY,
+    SPOOLED,
+    CredentialFields,
+    Targeting,
+)
 from saltern.minion.jobs.catch_up import COMMAND as CATCH_UP_COMMAND
 from saltern.minion.jobs.catch_up import CatchUp
 from saltern.minion.jobs.job_tracker import JobTracker
@@ -150,7 +156,14 @@ class Minion:
             )
         self._catch_up.may_have_missed(time.monotonic())
         if self._zygote.started:
-            self._zygote.send({"credentials": dataclasses.asdict(credentials)})
+            fields: CredentialFields = {
+                "aes": credentials.aes,
+                "session": credentials.session,
+                "publish_port": credentials.publish_port,
+                "master_pub": credentials.master_pub,
+                "own": credentials.own,
+            }
+            self._zygote.send({"credentials": fields})
 
     def _monitor_subscription(self, subscription: zmq.Socket[bytes]) -> None:
         self._connection = Connection(subscription)
@@ -258,13 +271,13 @@ class Minion:
         if self._leadership.duties is not None and self._subject is not None:
             self._leadership.duties.update(self._subject.pillar, self._subject.grains)
 
-    def _send_events(self, events: Sequence[Mapping[str, Any]]) -> None:
+    def _send_events(self, events: Sequence[Mapping[str, object]]) -> None:
         waiting = self._outbox.events
         if len(waiting) >= _MOST_EVENTS:
             _LOG.error("%d requests with events wait for the master; the oldest is dropped", len(waiting))
             # The first one may be in flight, and the question for missed publications needs its answer.
             del waiting[1 if waiting[1]["cmd"] != CATCH_UP_COMMAND else 2]
-        load = {"cmd": "_minion_event", "events": list(events), "pretag": None}
+        load: dict[str, object] = {"cmd": "_minion_event", "events": list(events), "pretag": None}
         waiting.append(load)
         self._other_masters.send(load)
 

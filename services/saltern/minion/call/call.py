@@ -31,6 +31,7 @@ from saltern.kit.config.reading import as_opts
 from saltern.kit.process.logs import configure
 from saltwire.jid import new_jid
 from statecore.model.errors import StatecoreError
+from statecore.model.ports import Jobs
 from statecore.runtime.calls import Returned
 from statecore.runtime.return_delivery import named
 from statecore.runtime.runtime import Runtime, local_runtime
@@ -185,7 +186,7 @@ _NOT_HERE = (
 )
 
 
-def _words(flags: Any) -> list[str]:
+def _words(flags: argparse.Namespace) -> list[str]:
     """Return the function's name and its arguments from the command line; ``-g`` stands for grains.items, ``-d`` for sys.doc."""
     if flags.doc:
         return ["sys.doc", *(f"{start}*" for start in flags.words)]
@@ -201,7 +202,7 @@ def _show_documentation(returned: Returned, printer: Printer) -> int:
     return Exit.OK
 
 
-def _options(flags: Any) -> MinionOptions:
+def _options(flags: argparse.Namespace) -> MinionOptions:
     options = load_minion(flags.config_dir)
     given: dict[str, Any] = {
         # A master given on the command line replaces the whole list.
@@ -219,7 +220,7 @@ def _options(flags: Any) -> MinionOptions:
     return dataclasses.replace(options, **{name: value for name, value in given.items() if value is not None})
 
 
-def _local(options: MinionOptions, procs: Any) -> Runtime:
+def _local(options: MinionOptions, procs: Jobs | None) -> Runtime:
     return local_runtime(
         as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),
         jobs=procs,
@@ -234,7 +235,7 @@ def _manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[st
 
     Raise CommandError if the minion refuses or does not run.
     """
-    answer: dict[str, Any] = importlib.import_module(_MINION).manage(cachedir, area, request)
+    answer: dict[str, object] = importlib.import_module(_MINION).manage(cachedir, area, request)
     return answer
 
 

@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from saltern.minion.ipc.control import MinionNotRunning, ask
 from saltern.minion.ipc.messages import ControlRequest
@@ -39,7 +38,7 @@ def watch(runtime: Runtime, cachedir: Path, parent: int) -> None:
 
 def run_loop(
     runs: BeaconRuns,
-    ask_minion: Callable[[ControlRequest], Mapping[str, Any]],
+    ask_minion: Callable[[ControlRequest], Mapping[str, object]],
     states_run: Callable[[], bool],
     parent: int,
 ) -> None:
@@ -47,7 +46,7 @@ def run_loop(
 
     ``ask_minion``: sends a control request and returns the answer. ``states_run``: returns whether a state run is in progress.
     """
-    events: list[dict[str, Any]] = []
+    events: list[dict[str, object]] = []
     done: list[str] = []
     while os.getppid() == parent:
         try:
@@ -55,7 +54,7 @@ def run_loop(
         except MinionNotRunning as error:
             _LOG.info("the process that runs beacons ends: %s", error)
             return
-        if not any(name != "enabled" for name in beacons):
+        if not isinstance(beacons, Mapping) or not any(name != "enabled" for name in beacons):
             return
         began = time.monotonic()
         events, done = runs.turn(beacons, began, states_run)

@@ -11,14 +11,13 @@ import copy
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.system.scheduling.schedule_file import ScheduleFileError, save
 
 _LOG = logging.getLogger("saltern.minion")
 
 #: Sends events, in the form of the ``events`` of ``_minion_event``.
-SendEvents = Callable[[list[dict[str, Any]]], None]
+SendEvents = Callable[[list[dict[str, object]]], None]
 
 
 class Beacons:
@@ -26,8 +25,8 @@ class Beacons:
 
     def __init__(self, configured: Mapping[str, object], file: Path, send_events: SendEvents) -> None:
         """``configured``: the option ``beacons``. ``file``: written by ``save``. ``send_events``: sends events to the master."""
-        self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
-        self._pillar: dict[str, Any] = {}
+        self._configured: dict[str, object] = copy.deepcopy(dict(configured))
+        self._pillar: dict[str, object] = {}
         self._file = file
         self._send_events = send_events
 
@@ -40,7 +39,7 @@ class Beacons:
         self._pillar = dict(beacons)
 
     @property
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, object]:
         """Return the map of beacon name to options, with the key ``enabled``: whether beacons run at all."""
         return {**self._pillar, **self._configured}
 
@@ -49,7 +48,7 @@ class Beacons:
         """Return whether at least one beacon is configured."""
         return any(name != "enabled" for name in self.whole)
 
-    def manage(self, request: Mapping[str, object]) -> dict[str, Any]:
+    def manage(self, request: Mapping[str, object]) -> dict[str, object]:
         """Return the answer to a control request about beacons, ``{"verb": ..., ...}``. Raise ValueError for an unknown verb."""
         verbs: Mapping[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "list": self._list,
@@ -76,12 +75,13 @@ class Beacons:
         configured = self._configured if request.get("include_opts", True) else {}
         return {"beacons": {**pillar, **configured}}
 
-    def _looked(self, request: Mapping[str, Any]) -> dict[str, object]:
+    def _looked(self, request: Mapping[str, object]) -> dict[str, object]:
         """Take events, and the names of beacons that have ended, from the beacon process. Return the list of beacons."""
         events = request.get("events")
         if isinstance(events, list) and events:
             self._send_events(events)
-        for name in request.get("done") or ():
+        done = request.get("done")
+        for name in done if isinstance(done, list) else ():
             if name in self._configured:
                 self._switch({"name": name}, on=False)
         return {"beacons": self.whole}

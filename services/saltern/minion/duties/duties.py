@@ -9,7 +9,7 @@ import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.ipc.messages import JobLoad
@@ -41,8 +41,8 @@ class Duties:
         self._next_ping = 0.0
         self._not_before = 0.0
         self._procs = ProcDirectory(Path(options.cachedir) / "proc")
-        self._pillar: Mapping[str, Any] = {}
-        self._grains: Mapping[str, Any] = {}
+        self._pillar: Mapping[str, object] = {}
+        self._grains: Mapping[str, object] = {}
         self._schedule: Schedule | None = None
         #: JID -> name of the job, for scheduled jobs whose jobber has not ended.
         self._running_jobs: dict[str, str] = {}
@@ -118,7 +118,7 @@ class Duties:
         self._running_jobs.clear()
         self._beacon_process_runs = False
 
-    def answer(self, request: Mapping[str, object]) -> Mapping[str, Any]:
+    def answer(self, request: Mapping[str, object]) -> Mapping[str, object]:
         """Return the answer to a control request about schedule or beacons. Raise ValueError for an unknown area or verb."""
         area = request.get("area")
         if area == "schedule":
@@ -145,7 +145,7 @@ class Duties:
     def _own_jobs(self) -> dict[str, object]:
         """Return the scheduled jobs that the minion adds itself (mine, grains refresh) as a map of Salt's name to definition."""
         options = self._options
-        jobs: dict[str, Any] = {}
+        jobs: dict[str, object] = {}
         if options.mine_enabled and (options.mine_functions or self._pillar.get("mine_functions")):
             jobs["__mine_interval"] = {
                 "function": "mine.update",
@@ -167,7 +167,7 @@ class Duties:
         """Return the load of the job of ``startup_states``."""
         options = self._options
         fun: str
-        arg: list[Any]
+        arg: list[object]
         if options.startup_states == "sls":
             fun, arg = "state.sls", [options.sls_list]
         elif options.startup_states == "top":

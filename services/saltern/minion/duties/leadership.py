@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import zmq
 
@@ -33,7 +32,7 @@ _EVERY = 1.0
 #: while all masters are away; and the seconds before a former leader tries again.
 PATIENCE, _MOST_PATIENCE, _OTHERS_TURN = 5.0, 80.0, 3.0
 
-Send = Callable[[Sequence[Mapping[str, Any]]], None]
+Send = Callable[[Sequence[Mapping[str, object]]], None]
 
 
 class Leadership:

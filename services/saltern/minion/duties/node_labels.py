@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -51,14 +50,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def grains_of(node: Mapping[str, Any]) -> dict[str, object]:
+def grains_of(node: Mapping[str, object]) -> dict[str, object]:
     """Return the grains for a Kubernetes Node object: {"kubernetes": {node, labels, version}}."""
-    metadata = node.get("metadata") or {}
-    info = (node.get("status") or {}).get("nodeInfo") or {}
+    metadata = _part(node, "metadata")
+    info = _part(_part(node, "status"), "nodeInfo")
     return {
         "kubernetes": {
             "node": metadata.get("name", ""),
-            "labels": dict(metadata.get("labels") or {}),
+            "labels": dict(_part(metadata, "labels")),
             "version": info.get("kubeletVersion", ""),
         }
     }
+
+
+def _part(node: Mapping[str, object], name: str) -> Mapping[str, object]:
+    part = node.get(name)
+    return part if isinstance(part, Mapping) else {}

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from saltern.minion.ipc.messages import JobLoad
 from saltwire.jid import next_jid
@@ -34,7 +33,7 @@ Running = Callable[[str], int]
 class ScheduleEntry:
     """One job of the minion's schedule, with the times of its last and next run."""
 
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     job: Job | None
     #: Reason why ``job`` is None; else empty.
     error: str
@@ -70,8 +69,8 @@ class Schedule:
         self._returners = returners
         self._draw = draw
         self._clock = clock
-        self._configured: dict[str, Any] = copy.deepcopy(dict(configured))
-        self._pillar: dict[str, Any] = {}
+        self._configured: dict[str, object] = copy.deepcopy(dict(configured))
+        self._pillar: dict[str, object] = {}
         self._named_dates: dict[str, object] = {}
         self._entries: dict[str, ScheduleEntry] = {}
         #: Names of jobs to run at once (``schedule.run_job``).
@@ -115,7 +114,7 @@ class Schedule:
             entry.progress = replace(entry.progress, looked=wall)
 
     @property
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, object]:
         """Return the map of scheduled job name to definition, and the settings of the whole schedule (``enabled`` ...)."""
         return {**self._own, **self._pillar, **self._configured}
 
@@ -131,16 +130,17 @@ class Schedule:
                 entry.progress = known.progress
             self._entries[name] = entry
 
-    def _entry(self, name: str, data: Any, whole: Mapping[str, Any], clock: Clock) -> ScheduleEntry:
+    def _entry(self, name: str, data: object, whole: Mapping[str, object], clock: Clock) -> ScheduleEntry:
+        definition = data if isinstance(data, Mapping) else {}
         try:
-            entry = ScheduleEntry(data, Job.of(name, data, whole, self._named_dates, clock.wall), "")
+            entry = ScheduleEntry(definition, Job.of(name, data, whole, self._named_dates, clock.wall), "")
             self._said.pop(name, None)
             return entry
         except ValueError as error:
             if self._said.get(name) != str(error):
                 _LOG.error("schedule: the job %s is ignored: %s", name, error)
             self._said[name] = str(error)
-            return ScheduleEntry(data if isinstance(data, Mapping) else {}, None, f"{error}. Ignoring job {name}.")
+            return ScheduleEntry(definition, None, f"{error}. Ignoring job {name}.")
 
     # -------------------------------------------------------------------------------------------------------- due jobs
 
@@ -176,11 +176,12 @@ class Schedule:
         entry.progress = seen.progress
         return seen
 
-    def _load(self, job: Job, data: Mapping[str, Any], function: str) -> Iterator[JobLoad]:
+    def _load(self, job: Job, data: Mapping[str, object], function: str) -> Iterator[JobLoad]:
         if job.dry_run:
             _LOG.info("schedule: the job %s is due and not run (dry_run)", job.name)
             return
         args, kwargs = arguments_of(data)
+        return_job, metadata = data.get("return_job", True), data.get("metadata")
         self._last_jid = next_jid(time.time(), self._last_jid)
         load: JobLoad = {
             "jid": self._last_jid,
@@ -191,21 +192,21 @@ class Schedule:
             "own": True,
             "schedule": job.name,
             "jid_include": job.jid_include,
-            "return_job": data.get("return_job", True),
+            "return_job": return_job if isinstance(return_job, str) else bool(return_job),
         }
         load["ret"] = ",".join(named(data.get("returner"), self._returners))
         if "return_config" in data:
             load["ret_config"] = data["return_config"]
         if "return_kwargs" in data:
             load["ret_kwargs"] = data["return_kwargs"]
-        if isinstance(data.get("metadata"), Mapping):
-            load["metadata"] = {**data["metadata"], **_time_marks()}
+        if isinstance(metadata, Mapping):
+            load["metadata"] = {**metadata, **_time_marks()}
         _LOG.info("schedule: running the job %s: %s", job.name, function, extra={"jid": load["jid"]})
         yield load
 
     # ------------------------------------------------------------------------------------------------------------- changes
 
-    def manage(self, request: Mapping[str, object]) -> dict[str, Any]:
+    def manage(self, request: Mapping[str, object]) -> dict[str, object]:
         """Return the answer to a control request about the schedule, ``{"verb": ..., ...}``.
 
         Raise ValueError for an unknown verb or an invalid job.
@@ -252,10 +253,11 @@ class Schedule:
             _LOG.warning("Cannot delete job %s, it's in the pillar!", name)
         return self._changed(persist=bool(request.get("persist", True)))
 
-    def _set_in_job(self, request: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    def _set_in_job(self, request: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
         name = str(request.get("name"))
-        if isinstance(self._configured.get(name), Mapping):
-            self._configured[name] = {**self._configured[name], **values}
+        known = self._configured.get(name)
+        if isinstance(known, Mapping):
+            self._configured[name] = {**known, **values}
         elif name in self._pillar:
             _LOG.warning("Cannot modify job %s, it's in the pillar!", name)
         return self._changed(persist=bool(request.get("persist", True)))

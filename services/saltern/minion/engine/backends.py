@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from saltern.kit.config.minion_options import MinionOptions, extension_directory
 from saltern.kit.config.reading import as_opts
@@ -26,7 +26,7 @@ class Backend(Protocol):
         self,
         pillar: Mapping[str, object],
         procs: ProcDirectory,
-        grains: Callable[[], object],
+        grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
         """Return a new runtime for the next jobs of the minion.
@@ -36,7 +36,7 @@ class Backend(Protocol):
         """
         ...
 
-    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, object]:
         """Return the minion's current pillar. ``clean_cache``: ignore cached pillar.
 
         Raise ChannelError if the master does not answer.
@@ -71,7 +71,7 @@ class MasterBackend:
         self,
         pillar: Mapping[str, object],
         procs: ProcDirectory,
-        grains: Callable[[], Any],
+        grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
         """Return a runtime with this pillar, whose files come from the master and whose events go to the master."""
@@ -89,7 +89,7 @@ class MasterBackend:
             extension_dir=extension_directory(options),
         )
 
-    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, object]:
         """Return the minion's pillar as the master compiles it now. Raise ChannelError if the master does not answer."""
         options = self._options
         pillarenv = options.pillarenv or (options.saltenv if options.pillarenv_from_saltenv else None)
@@ -131,7 +131,7 @@ class LocalBackend:
         self,
         pillar: Mapping[str, object],
         procs: ProcDirectory,
-        grains: Callable[[], object],
+        grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
         """Return a runtime whose pillar is compiled from local files at its first use."""
@@ -145,7 +145,7 @@ class LocalBackend:
             refreshed=partial(request_refresh, [cachedir]),
         )
 
-    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, Any]:
+    def pillar(self, runtime: Runtime, *, clean_cache: bool) -> dict[str, object]:
         """Return the pillar, compiled now from local files."""
         runtime.forget(pillar=True)
         return dict(runtime.pillar)

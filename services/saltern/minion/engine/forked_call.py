@@ -13,11 +13,13 @@ import os
 import select
 import signal
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from saltern.minion.ipc.framed_socket import FramedSocket
 
 _LOG = logging.getLogger("saltern.minion")
+
+Result = TypeVar("Result")
 
 #: First byte of a fork's reply: a value, the text of the expected exception, or "the value cannot be transferred".
 _VALUE, _ERROR, _STAYS = b"v", b"e", b"s"
@@ -42,7 +44,7 @@ class ForkedCalls:
         self._socket = socket
         self._marshallable = True
 
-    def call(self, work: Callable[[], object]) -> Any:
+    def call(self, work: Callable[[], Result]) -> Result:
         """Return the value of ``work()``, called in a fork. Raise the ``expected`` exception, or ForkEnded.
 
         Only values of plain types can be transferred. After the first value that cannot be transferred, ``work`` is called in
@@ -51,7 +53,8 @@ class ForkedCalls:
         if self._marshallable:
             reply = self._forked(work)
             if reply[:1] == _VALUE:
-                return marshal.loads(reply[1:])
+                value: Result = marshal.loads(reply[1:])
+                return value
             if reply[:1] == _ERROR:
                 raise self._expected(reply[1:].decode())
             self._marshallable = False

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgpack
 
@@ -29,7 +29,16 @@ from saltern.minion.engine.backends import Backend, MasterBackend
 from saltern.minion.engine.forked_call import ForkedCalls, ForkEnded
 from saltern.minion.engine.preload import Preload, share
 from saltern.minion.ipc.framed_socket import FramedSocket
-from saltern.minion.ipc.messages import BEACONS_ENDED, JOB_DIED, OWN_JOB_ENDED, READY, Targeting, ZygoteRequest
+from saltern.minion.ipc.messages import (
+    BEACONS_ENDED,
+    JOB_DIED,
+    OWN_JOB_ENDED,
+    READY,
+    CredentialFields,
+    JobLoad,
+    Targeting,
+    ZygoteRequest,
+)
 from saltern.minion.jobs import jobber
 from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.jobs.spool import Spool
@@ -42,6 +51,8 @@ from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 _LOG = logging.getLogger("saltern.minion")
+
+Result = TypeVar("Result")
 
 #: Module that runs beacons, imported when the first beacon is configured.
 _WATCH = "saltern.minion.duties.beacon_watch"
@@ -91,13 +102,13 @@ class Zygote:
         self._tracing = Tracing(options.tracing, "saltern-minion")
         self._steps = JobSteps(state)
         self._calls = ForkedCalls(ChannelError, main_socket)
-        self._grains: Mapping[str, Any] | None = None
-        self._pillar: Mapping[str, Any] = {}
+        self._grains: Mapping[str, object] | None = None
+        self._pillar: Mapping[str, object] = {}
         self._runtime = self._new_runtime(None)
-        #: pid of a jobber -> its JID and whether the minion started the job itself.
-        self._jobbers: dict[int, Mapping[str, Any]] = {}
+        #: pid of a jobber -> (its JID, whether the minion started the job itself).
+        self._jobbers: dict[int, tuple[str, bool]] = {}
         #: Jobs that wait because process_count_max jobbers run.
-        self._waiting: deque[tuple[Mapping[str, Any], JobSteps | None]] = deque()
+        self._waiting: deque[tuple[JobLoad, JobSteps | None]] = deque()
         #: pid of the process that runs beacons; 0 if there is none.
         self._beacon_process = 0
         self._ending = 0.0
@@ -147,17 +158,17 @@ class Zygote:
             self._socket.send(message)
 
     def _handle(self, request: ZygoteRequest) -> None:
-        handlers: Mapping[str, Callable[[Any], None]] = {
-            "job": self._fork,
-            "journalled": lambda load: self._fork(load, self._steps),
-            "credentials": self._take_credentials,
-            "watch": self._set_beacon_process,
-            "end": self._end,
+        handlers: Mapping[str, Callable[[ZygoteRequest], None]] = {
+            "job": lambda request: self._fork(request["job"]),
+            "journalled": lambda request: self._fork(request["journalled"], self._steps),
+            "credentials": lambda request: self._take_credentials(request["credentials"]),
+            "watch": lambda request: self._set_beacon_process(request["watch"]),
+            "end": lambda request: self._end(request["end"]),
         }
-        for name, value in request.items():
-            handlers[name](value)
+        for name in request:
+            handlers[name](request)
 
-    def _fork(self, load: Mapping[str, Any], steps: JobSteps | None = None) -> None:
+    def _fork(self, load: JobLoad, steps: JobSteps | None = None) -> None:
         most = self._options.process_count_max
         if 0 < most <= len(self._jobbers) and _may_wait(load["fun"]):
             _LOG.info("the job waits: process_count_max (%d) jobs are running", most, extra={"jid": load.get("jid")})
@@ -168,7 +179,7 @@ class Zygote:
         pid = os.fork()
         if pid:
             # The arguments may be large and are needed in the jobber only.
-            self._jobbers[pid] = {"jid": str(load["jid"]), "own": load.get("own")}
+            self._jobbers[pid] = (str(load["jid"]), bool(load.get("own")))
             return
         code = 1
         try:
@@ -223,15 +234,15 @@ class Zygote:
         for pid in list(self._jobbers):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
-                job = self._jobbers.pop(pid)
-                if job["own"]:
-                    self._send(OWN_JOB_ENDED + job["jid"].encode())
+                jid, own = self._jobbers.pop(pid)
+                if own:
+                    self._send(OWN_JOB_ENDED + jid.encode())
                 elif code := os.waitstatus_to_exitcode(status):
-                    self._send(JOB_DIED + f"{code} {job['jid']}".encode())
+                    self._send(JOB_DIED + f"{code} {jid}".encode())
         while self._waiting and len(self._jobbers) < self._options.process_count_max and not self._ending:
             self._fork(*self._waiting.popleft())
 
-    def _take_credentials(self, value: Mapping[str, Any]) -> None:
+    def _take_credentials(self, value: CredentialFields) -> None:
         self._backend.set_credentials(Credentials(**value))
         self._renew_runtime(self._grains)
 
@@ -273,7 +284,7 @@ class Zygote:
             self._announce()
             self._renew_runtime(self._grains)
 
-    def _retry(self, what: str, work: Callable[[], Any], tries: int) -> Any | None:
+    def _retry(self, what: str, work: Callable[[], Result], tries: int) -> Result | None:
         """Return the value of ``work()``, tried every 5 seconds until it succeeds; None after ``tries`` failures (0: no limit)."""
         for attempt in itertools.count(1):
             try:

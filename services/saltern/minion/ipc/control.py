@@ -1,7 +1,7 @@
 """The control socket in ``cachedir``: jobs and salt-call use it to change the schedule and the beacons of the running minion.
 
 A request is one msgpack map ``{"area": "schedule", ...}``, and the answer is another map; ``{"error": text}`` refuses the
-request. Any process that may open the socket (mode 0600) may send requests. The socket is not reachable over the network.
+request. object process that may open the socket (mode 0600) may send requests. The socket is not reachable over the network.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgpack
 import zmq
@@ -30,7 +29,7 @@ _BACKLOG = 32
 #: Seconds to wait for the running minion, which may be signing in.
 _PATIENCE = 30.0
 
-Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Handler = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 
 class MinionNotRunning(Exception):

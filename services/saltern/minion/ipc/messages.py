@@ -14,8 +14,7 @@ job or salt-call -> main process    ControlRequest, as msgpack, over the control
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Required, TypedDict
+from typing import Required, TypedDict
 
 SPOOLED = b"spooled"
 JOB_DIED = b"died"
@@ -34,12 +33,12 @@ class JobLoad(TypedDict, total=False):
     #: One function, or several that run one after the other.
     fun: Required[str | list[str]]
     #: Arguments of the function; of several functions a list of arguments for each.
-    arg: Required[list[Any]]
-    tgt: Any
+    arg: Required[list[object]]
+    tgt: object
     tgt_type: str
     #: Names of returners, separated by commas.
     ret: str
-    metadata: Any
+    metadata: object
     ret_config: object
     ret_kwargs: object
     #: True for a job that the minion started itself: by its schedule, or as startup_states.
@@ -59,27 +58,37 @@ ReturnLoad = TypedDict(
         "cmd": str,
         "jid": str,
         "own_jid": str,
-        "fun": Any,
-        "fun_args": list[Any],
+        "fun": object,
+        "fun_args": list[object],
         "pid": int,
-        "return": Any,
-        "retcode": Any,
-        "success": Any,
+        "return": object,
+        "retcode": object,
+        "success": object,
         "out": str,
     },
     total=False,
 )
 
 
+class CredentialFields(TypedDict):
+    """The fields of ``saltwire.handshake.Credentials``."""
+
+    aes: str
+    session: str | None
+    publish_port: int
+    master_pub: str
+    own: int
+
+
 class ZygoteRequest(TypedDict, total=False):
     """A request of the minion's main process to the zygote. The map holds exactly one key."""
 
     #: Fork a jobber for a job that has an entry in the journal.
-    journalled: Mapping[str, Any]
+    journalled: JobLoad
     #: Fork a jobber for a job without an entry: the minion started it itself, or the journal cannot be written.
-    job: Mapping[str, Any]
-    #: Use these credentials from now on (fields of saltwire.handshake.Credentials).
-    credentials: Mapping[str, Any]
+    job: JobLoad
+    #: Use these credentials from now on.
+    credentials: CredentialFields
     #: True: start the process that runs beacons. False: end it.
     watch: bool
     #: End; wait at most this many seconds for jobbers.
@@ -89,8 +98,8 @@ class ZygoteRequest(TypedDict, total=False):
 class Targeting(TypedDict):
     """The content of the zygote's READY message: the grains and pillar with which the main process matches targets."""
 
-    grains: dict[str, Any]
-    pillar: dict[str, Any]
+    grains: dict[str, object]
+    pillar: dict[str, object]
 
 
 class ControlRequest(TypedDict, total=False):
@@ -101,6 +110,6 @@ class ControlRequest(TypedDict, total=False):
     #: What to do there: "list", "add", "delete" ...
     verb: str
     #: Beacons: the events that were seen since the last request.
-    events: list[dict[str, Any]]
+    events: list[dict[str, object]]
     #: Beacons: names of those that asked to be disabled.
     done: list[str]

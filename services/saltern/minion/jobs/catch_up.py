@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from saltwire.jid import is_jid
 from saltwire.publication import job_fault
@@ -62,7 +61,7 @@ class CatchUp:
     def _put_off(self, now: float) -> None:
         self._again = now + self.every * self.draw(0.75, 1.0) if self.every else None
 
-    def request(self) -> dict[str, Any]:
+    def request(self) -> dict[str, object]:
         """Return the load that asks the master for publications since ``after`` (milliseconds since 1970)."""
         return {"cmd": COMMAND, "after": self._from or self.known_until}
 
@@ -97,6 +96,7 @@ def _is_over(moment: float | None, now: float) -> bool:
     return moment is not None and now >= moment
 
 
-def _is_job(job: Any) -> bool:
-    needed = isinstance(job, dict) and all(name in job for name in ("tgt", "jid", "fun", "arg"))
-    return needed and is_jid(job["jid"]) and not job_fault(job)
+def _is_job(job: object) -> bool:
+    if not isinstance(job, dict) or not all(name in job for name in ("tgt", "jid", "fun", "arg")):
+        return False
+    return is_jid(job["jid"]) and not job_fault(job)

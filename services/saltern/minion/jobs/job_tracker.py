@@ -9,10 +9,10 @@ import logging
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import cast
 
 from saltern.kit.config.minion_options import MinionOptions
-from saltern.minion.ipc.messages import ReturnLoad, ZygoteRequest
+from saltern.minion.ipc.messages import JobLoad, ReturnLoad, ZygoteRequest
 from saltern.minion.jobs.journal import Journal, JournalEntry, JournalStep, may_still_run
 from saltern.minion.jobs.spool import Spool
 
@@ -62,7 +62,9 @@ class JobTracker:
             if waiting <= self._options.spool_max_bytes + _FOR_REFUSALS:
                 self._put(failed_return(job, jid, refused_text(waiting, self._options.spool_max_bytes)))
             return None
-        return {"journalled": dict(job)} if self._journal.receive(job) else {"job": dict(job)}
+        # Checked by job_fault when it arrived.
+        load = cast("JobLoad", dict(job))
+        return {"journalled": load} if self._journal.receive(job) else {"job": load}
 
     def has_room(self, jid: str) -> bool:
         """Return whether the spool has room for the return of one more job.
@@ -102,7 +104,7 @@ class JobTracker:
         self._exit_texts[jid] = exit_text(code)
         self._next_look = 0.0
 
-    def check(self, now: float) -> list[dict[str, Any]]:
+    def check(self, now: float) -> list[dict[str, object]]:
         """Return the reports "the job runs" for the master as maps, and spool a failed return for each job whose jobber is gone.
 
         ``now``: monotonic seconds. The journal's directory is read at most every 0.5 seconds.
@@ -129,7 +131,7 @@ class JobTracker:
         """Spool a failed return for the job, unless its real return is in the spool."""
         how = self._exit_texts.pop(entry.jid, "")
         if not self._spool.holds(entry.jid):
-            load = self._journal.load(entry) or {}
+            load: Mapping[str, object] = self._journal.load(entry) or {}
             _LOG.error("the job's process is gone and left no return", extra={"jid": entry.jid})
             if not self._put(failed_return(load, entry.jid, killed_text(entry.since_ms(), how))):
                 return
@@ -159,16 +161,17 @@ class JobTracker:
 _KEPT = ("user", "metadata", "ret_config", "ret_kwargs")
 
 
-def failed_return(load: Mapping[str, Any], jid: str, why: str) -> ReturnLoad:
+def failed_return(load: Mapping[str, object], jid: str, why: str) -> ReturnLoad:
     """Return the failed return of a job with the JID ``jid``, as a ``_return`` load whose value of ``return`` is ``why``.
 
     ``load`` is the job's publication; it may be empty if it is lost.
     """
+    args = load.get("arg")
     failed: ReturnLoad = {
         "cmd": "_return",
         "jid": jid,
         "fun": load.get("fun", "unknown"),
-        "fun_args": list(load.get("arg") or ()),
+        "fun_args": list(args) if isinstance(args, list | tuple) else [],
         "return": why,
         "retcode": 1,
         "success": False,

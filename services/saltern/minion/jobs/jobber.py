@@ -12,14 +12,13 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgpack
 
 from saltern.kit.command.arguments import read_arguments
 from saltern.kit.process.tracing import Tracing
 from saltern.minion.ipc.framed_socket import FramedSocket
-from saltern.minion.ipc.messages import SPOOLED
+from saltern.minion.ipc.messages import SPOOLED, JobLoad
 from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import data_files
@@ -41,7 +40,7 @@ _OWN_JOB_FIELDS = ("fun", "jid", "metadata", "schedule")
 
 def work(
     runtime: Runtime,
-    load: Mapping[str, Any],
+    load: JobLoad,
     procs: ProcDirectory,
     spool: Spool,
     notify: FramedSocket,
@@ -76,19 +75,19 @@ def work(
             # If the main process is gone, the next one finds the return in the spool.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 notify.send(SPOOLED)
-        told = {
+        returned = {
             **{name: value for name, value in result.items() if name != "cmd"},
             "id": runtime.opts["id"],
             "jid": load["jid"],
         }
         if runtime.opts.get("cache_jobs"):
-            _cache_return(runtime, load["jid"], told)
+            _cache_return(runtime, load["jid"], returned)
         # After the return to the master, because a returner may be slow or fail.
         if names := named(load.get("ret"), [] if load.get("own") else runtime.opts.get("return_")):
-            runtime.deliver(names, told)
+            runtime.deliver(names, returned)
 
 
-def _traced(runtime: Runtime, load: Mapping[str, object], tracing: Tracing | None) -> dict[str, object]:
+def _traced(runtime: Runtime, load: JobLoad, tracing: Tracing | None) -> dict[str, object]:
     """Run the job and return its ``_return`` load; measure it as part of its publication's trace, if it has one."""
     if tracing is None or load.get("own"):
         return run(runtime, load)
@@ -112,15 +111,15 @@ def _spool_return(
         send_unspooled(msgpack.unpackb(spool.packed(result), strict_map_key=False))
 
 
-def _cache_return(runtime: Runtime, jid: str, told: Mapping[str, Any]) -> None:
+def _cache_return(runtime: Runtime, jid: str, returned: Mapping[str, object]) -> None:
     """Store the return for saltutil.find_cached_job. A full disk is logged and does not fail the job."""
     try:
-        data_files.store(Path(str(runtime.opts["cachedir"])) / "minion_jobs" / jid / "return.p", told)
+        data_files.store(Path(str(runtime.opts["cachedir"])) / "minion_jobs" / jid / "return.p", returned)
     except CommandError as error:
         _LOG.error("the return of %s is not stored in cachedir: %s", jid, error)
 
 
-def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
+def run(runtime: Runtime, load: JobLoad) -> dict[str, object]:
     """Run the job ``load`` and return its ``_return`` load.
 
     For a job of several functions ``return``, ``retcode`` and ``success`` are maps by function name. Source:
@@ -129,11 +128,14 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     fun = load["fun"]
     if load.get("own"):
         return _run_own(runtime, load)
-    base: dict[str, Any] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
-    base |= {name: load[name] for name in ("user", "metadata", "ret_config", "ret_kwargs") if name in load}
+    base: dict[str, object] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
+    base |= _copied(load, "user", "metadata", "ret_config", "ret_kwargs")
     if isinstance(fun, str):
         return base | _shape(_call(runtime, fun, load["arg"], load))
-    parts = {name: _shape(_call(runtime, name, args, load)) for name, args in zip(fun, load["arg"], strict=False)}
+    parts = {
+        name: _shape(_call(runtime, name, args if isinstance(args, list) else [], load))
+        for name, args in zip(fun, load["arg"], strict=False)
+    }
     return base | {
         "return": {name: part["return"] for name, part in parts.items()},
         "retcode": {name: part["retcode"] for name, part in parts.items()},
@@ -142,22 +144,25 @@ def run(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _run_own(runtime: Runtime, load: Mapping[str, Any]) -> dict[str, Any]:
+def _run_own(runtime: Runtime, load: JobLoad) -> dict[str, object]:
     """Run a job that the minion started itself and return its ``_return`` load.
 
     Its ``jid`` is "req" (the master makes one), "nocache" (the master stores nothing), or the job's own if it has returners.
     Salt: salt/utils/schedule.py
     """
-    positional = [one for one in load["arg"] if not _is_keywords(one)]
-    keywords = {
-        name: value for one in load["arg"] if _is_keywords(one) for name, value in one.items() if name != "__kwarg__"
-    }
-    told = _publication(load, _OWN_JOB_FIELDS) | _publication({"fun_args": positional, "pid": os.getpid()})
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
+    for one in load["arg"]:
+        if isinstance(one, Mapping) and one.get("__kwarg__") is True:
+            keywords |= {name: value for name, value in one.items() if name != "__kwarg__"}
+        else:
+            positional.append(one)
+    described = _publication(load, _OWN_JOB_FIELDS) | _publication({"fun_args": positional, "pid": os.getpid()})
     # Salt's rule: scheduled jobs whose names begin with ``__`` are the minion's own: whitelist_modules does not apply.
     own = str(load.get("schedule", "")).startswith("__")
-    returned = _guarded(runtime, load["fun"], positional, {**keywords, **told}, load, trusted=own)
+    returned = _guarded(runtime, str(load["fun"]), positional, {**keywords, **described}, load, trusted=own)
     kept_as = load["jid"] if load.get("ret") else "nocache" if load.get("return_job") == "nocache" else "req"
-    more = {name: load[name] for name in ("schedule", "metadata", "ret_config", "ret_kwargs") if name in load}
+    more = _copied(load, "schedule", "metadata", "ret_config", "ret_kwargs")
     return {
         "cmd": "_return",
         "jid": kept_as,
@@ -198,10 +203,10 @@ def _guarded(
         return Returned(f"The minion function ended its process: SystemExit: {error.code}", 1, False)
 
 
-def _is_keywords(argument: object) -> bool:
-    return isinstance(argument, Mapping) and argument.get("__kwarg__") is True
+def _copied(load: Mapping[str, object], *names: str) -> dict[str, object]:
+    return {name: load[name] for name in names if name in load}
 
 
-def _shape(returned: Returned) -> dict[str, Any]:
+def _shape(returned: Returned) -> dict[str, object]:
     shape = {"return": returned.value, "retcode": returned.retcode, "success": returned.success}
     return shape | ({"out": returned.out} if returned.out else {})

@@ -23,10 +23,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import msgpack
 
+from saltern.minion.ipc.messages import JobLoad
 from saltwire.jid import is_jid
 from statecore.host.content import atomic_file
 from statecore.runtime.state_runs.running_jobs import birth, is_alive, still_runs
@@ -188,7 +189,7 @@ class Journal:
             with contextlib.suppress(OSError):
                 entry.path.rename(self._directory / f"{entry.jid}.{JournalStep.ENDED.value}")
 
-    def load(self, entry: JournalEntry) -> dict[str, Any] | None:
+    def load(self, entry: JournalEntry) -> JobLoad | None:
         """Return the publication's load of a job in the journal; None if its file is gone, or invalid (logged)."""
         try:
             load = msgpack.unpackb(entry.path.read_bytes(), strict_map_key=False, unicode_errors="surrogateescape")
@@ -197,7 +198,7 @@ class Journal:
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             _LOG.error("%s cannot be read: %s", entry.path, error, extra={"jid": entry.jid})
             return None
-        return load if isinstance(load, dict) else None
+        return cast("JobLoad", load) if isinstance(load, dict) else None
 
 
 class JobSteps:

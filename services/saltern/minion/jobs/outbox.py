@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from saltern.minion.jobs.spool import Spool
 
@@ -45,7 +44,7 @@ class Outbox:
     shortest: float
     longest: float
     #: Requests with events. They are sent once and are lost at a restart.
-    events: deque[dict[str, Any]] = field(default_factory=deque)
+    events: deque[dict[str, object]] = field(default_factory=deque)
     in_flight: Path | Mapping[str, object] | None = None
     _due: float = 0.0
     _deadline: float = 0.0

@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgpack
 
@@ -76,7 +75,7 @@ class Spool:
         """Return the paths of the spooled returns, oldest first."""
         return sorted(self._directory.glob(f"*{_SUFFIX}"))
 
-    def read(self, path: Path) -> dict[str, Any] | None:
+    def read(self, path: Path) -> dict[str, object] | None:
         """Return the load in a spool file; None if the file is gone or invalid (then it is renamed to ``.bad``)."""
         try:
             load = msgpack.unpackb(path.read_bytes(), strict_map_key=False)
@@ -204,7 +203,7 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a replacement for a value that msgpack cannot pack: a list for a set, a dict for a mapping, else its text."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)

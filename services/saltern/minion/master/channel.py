@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TypeVar
 
 import zmq
 
@@ -30,6 +30,8 @@ from saltwire.pillar_transfer import open_pillar
 from saltwire.zmq.req import NoAnswer, RequestSocket
 
 _LOG = logging.getLogger("saltern.minion")
+
+Result = TypeVar("Result")
 
 #: Seconds before a request is repeated on the same connection: a killed reqserver forgot it, a slow one answers once.
 _RESEND_AFTER = (4.0, 8.0, 16.0)
@@ -173,7 +175,7 @@ class Channel:
         ``raw``: texts stay bytes. ``once``: do not repeat the request. Raise ChannelError.
         """
 
-        def attempt(session: ClientSession) -> Any:
+        def attempt(session: ClientSession) -> object:
             payload, nonce = session.seal(load, time.time())
             return self._opened(payload, lambda reply: session.open(reply, nonce, raw=raw), once=once)
 
@@ -188,12 +190,12 @@ class Channel:
         on_demand: Mapping[str, object] | None = None,
         *,
         clean_cache: bool = False,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the pillar of this minion, compiled by the master. ``clean_cache``: the master ignores its cached pillar.
 
         Raise ChannelError.
         """
-        load: dict[str, Any] = {
+        load: dict[str, object] = {
             "cmd": "_pillar",
             "id": self._identity.id,
             "grains": dict(grains),
@@ -206,17 +208,16 @@ class Channel:
         load |= {"ext": dict(on_demand)} if on_demand else {}
         load |= {"clean_cache": True} if clean_cache else {}
 
-        def attempt(session: ClientSession) -> Any:
+        def attempt(session: ClientSession) -> dict[str, object]:
             payload, nonce = session.seal(load, time.time())
             return self._opened(payload, lambda reply: self._open_pillar(reply, nonce))
 
-        answer: dict[str, Any] = self._with_session("_pillar", attempt)
-        return answer
+        return self._with_session("_pillar", attempt)
 
     def _open_pillar(self, reply: bytes, nonce: str) -> dict[str, object]:
         assert self.credentials is not None
         try:
-            pillar: dict[str, Any] = open_pillar(
+            return open_pillar(
                 reply,
                 private_key=self._identity.private,
                 master_pub=PublicKey.from_pem(self.credentials.master_pub),
@@ -224,14 +225,13 @@ class Channel:
                 enc_algo=self._options.encryption_algorithm,
                 sig_algo=self._options.signing_algorithm,
             )
-            return pillar
         except (NonceError, AuthenticationError):
             raise
         except (PeerFault, SignatureError) as error:
             # A reply that is no pillar ("bad load", {}) means: sign in again. See docs/protocol.md#pillar-transfer.
             raise AuthenticationError(str(error)) from error
 
-    def _with_session(self, cmd: str, attempt: Callable[[ClientSession], object]) -> Any:
+    def _with_session(self, cmd: str, attempt: Callable[[ClientSession], Result]) -> Result:
         """Return the value of ``attempt``, called with the session.
 
         If the master rejects the session, sign in and try once more.
@@ -260,9 +260,9 @@ class Channel:
         self._session = session_of(self._options, self._identity, answer.credentials)
         return self._session
 
-    def _opened(self, payload: bytes, open_reply: Callable[[bytes], object], *, once: bool = False) -> object:
+    def _opened(self, payload: bytes, open_reply: Callable[[bytes], Result], *, once: bool = False) -> Result:
         """Send an encrypted request, wait for its reply and return the decrypted value. Replies to earlier requests are skipped."""
-        box: list[object] = []
+        box: list[Result] = []
 
         def wanted(reply: bytes) -> bool:
             check_busy(reply)

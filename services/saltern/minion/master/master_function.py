@@ -12,7 +12,6 @@ import os
 import select
 import signal
 import time
-from typing import Any
 
 import msgpack
 
@@ -56,7 +55,7 @@ def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> Minio
     return dataclasses.replace(options, master=found, master_type="str")
 
 
-def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dict[str, Any]:
+def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dict[str, object]:
     """Return the reply of the function that names the master, as a map with its result or error.
 
     It is called in a forked process, so that modules that it loads use no memory of the minion.
@@ -89,7 +88,7 @@ def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dic
 def _opened(told: bytes, name: str) -> dict[str, object]:
     if not told:
         raise ConfigError(f"master: the process of the function {name} died; see the log")
-    answer: dict[str, Any] = msgpack.unpackb(told, strict_map_key=False)
+    answer: dict[str, object] = msgpack.unpackb(told, strict_map_key=False)
     return answer
 
 

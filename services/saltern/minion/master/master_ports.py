@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import as_opts
@@ -221,7 +220,7 @@ class RemoteMinion(_Master):
         pillarenv: str | None,
         override: Mapping[str, object] | None,
         on_demand: Mapping[str, object] | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the pillar that the master compiles for this request. Raise CommandError if the master does not answer."""
         with self.failing_clearly():
             return self.channel().pillar(self._grains(), saltenv, pillarenv, override, on_demand)
@@ -266,7 +265,7 @@ class RemoteMinion(_Master):
         with self.failing_clearly(), Channel(replace(self._options, master=found[0]), self._identity, None) as channel:
             return channel.ask(load, once=once)
 
-    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
+    def manage(self, area: str, request: Mapping[str, object]) -> dict[str, object]:
         """Send a request about schedule or beacons (``area``) to the running minion and return its answer. Raise CommandError."""
         return manage(Path(self._options.cachedir), area, request)
 
@@ -304,7 +303,7 @@ def request_refresh(states: Sequence[Path], what: str) -> bool:
     return True
 
 
-def manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, Any]:
+def manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, object]:
     """Send a control request to the minion with this cache directory and return its answer. Raise CommandError."""
     try:
         answer = ask(cachedir, {**request, "area": area})

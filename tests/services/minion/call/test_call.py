@@ -65,7 +65,7 @@ def test_a_wrong_call_is_told_with_the_documentation(salt_call: Run, capsys: pyt
         "local:",
         "    Passed invalid arguments to test.echo: echo() missing 1 required positional argument: 'text'",
         "",
-        "        Return the argument.",
+        "        Return the argument ``text`` unchanged.",
     ]
 
 
