@@ -70,6 +70,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("dead_events", "salt:events:dead:<group>", "stream", "none: capped", "reactor", "runners", "about 1000 entries (MAXLEN ~)", "events that a group failed to handle, with the error"),
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM of its public key; state is accepted, pending, rejected or denied"),
     KeySpec("keys_version", "salt:keys:version", "string", "none: one number", "mworker", "mworker", "one number", "counter of changes to minion keys; workers read the keys again when it changes"),
+    KeySpec("acceptances", "salt:keys:acceptances", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> number of the change of minion keys that accepted its key; session keys depend on it, so a session ends when its key is no longer accepted"),
     KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),
     KeySpec("pillar", "salt:pillar", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> its last compiled pillar, encrypted with the master's secret (for targeting by pillar)"),
     KeySpec("changed", "salt:<cache>:changed", "zset", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions, and 1000 deleted ones", "minion, scored by the number of its last change; <cache> is grains or pillar"),
@@ -106,6 +107,7 @@ EVENTS = "salt:events"
 EVENTS_COUNT = "salt:events:count"
 EVENTS_WANTED = "salt:events:wanted"
 KEYS_VERSION = "salt:keys:version"
+ACCEPTANCES = "salt:keys:acceptances"
 GRAINS = "salt:grains"
 PILLAR = "salt:pillar"
 MINE_FUNCTIONS = "salt:mine"

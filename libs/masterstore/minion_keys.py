@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore.client import Client, text
 
 STATES = ("accepted", "pending", "rejected", "denied")
@@ -13,14 +13,23 @@ STATES = ("accepted", "pending", "rejected", "denied")
 #: Seconds for which a worker uses its copy of accepted keys before it checks the version again.
 _BELIEVED = 0.5
 
-#: KEYS: version, the states' hashes, that of denied keys last. ARGV: minion, PEM, index of the new state's hash.
+#: KEYS: version, acceptances, the states' hashes, that of accepted keys first and that of denied keys last. ARGV: minion,
+#: PEM, index of the new state's hash. A key that is accepted and was not gets a new number.
 _MOVE = """
-for i = 2, #KEYS - 1 do
-  if i ~= tonumber(ARGV[3]) then redis.call('HDEL', KEYS[i], ARGV[1]) end
+local new = tonumber(ARGV[3])
+local again = redis.call('HGET', KEYS[3], ARGV[1]) == ARGV[2]
+for i = 3, #KEYS - 1 do
+  if i ~= new then redis.call('HDEL', KEYS[i], ARGV[1]) end
 end
 if redis.call('HGET', KEYS[#KEYS], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[#KEYS], ARGV[1]) end
-redis.call('HSET', KEYS[tonumber(ARGV[3])], ARGV[1], ARGV[2])
-return redis.call('INCR', KEYS[1])
+redis.call('HSET', KEYS[new], ARGV[1], ARGV[2])
+local version = redis.call('INCR', KEYS[1])
+if new ~= 3 then
+  redis.call('HDEL', KEYS[2], ARGV[1])
+elseif not again then
+  redis.call('HSET', KEYS[2], ARGV[1], version)
+end
+return version
 """
 
 
@@ -30,8 +39,8 @@ class MinionKeys:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._move = client.redis.register_script(_MOVE)
-        #: Accepted keys as of ``_version``; a worker asks for one at every request.
-        self._accepted: dict[str, str] = {}
+        #: Accepted keys, each with the number of its acceptance, as of ``_version``; a worker asks for one at every request.
+        self._accepted: dict[str, tuple[str, int]] = {}
         self._version: bytes | None = None
         self._looked = 0.0
         #: Ids of accepted keys as of a version.
@@ -59,7 +68,7 @@ class MinionKeys:
                 server.hset(keys.minion_keys(state), minion, pem)
                 server.incr(keys.KEYS_VERSION)
             return
-        self._moved(minion, pem, 2 + STATES.index(state))
+        self._moved(minion, pem, 3 + STATES.index(state))
 
     def delete(self, minion: str, state: str = "") -> None:
         """Delete the minion's key in one state, or in all states."""
@@ -67,6 +76,8 @@ class MinionKeys:
             pipe = server.pipeline()
             for name in [state] if state else STATES:
                 pipe.hdel(keys.minion_keys(name), minion)
+            if state in ("", "accepted"):
+                pipe.hdel(keys.ACCEPTANCES, minion)
             pipe.incr(keys.KEYS_VERSION)
             pipe.execute()
         self._forget(minion)
@@ -98,6 +109,29 @@ class MinionKeys:
 
     def pem(self, minion: str) -> str | None:
         """Return the accepted key of a minion, or None. A change by another worker is noticed within half a second."""
+        found = self._known(minion)
+        return None if found is None else found[0]
+
+    def acceptance(self, minion: str) -> int:
+        """Return the number that the acceptance of a minion's key got: larger than all numbers before it.
+
+        0 without an accepted key, and for a key that an older release accepted.
+        """
+        found = self._known(minion)
+        return 0 if found is None else found[1]
+
+    def outdated(self, minion: str) -> bool:
+        """Return whether a minion's key was accepted again since this worker read it; the next look reads it again."""
+        known = self._accepted.get(minion)
+        if (
+            known is None
+            or values.number(self._client.call("hget", keys.ACCEPTANCES, minion), keys.ACCEPTANCES) == known[1]
+        ):
+            return False
+        self._forget(minion)
+        return True
+
+    def _known(self, minion: str) -> tuple[str, int] | None:
         now = time.monotonic()
         if now - self._looked > _BELIEVED:
             version = self._client.call("get", keys.KEYS_VERSION)
@@ -106,15 +140,19 @@ class MinionKeys:
                 self._version = version
             self._looked = now
         if minion not in self._accepted:
-            found = self._client.call("hget", keys.minion_keys("accepted"), minion)
+            with self._client.calling() as server:
+                pipe = server.pipeline()
+                pipe.hget(keys.minion_keys("accepted"), minion)
+                pipe.hget(keys.ACCEPTANCES, minion)
+                found, number = pipe.execute()
             if found is None:
                 # A missing key is not cached: unknown senders choose any id, and a newly accepted minion must not wait.
                 return None
-            self._accepted[minion] = text(found)
+            self._accepted[minion] = (text(found), values.number(number, keys.ACCEPTANCES))
         return self._accepted[minion]
 
     def _moved(self, minion: str, pem: str, index: int) -> None:
-        names = [keys.KEYS_VERSION, *(keys.minion_keys(state) for state in STATES)]
+        names = [keys.KEYS_VERSION, keys.ACCEPTANCES, *(keys.minion_keys(state) for state in STATES)]
         with self._client.calling():
             self._move(keys=names, args=[minion, pem, index])
         self._forget(minion)

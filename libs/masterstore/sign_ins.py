@@ -16,21 +16,21 @@ _REMEMBERED = 60
 #: Least seconds between two removals of older entries, so that not every sign-in does it.
 _SPARED = 3
 
-#: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, the states' hashes, accepted first.
+#: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, acceptances, the states' hashes, accepted first.
 #: ARGV: minion, its PEM, now ms.
 #: Returns one text, which is faster than a list: a line with the state's index (0: none), whether the PEM is the
-#: one that is stored (a minion that is accepted by it is noted as seen), whether jobs wait for the minion, and the epochs; then the
-#: stored PEM, if it differs.
+#: one that is stored (a minion that is accepted by it is noted as seen), whether jobs wait for the minion, the number of its
+#: acceptance, and the epochs; then the stored PEM, if it differs.
 _BEGIN = f"""
 local function epochs()
 {CURRENT}
 end
 local known = table.concat(epochs(), ' ')
-for i = 6, #KEYS do
+for i = 7, #KEYS do
   local pem = redis.call('HGET', KEYS[i], ARGV[1])
   if pem then
     local brought = pem == ARGV[2]
-    local same = i == 6 and brought
+    local same = i == 7 and brought
     local stock = same and redis.pcall('SISMEMBER', KEYS[4], ARGV[1]) == 0
     if same then redis.call('ZADD', KEYS[2], 'GT', ARGV[3], ARGV[1]) end
     if stock then
@@ -42,10 +42,12 @@ for i = 6, #KEYS do
       end
     end
     local waited = stock and redis.call('EXISTS', KEYS[3]) == 1
-    return i - 5 .. (brought and ' 1 ' or ' 0 ') .. (waited and '1 ' or '0 ') .. known .. '\\n' .. (brought and '' or pem)
+    local number = redis.call('HGET', KEYS[6], ARGV[1]) or '0'
+    local flags = (brought and ' 1 ' or ' 0 ') .. (waited and '1 ' or '0 ')
+    return i - 6 .. flags .. number .. ' ' .. known .. '\\n' .. (brought and '' or pem)
   end
 end
-return '0 0 0 ' .. known
+return '0 0 0 0 ' .. known
 """
 
 
@@ -61,6 +63,8 @@ class SignInFacts:
     seen: bool
     #: Whether jobs wait for a stock minion whose presence was recorded.
     waited_for: bool
+    #: Number of the acceptance of the minion's key (``MinionKeys.acceptance``); 0 if it is not accepted.
+    acceptance: int = 0
 
 
 class SignIns:
@@ -74,15 +78,17 @@ class SignIns:
         """Return what is known about a minion that offers this key. ``pem``: in the form of ``keys.clean_pem``;
         ``now_ms``: since 1970.
         """
-        names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS]
+        names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS, keys.ACCEPTANCES]
         names += map(keys.minion_keys, STATES)
         with self._client.calling():
             answer = self._begin(keys=names, args=[minion, pem, now_ms])
         line, _, other = answer.partition(b"\n")
-        place, brought, waited_for, *epochs = line.split(b" ")
+        place, brought, waited_for, number, *epochs = line.split(b" ")
         state, same = int(place), brought == b"1"
         known = (STATES[state - 1], pem if same else text(other)) if state else None
-        return SignInFacts(known, epochs_of(epochs), same and state == 1, waited_for == b"1")
+        return SignInFacts(
+            known, epochs_of(epochs), same and state == 1, waited_for == b"1", values.number(number, keys.ACCEPTANCES)
+        )
 
     def of_stock(self) -> dict[str, int]:
         """Return {stock minion id: time of its last sign-in} of the last minute, milliseconds of Redis' clock as in

@@ -150,8 +150,9 @@ class RequestHandler:
         try:
             return self._opened(envelope)
         except PeerFault:
-            # The minion may use keys of an epoch that this worker has not read yet.
-            if self._context.newest_epochs() == before:
+            # The minion may use keys of an epoch, or of an acceptance of its key, that this worker has not read yet.
+            known = self._context.newest_epochs() == before
+            if not self._context.store.minion_keys.outdated(envelope.id) and known:
                 raise
         return self._opened(envelope)
 

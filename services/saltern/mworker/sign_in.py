@@ -52,6 +52,7 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
     context.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
     if not verdict.accepted or request.public is None:
         return handshake.refusal_reply(request, verdict.ret, master_key=context.keys.private)
+    acceptance = known.acceptance if verdict.store is None else context.store.minion_keys.acceptance(request.id)
     if known.waited_for:
         send_waiting(context, request.id)
     elif not known.seen:
@@ -61,7 +62,7 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
         request.public,
         master_key=context.keys.private,
         aes_key_string=context.aes_key_string(),
-        session_key_string=context.session_key_string(request.id, request.public),
+        session_key_string=context.session_key_string(request.id, request.public, acceptance=acceptance),
         publish_port=context.options.published_port or context.options.publish_port,
         pub_sig=context.keys.signatures.get(request.sig_algo),
     )

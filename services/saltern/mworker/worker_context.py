@@ -50,8 +50,8 @@ class WorkerContext:
     _epochs_read: float = 0.0
     #: (epoch, key string) of publications; a cache, because each sign-in needs it.
     _aes: tuple[int, str] = (-1, "")
-    #: Map of minion id to (epoch, public key, session keys); a cache, so that keys are derived once an epoch.
-    _sessions: dict[str, tuple[int, str, tuple[Crypticle, ...]]] = field(default_factory=dict)
+    #: Map of minion id to ((epoch, public key, acceptance), session keys); a cache, so that keys are derived once an epoch.
+    _sessions: dict[str, tuple[tuple[int, str, int], tuple[Crypticle, ...]]] = field(default_factory=dict)
     #: Maps of minion id to the pillar and to its encrypted form; a pillar is decrypted again only after a change.
     _pillars: dict[str, Mapping[str, object]] = field(default_factory=dict)
     _sealed: dict[str, bytes] = field(default_factory=dict)
@@ -80,16 +80,23 @@ class WorkerContext:
             self._aes = (epoch, derive_key_string(self.keys.secret, purpose="aes", epoch=epoch))
         return self._aes[1]
 
-    def session_key_string(self, minion_id: str, public: PublicKey, epoch: int | None = None) -> str:
+    def session_key_string(
+        self, minion_id: str, public: PublicKey, *, epoch: int | None = None, acceptance: int | None = None
+    ) -> str:
         """Return the session key string of a minion in an epoch (default: the current one). It depends on the minion's
-        id and public key.
+        id and public key, and on the number of the key's acceptance: a session does not survive the deletion or
+        rejection of its key, even if the same key is accepted again. ``acceptance`` is read if it is None.
         """
+        if acceptance is None:
+            acceptance = self.store.minion_keys.acceptance(minion_id)
+        fingerprint = public.fingerprint()
         return derive_key_string(
             self.keys.secret,
             purpose="session",
             epoch=self.epochs().session if epoch is None else epoch,
             minion_id=minion_id,
-            fingerprint=public.fingerprint(),
+            # 0: an older release accepted the key.
+            fingerprint=f"{fingerprint} {acceptance}" if acceptance else fingerprint,
         )
 
     def public_key_of(self, minion_id: str) -> PublicKey | None:
@@ -103,17 +110,18 @@ class WorkerContext:
         if not pem:
             self._sessions.pop(minion_id, None)
             return ()
-        epoch = self.epochs().session
+        epoch, acceptance = self.epochs().session, self.store.minion_keys.acceptance(minion_id)
+        facts = (epoch, pem, acceptance)
         known = self._sessions.get(minion_id)
-        if known is not None and known[0] == epoch and known[1] == pem:
-            return known[2]
+        if known is not None and known[0] == facts:
+            return known[1]
         public = PublicKey.from_pem(pem)
         keys = tuple(
-            Crypticle(self.session_key_string(minion_id, public, number))
+            Crypticle(self.session_key_string(minion_id, public, epoch=number, acceptance=acceptance))
             for number in (epoch, epoch - 1)
             if number >= 0
         )
-        self._sessions[minion_id] = (epoch, pem, keys)
+        self._sessions[minion_id] = (facts, keys)
         return keys
 
     def keep_pillar(self, minion_id: str, pillar: Mapping[str, object]) -> None:

@@ -22,10 +22,10 @@ def test_a_session_belongs_to_an_id_a_key_and_an_epoch(worker: Worker) -> None:
     worker.store.minion_keys.store("web1", worker.keys[0].public.pem, "accepted")
     public, other = worker.keys[0].public, worker.keys[1].public
     strings = {
-        worker.context.session_key_string("web1", public, 1),
-        worker.context.session_key_string("web2", public, 1),
-        worker.context.session_key_string("web1", other, 1),
-        worker.context.session_key_string("web1", public, 2),
+        worker.context.session_key_string("web1", public, epoch=1),
+        worker.context.session_key_string("web2", public, epoch=1),
+        worker.context.session_key_string("web1", other, epoch=1),
+        worker.context.session_key_string("web1", public, epoch=2),
         worker.context.aes_key_string(),
     }
     assert len(strings) == 5
@@ -39,7 +39,7 @@ def test_session_keys_are_this_epochs_and_the_last_ones(worker: Worker) -> None:
     keys = worker.context.session_keys("web1")
     assert len(keys) == 2
     for key, number in zip(keys, (epoch, epoch - 1), strict=True):
-        assert opens(key, worker.context.session_key_string("web1", public, number))
+        assert opens(key, worker.context.session_key_string("web1", public, epoch=number))
     assert worker.context.session_keys("web1") is keys, "derived once an epoch"
 
 
