@@ -9,7 +9,6 @@ import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import atomic_file, digests, managed_file
 from statecore.host.content.managed_file import Attributes
@@ -17,6 +16,7 @@ from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
+from statecore.model.values import to_int
 from statecore.sources import downloads, file_source
 from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest
 from statecore.system.hostfiles import archives
@@ -36,8 +36,8 @@ class _Extraction:
     cached: Path
     form: str
     strip: int
-    user: Any
-    group: Any
+    user: str | int | None
+    group: str | int | None
     password: str | None
     modes: bool
     trim: int | None
@@ -64,10 +64,10 @@ def extracted(
     overwrite: bool = False,
     clean: bool = False,
     clean_parent: bool = False,
-    user: object = None,
-    group: object = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
     if_missing: str | None = None,
-    trim_output: Any = False,
+    trim_output: object = False,
     use_cmd_unzip: bool | None = None,
     extract_perms: bool = True,
     enforce_toplevel: bool = True,
@@ -181,7 +181,7 @@ def extracted(
             group,
             password,
             extract_perms,
-            _TRIMMED if trim_output is True else int(trim_output) if trim_output else None,
+            _TRIMMED if trim_output is True else to_int(trim_output) if trim_output else None,
             clean,
             clean_parent,
             enforce_ownership_on,
@@ -301,7 +301,7 @@ def _plan(
 
 def _extract(ctx: Context, extraction: _Extraction, found: archives.Contents, wrong: list[str], why: str) -> Outcome:
     target = ctx.host.path(extraction.name)
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     removed = []
     if extraction.clean_parent and target.exists():
         managed_file.remove(target)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError, StateFailure
@@ -218,7 +217,7 @@ def _called(
     if cwd and not ctx.host.path(cwd).is_dir():
         raise StateFailure(f'Desired working directory "{cwd}" is not available')
     try:
-        result: Mapping[str, Any] = ctx.call(function, *arguments, **given)
+        result: Mapping[str, object] = ctx.call(function, *arguments, **given)
     except StatecoreError as error:
         raise StateFailure(str(error)) from error
     return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.host.content import diffs
 from statecore.model.context import Context
@@ -135,7 +134,7 @@ def file(
     return Plan.change(would, [step])
 
 
-def env_present(ctx: Context, name: str, value: Any = None, user: str = "root") -> Plan:
+def env_present(ctx: Context, name: str, value: object = None, user: str = "root") -> Plan:
     """Set an environment variable in a user's cron table."""
     wanted = cron_table.env_value(value)
     there = [each["value"] for each in _table(ctx, user)["env"] if each["name"] == name]
@@ -196,7 +195,7 @@ def _outcome(done: str, kind: str, name: str, user: str, gap: str) -> Outcome:
     raise StateFailure(f"{kind} {name} for user {user} failed to commit with error {gap}{done}")
 
 
-def _table(ctx: Context, user: str) -> dict[str, Any]:
+def _table(ctx: Context, user: str) -> dict[str, list[dict[str, object]]]:
     """Return a user's cron table.
 
     It is empty for an unknown user: in test mode, an earlier state may be going to create the user.

@@ -5,15 +5,14 @@ The figures are in ``data`` of the return.
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.values import to_int
 
 
 def status(
     ctx: Context, name: str, maximum: object = None, minimum: object = None, absolute: bool = False, free: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Check that the used space of a mount point's or directory's file system is within limits.
 
     maximum, minimum
@@ -21,7 +20,7 @@ def status(
     free
         True: the limits apply to the available space
     """
-    result: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    result: dict[str, object] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     limits: dict[str, int | None] = {}
     wrong = ""
     for which, value in (("maximum", maximum), ("minimum", minimum)):
@@ -50,10 +49,10 @@ def status(
     return {**result, "comment": wrong or "Disk used space in acceptable range", "result": not wrong}
 
 
-def _limit(which: str, value: Any, *, absolute: bool) -> tuple[int | None, str]:
+def _limit(which: str, value: object, *, absolute: bool) -> tuple[int | None, str]:
     text = value.strip(" KB" if absolute else " %") if isinstance(value, str) else value
     try:
-        number = int(text)
+        number = to_int(text)
     except (TypeError, ValueError):
         return None, f"{which} must be an integer "
     if not absolute and not 0 <= number <= 100:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.types import Outcome, Plan, Step
@@ -52,7 +51,7 @@ def absent(
         return Plan.unchanged(f"Grain {path} does not exist")
     if existing is None and not destructive:
         return Plan.unchanged("Grain is already set")
-    changes: Mapping[str, Any] = {"deleted": path} if destructive else {"grain": path, "value": None}
+    changes: Mapping[str, object] = {"deleted": path} if destructive else {"grain": path, "value": None}
     done = f"Grain {path} was deleted" if destructive else f"Value for grain {path} was set to None"
     would = (
         f"Grain {path} is set to be deleted" if destructive else f"Value for grain {path} is set to be deleted (None)"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
+from statecore.model.values import to_int
 
 #: Why the argument ``local`` is refused.
 _LOCAL = "it needs lgroupadd; groups are created with groupadd"
@@ -16,7 +17,7 @@ _LOCAL = "it needs lgroupadd; groups are created with groupadd"
 def present(
     ctx: Context,
     name: str,
-    gid: Any = None,
+    gid: int | str | None = None,
     system: bool = False,
     addusers: list[str] | None = None,
     delusers: list[str] | None = None,
@@ -46,10 +47,10 @@ def present(
         return Plan.failed("Error. Same user(s) can not be added and deleted simultaneously")
     if gid is not None:
         try:
-            gid = int(gid)
+            gid = to_int(gid)
         except (TypeError, ValueError):
             return Plan.failed("Invalid gid")
-    wanted = {"gid": gid, "addusers": addusers, "delusers": delusers, "members": members}
+    wanted: _Wanted = {"gid": gid, "addusers": addusers, "delusers": delusers, "members": members}
     now = ctx.call("group.info", name)
     if not now:
         return _create(ctx, name, wanted, system=system, non_unique=non_unique)
@@ -90,7 +91,14 @@ def absent(ctx: Context, name: str, local: bool = False) -> Plan:
     return Plan.change(f"Group {name} is set for removal", [Step(f"remove the group {name}", work)])
 
 
-def _create(ctx: Context, name: str, wanted: Mapping[str, Any], *, system: bool, non_unique: bool) -> Plan:
+class _Wanted(TypedDict):
+    gid: int | None
+    addusers: list[str] | None
+    delusers: list[str] | None
+    members: list[str] | None
+
+
+def _create(ctx: Context, name: str, wanted: _Wanted, *, system: bool, non_unique: bool) -> Plan:
     gid = wanted["gid"]
 
     def work() -> Outcome:
@@ -121,14 +129,14 @@ def _create(ctx: Context, name: str, wanted: Mapping[str, Any], *, system: bool,
 def _changes(
     now: Mapping[str, Any],
     *,
-    gid: Any,
+    gid: int | None,
     addusers: list[str] | None,
     delusers: list[str] | None,
     members: list[str] | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Map of the values to change, by Salt's names; empty if the group is as wanted."""
     has = now.get("members", [])
-    change: dict[str, Any] = {}
+    change: dict[str, object] = {}
     if gid is not None and now.get("gid") != gid:
         change["gid"] = gid
     if members is not None and set(members) != set(has):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.types import Outcome, Plan, Step
@@ -35,7 +34,7 @@ def present(ctx: Context, name: str, ip: object, comment: str = "", clean: bool 
         *(f"Comment for {address} ({comment}) would be added" for address in remark),
         *(f"Host {name} ({address}) would be removed" for address in remove),
     ]
-    changes: dict[str, Any] = {
+    changes: dict[str, object] = {
         key: {address: [value] for address in each}
         for key, each, value in (("added", add, name), ("comment_added", remark, comment), ("removed", remove, name))
         if each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from statecore.model.context import Context
@@ -103,7 +103,7 @@ def _wrong(match: object, match_type: object, status: object, status_type: objec
 
 
 def _verdict(
-    data: Mapping[str, object], match: object, match_type: str, status: Any, status_type: str
+    data: Mapping[str, object], match: object, match_type: str, status: object, status_type: str
 ) -> tuple[bool, str]:
     """Return (True if all checks passed, Salt's comment about each check)."""
     ok = True
@@ -117,7 +117,7 @@ def _verdict(
     if status is not None:
         answered = str(data.get("status", ""))
         if status_type == "list":
-            hits = [each for each in status if str(each) == answered]
+            hits = [each for each in (status if isinstance(status, Iterable) else ()) if str(each) == answered]
             lines += [f"Status {each} was found." for each in hits] or [f"Statuses {status} were not found."]
             ok = ok and bool(hits)
         elif status_type == "pcre":

@@ -18,7 +18,7 @@ _DONE = "Changes take effect"
 def options_present(
     ctx: Context,
     name: str,
-    sections: Mapping[str, Any] | None = None,
+    sections: Mapping[str, object] | None = None,
     separator: str = "=",
     strict: bool = False,
     encoding: str | None = None,
@@ -35,10 +35,10 @@ def options_present(
     """
     wanted = _as_text(sections or {})
 
-    def plan(now: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    def plan(now: Mapping[str, object]) -> tuple[list[str], dict[str, object]]:
         return _present_lines(now, wanted, strict), _present_changes(now, wanted, strict, separator)
 
-    def work() -> dict[str, Any]:
+    def work() -> dict[str, object]:
         now = ctx.call("ini.get_ini", name, separator, encoding)
         options = {"separator": separator, "encoding": encoding}
         changes = _present_changes(now, wanted, strict, separator)
@@ -57,7 +57,7 @@ def options_present(
 def options_absent(
     ctx: Context,
     name: str,
-    sections: Mapping[str, Any] | None = None,
+    sections: Mapping[str, object] | None = None,
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
@@ -68,8 +68,9 @@ def options_absent(
         for option in (options if isinstance(options, list) else [None])
     ]
 
-    def plan(now: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-        lines, changes = [], dict[str, Any]()
+    def plan(now: Mapping[str, object]) -> tuple[list[str], dict[str, object]]:
+        lines: list[str] = []
+        changes: dict[str, Any] = {}
         for section, option in wanted:
             holder = now.get(section, {}) if option is not None else now
             key, where = (section, "") if option is None else (option, f" in section {section}")
@@ -84,7 +85,7 @@ def options_absent(
                 changes.setdefault(section, {})[option] = value
         return lines, changes
 
-    def work() -> dict[str, Any]:
+    def work() -> dict[str, object]:
         changes = plan(ctx.call("ini.get_ini", name, separator, encoding))[1]
         for section, option in wanted:
             place = (None, section) if option is None else (section, option)
@@ -98,21 +99,22 @@ def options_absent(
 def sections_present(
     ctx: Context,
     name: str,
-    sections: str | list[str] | Mapping[str, Any] | None = None,
+    sections: str | list[str] | Mapping[str, object] | None = None,
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
     """Add sections (a list of names) that are missing."""
     names = [str(each) for each in sections or ()]
 
-    def plan(now: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-        new: dict[str, Any] = {each: {"before": None, "after": {}} for each in names if each not in now}
+    def plan(now: Mapping[str, object]) -> tuple[list[str], dict[str, object]]:
+        new: dict[str, object] = {each: {"before": None, "after": {}} for each in names if each not in now}
         lines = [f"Created new section {each}." if each in new else f"Section unchanged {each}." for each in names]
         return lines, new
 
-    def work() -> Any:
+    def work() -> dict[str, object]:
         options = {"separator": separator, "encoding": encoding}
-        return ctx.call("ini.set_option", name, {each: {} for each in names}, **options)
+        changes: dict[str, object] = ctx.call("ini.set_option", name, {each: {} for each in names}, **options)
+        return changes
 
     return _plan(ctx, name, separator, encoding, plan, work)
 
@@ -120,19 +122,19 @@ def sections_present(
 def sections_absent(
     ctx: Context,
     name: str,
-    sections: str | list[str] | Mapping[str, Any] | None = None,
+    sections: str | list[str] | Mapping[str, object] | None = None,
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
     """Remove sections (a list of names)."""
     names = [str(each) for each in sections or ()]
 
-    def plan(now: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    def plan(now: Mapping[str, object]) -> tuple[list[str], dict[str, object]]:
         there = {each: now[each] for each in names if isinstance(now.get(each), Mapping)}
         lines = [f"Deleted section {each}." if each in there else f"Section {each} does not exist." for each in names]
         return lines, there
 
-    def work() -> dict[str, Any]:
+    def work() -> dict[str, object]:
         removed = {each: ctx.call("ini.remove_section", name, each, separator, encoding) for each in names}
         return {each: had for each, had in removed.items() if had is not None}
 
@@ -144,8 +146,8 @@ def _plan(
     name: str,
     separator: str,
     encoding: str | None,
-    plan: Callable[[Mapping[str, Any]], tuple[list[str], dict[str, Any]]],
-    work: Callable[[], dict[str, Any]],
+    plan: Callable[[Mapping[str, object]], tuple[list[str], dict[str, object]]],
+    work: Callable[[], dict[str, object]],
 ) -> Plan:
     """Return a plan with one step and one comment line for each name; no step if ``plan`` returns no changes."""
     try:
@@ -165,7 +167,7 @@ def _plan(
     return Plan.change(told, [Step(f"edit {name}", run)])
 
 
-def _surplus(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[tuple[str | None, str | None]]:
+def _surplus(now: Mapping[str, object], wanted: Mapping[str, object]) -> list[tuple[str | None, str | None]]:
     """List of (section, option) that ``strict`` removes.
 
     Section None: option before the first section. Option None: whole section.
@@ -182,7 +184,7 @@ def _surplus(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[tuple[st
     return found
 
 
-def _present_lines(now: Mapping[str, Any], wanted: Mapping[str, Any], strict: bool) -> list[str]:
+def _present_lines(now: Mapping[str, object], wanted: Mapping[str, object], strict: bool) -> list[str]:
     lines = []
     for key, value in wanted.items():
         if not isinstance(value, Mapping):
@@ -204,9 +206,11 @@ def _present_lines(now: Mapping[str, Any], wanted: Mapping[str, Any], strict: bo
     return lines
 
 
-def _present_changes(now: Mapping[str, Any], wanted: Mapping[str, Any], strict: bool, separator: str) -> dict[str, Any]:
-    top = copy.deepcopy(dict(now))
-    changes: dict[str, Any] = {}
+def _present_changes(
+    now: Mapping[str, object], wanted: Mapping[str, object], strict: bool, separator: str
+) -> dict[str, object]:
+    top: dict[str, Any] = copy.deepcopy(dict(now))
+    changes: dict[str, dict[str, object]] = {}
     for section, option in _surplus(now, wanted) if strict else ():
         if option is None:
             changes[str(section)] = {"before": top.pop(str(section)), "after": None}
@@ -216,13 +220,13 @@ def _present_changes(now: Mapping[str, Any], wanted: Mapping[str, Any], strict: 
             changes.setdefault(section, {})[option] = {"before": top[section].pop(option), "after": None}
     for name, change in ini.update(top, wanted, separator).items():
         changes[name] = {**changes.get(name, {}), **change}
-    return changes
+    return {**changes}
 
 
-def _as_text(sections: Mapping[Any, Any]) -> dict[str, Any]:
+def _as_text(sections: Mapping[str, object] | Mapping[object, object]) -> dict[str, object]:
     """Return the map with all keys as text, because YAML reads ``on`` and ``80`` as other types."""
     return {str(key): _as_text(value) if isinstance(value, Mapping) else value for key, value in sections.items()}
 
 
-def _same(holder: Mapping[str, Any], option: str, value: Any) -> bool:
+def _same(holder: Mapping[str, object], option: str, value: object) -> bool:
     return option in holder and str(holder[option]) == str(value)

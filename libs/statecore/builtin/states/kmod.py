@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.types import Outcome, Plan, Step
@@ -59,7 +58,9 @@ def absent(
     return Plan.change(would, [Step(f"unload {', '.join(there)}", work)])
 
 
-def _each(names: Sequence[str], act: Callable[[str], Any], change: str, done: str, verb: str) -> Outcome:
+def _each(
+    names: Sequence[str], act: Callable[[str], str | Sequence[str]], change: str, done: str, verb: str
+) -> Outcome:
     changes: dict[str, str] = {}
     good, bad = [], []
     for each in names:

@@ -15,7 +15,6 @@ prefixed: ``m_name``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable, StatecoreError
@@ -89,7 +88,7 @@ def _call_all(ctx: Context, wanted: Mapping[str, object]) -> Outcome:
     """Call all functions, even after one failed."""
     failures: list[str] = []
     successes: list[str] = []
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     for key, listed in wanted.items():
         positional, keywords = _split(listed)
         try:

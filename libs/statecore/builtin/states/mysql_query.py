@@ -192,7 +192,7 @@ def _mapped(result: dict[str, Any]) -> dict[str, object]:
 
 def _keep(ctx: Context, kept: _SavedResult, result: dict[str, Any]) -> None:
     if kept.output == _GRAIN:
-        value: Any = result
+        value: object = result
         if kept.key is not None:
             before = ctx.call("grains.get", kept.grain, None)
             value = {**(before if isinstance(before, Mapping) else {}), kept.key: result}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
@@ -30,7 +30,7 @@ def present(
     unix_socket: bool = False,
     password_column: str | None = None,
     auth_plugin: str = _NATIVE,
-    **connection_args: Any,
+    **connection_args: object,
 ) -> Plan:
     """Create an account, or change its password.
 
@@ -85,7 +85,7 @@ def present(
     return Plan.change(f"User {name}@{host} is set to be added{how}", [Step(f"create {name}@{host}", create)], changes)
 
 
-def absent(ctx: Context, name: str, host: str = "localhost", **connection_args: Any) -> Plan:
+def absent(ctx: Context, name: str, host: str = "localhost", **connection_args: object) -> Plan:
     """Remove an account."""
     try:
         existing = ctx.call("mysql.user_exists", name, host, **connection_args)
@@ -102,7 +102,7 @@ def absent(ctx: Context, name: str, host: str = "localhost", **connection_args: 
     return Plan.change(f"User {name}@{host} is set to be removed", [Step(f"remove {name}@{host}", remove)], changes)
 
 
-def _as_wanted(bare: bool, allow_passwordless: bool, login: dict[str, Any]) -> str:
+def _as_wanted(bare: bool, allow_passwordless: bool, login: Mapping[str, object]) -> str:
     if bare:
         return " with passwordless login" if allow_passwordless else ""
     if login["auth_plugin"] != _NATIVE:
@@ -111,7 +111,7 @@ def _as_wanted(bare: bool, allow_passwordless: bool, login: dict[str, Any]) -> s
 
 
 def _change(
-    ctx: Context, name: str, host: str, login: dict[str, Any], connection_args: dict[str, Any], bare: bool
+    ctx: Context, name: str, host: str, login: Mapping[str, object], connection_args: dict[str, object], bare: bool
 ) -> Outcome:
     try:
         ctx.call("mysql.user_chpass", name, host, **login, **connection_args)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, StatecoreError
@@ -59,7 +58,7 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
     would = changed[-1].would(name) if changed else _would_act(name, actions, enslave)
 
     def work() -> Outcome:
-        comment, changes = f"Interface {name} is up to date.", dict[str, Any]()
+        comment, changes = f"Interface {name} is up to date.", dict[str, object]()
         try:
             for piece in changed:
                 ctx.call(f"ip.build_{piece.kind}", name, *piece.how, **settings)

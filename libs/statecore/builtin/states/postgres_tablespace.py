@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
+from statecore.model.values import to_float
 from statecore.system.databases import roles
 
 
@@ -40,7 +40,7 @@ def present(
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     if existing is None:
-        changes: dict[str, Any] = {name: "Present"}
+        changes: dict[str, object] = {name: "Present"}
 
         def create() -> Outcome:
             try:
@@ -89,10 +89,10 @@ def _altered(
     return Plan.change("\n".join(would), [Step(f"alter tablespace {name}", alter)], changes)
 
 
-def _same(known: str | None, value: Any) -> bool:
+def _same(known: str | None, value: object) -> bool:
     """Whether two options are equal as numbers: the server stores numbers as they were written."""
     try:
-        return known is not None and float(known) == float(value)
+        return known is not None and float(known) == to_float(value)
     except (TypeError, ValueError):
         return False
 

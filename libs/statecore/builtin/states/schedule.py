@@ -13,30 +13,30 @@ def present(
     ctx: Context,
     name: str,
     function: str | None = None,
-    seconds: Any = None,
-    minutes: Any = None,
-    hours: Any = None,
-    days: Any = None,
-    when: Any = None,
-    cron: Any = None,
-    once: Any = None,
+    seconds: object = None,
+    minutes: object = None,
+    hours: object = None,
+    days: object = None,
+    when: object = None,
+    cron: object = None,
+    once: object = None,
     once_fmt: str | None = None,
     run_on_start: bool | None = None,
-    job_args: Any = None,
-    job_kwargs: Any = None,
-    maxrunning: Any = None,
+    job_args: object = None,
+    job_kwargs: object = None,
+    maxrunning: object = None,
     jid_include: bool | None = None,
-    splay: Any = None,
-    range: Any = None,
+    splay: object = None,
+    range: object = None,
     enabled: bool | None = None,
-    return_job: Any = None,
-    metadata: Any = None,
-    returner: Any = None,
-    return_config: Any = None,
-    return_kwargs: Any = None,
-    after: Any = None,
-    until: Any = None,
-    skip_during_range: Any = None,
+    return_job: object = None,
+    metadata: object = None,
+    returner: object = None,
+    return_config: object = None,
+    return_kwargs: object = None,
+    after: object = None,
+    until: object = None,
+    skip_during_range: object = None,
     run_after_skip_range: bool | None = None,
     dry_run: bool | None = None,
     persist: bool = True,
@@ -172,8 +172,10 @@ def _switched(ctx: Context, name: str, persist: bool, *, on: bool) -> Plan:
     return Plan.change(would, [Step(f"{able} the job {name} of the schedule", work)], {name: f"{able}d"})
 
 
-def _jobs(ctx: Context, offline: bool) -> Mapping[str, Any]:
-    jobs: Mapping[str, Any] = ctx.call("schedule.list", show_all=True, return_yaml=False, offline=offline)
+def _jobs(ctx: Context, offline: bool) -> Mapping[str, Mapping[str, object]]:
+    jobs: Mapping[str, Mapping[str, object]] = ctx.call(
+        "schedule.list", show_all=True, return_yaml=False, offline=offline
+    )
     return jobs
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -142,11 +141,11 @@ def manage(
     return Plan.change("\n".join(would), steps, notes=same)
 
 
-def _remover(ctx: Context, user: str, key: str, config: str) -> Any:
+def _remover(ctx: Context, user: str, key: str, config: str) -> Callable[[], Outcome]:
     return lambda: Outcome("", {key: ctx.call("ssh.rm_auth_key", user, key, config=config)})
 
 
-def _quiet(step: Step) -> Any:
+def _quiet(step: Step) -> Callable[[], Outcome]:
     """Return the step's work without its comment on success: as in Salt, only the changes are reported."""
 
     def work() -> Outcome:
@@ -203,7 +202,7 @@ def _absent_file(ctx: Context, name: str, user: str, source: str, config: str, h
     return Plan.change(would, [Step(f"shut the keys of {source} out that log in as {user}", work)])
 
 
-def _source_keys(ctx: Context, source: str, hash_type: str | None) -> dict[str, Any] | Plan:
+def _source_keys(ctx: Context, source: str, hash_type: str | None) -> dict[str, dict[str, object]] | Plan:
     cached = ctx.call("cp.get_file_str", source, ctx.saltenv)
     if cached is False:
         return Plan.failed(f"Failed to add the ssh key. Source file {source} is missing")

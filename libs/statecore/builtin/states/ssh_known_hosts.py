@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
@@ -46,7 +44,7 @@ def present(
         return Plan.failed('Required argument "enc" if using "key" argument.')
     if port not in (None, 22) and hash_known_hosts:
         return Plan.failed("argument port can not be used in conjunction with argument hash_known_hosts")
-    about: dict[str, Any] = {"key": key, "fingerprint": fingerprint, "config": place, "port": port}
+    about: dict[str, object] = {"key": key, "fingerprint": fingerprint, "config": place, "port": port}
     about["fingerprint_hash_type"] = fingerprint_hash_type
     try:
         status = ctx.call("ssh.check_known_host", user, name, **about)

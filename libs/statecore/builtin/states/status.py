@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
+from statecore.model.values import to_float
 
 
-def loadavg(ctx: Context, name: str, maximum: Any = None, minimum: Any = None) -> dict[str, Any]:
+def loadavg(ctx: Context, name: str, maximum: object = None, minimum: object = None) -> dict[str, object]:
     """Check that the load average ``name`` (``1-min``, ``5-min`` or ``15-min``) is within limits, limits included."""
-    result: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    result: dict[str, object] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     data = ctx.call("status.loadavg")
     if name not in data:
         return {**result, "comment": f"Requested load average {name} not available "}
     limits = {}
     for which, value in (("minimum", minimum), ("maximum", maximum)):
         try:
-            limits[which] = None if value in (None, "") else float(value)
+            limits[which] = None if value in (None, "") else to_float(value)
         except (TypeError, ValueError):
             return {**result, "comment": f"{which} must be a number, not {value!r}"}
     low, high, now = limits["minimum"], limits["maximum"], float(data[name])
@@ -30,9 +29,9 @@ def loadavg(ctx: Context, name: str, maximum: Any = None, minimum: Any = None) -
     return {**result, "comment": "Load avg in acceptable range", "result": True}
 
 
-def process(ctx: Context, name: str) -> dict[str, Any]:
+def process(ctx: Context, name: str) -> dict[str, object]:
     """Check that a process runs whose command line contains a match of the shell pattern ``name``."""
-    result: dict[str, Any] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
+    result: dict[str, object] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     found = ctx.call("status.pid", name)
     if not found:
         return {**result, "comment": f'Process signature "{name}" not found '}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
@@ -74,7 +73,7 @@ def configurable_test_state(
     """
     changed = _choice("changes", changes)
     succeeded = _choice("result", result)
-    entry: dict[str, Any] = {
+    entry: dict[str, object] = {
         "name": name,
         "changes": dict(_PRETENDED) if changed else {},
         "result": succeeded,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
@@ -29,7 +27,7 @@ def system(ctx: Context, name: str, utc: bool = True) -> Plan:
     ]
 
     def work() -> Outcome:
-        lines, changes = [], dict[str, Any]()
+        lines, changes = [], dict[str, object]()
         if not same:
             ctx.call("timezone.set_zone", name)
             changes["timezone"] = name

@@ -169,9 +169,9 @@ def _refused(ctx: Context, given: Mapping[str, Any]) -> str:
     return python_versions.wheel_options_refused(ctx.call("pip.version", bin_env=given["name"]), **asked)
 
 
-def _make(ctx: Context, given: Mapping[str, Any], *, there: bool) -> Outcome:
-    name = given["name"]
-    changes: dict[str, Any] = {}
+def _make(ctx: Context, given: Mapping[str, object], *, there: bool) -> Outcome:
+    name = str(given["name"])
+    changes: dict[str, object] = {}
     try:
         changes = _lost(ctx, name) if there else {}
         result = ctx.call("virtualenv.create", name, **{key: given[key] for key in _OF_THE_ENVIRONMENT})
@@ -226,5 +226,7 @@ def _version(ctx: Context, name: str) -> str:
     return (result.stdout or result.stderr).strip()
 
 
-def _listed(named: Any) -> list[Any]:
-    return named if isinstance(named, list) else str(named).split(",") if named else []
+def _listed(named: object) -> list[object]:
+    if isinstance(named, list):
+        return named
+    return [*str(named).split(",")] if named else []

@@ -25,6 +25,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
+from statecore.model.values import to_int
 
 #: Status codes after which the request is repeated: busy or temporary errors. 0 and 599: no answer.
 _AGAIN = frozenset({0, 408, 425, 429, 500, 502, 503, 504, 599})
@@ -129,7 +130,7 @@ class _Call:
     retries: int
     pause: float
     timeout: float
-    more: Mapping[str, Any]
+    more: Mapping[str, object]
     secrets: Sequence[str]
 
     @property
@@ -148,7 +149,7 @@ class _Call:
                 answer = self._sent(ctx)
             except (CommandError, InvocationError) as error:
                 return Outcome(f"{self.place} was not notified: {self._hidden(str(error))}", ok=False)
-            found = int(answer.get("status") or 0)
+            found = to_int(answer.get("status") or 0)
             if found in self.right:
                 return Outcome(f"{self.place} has been notified")
             if found not in _AGAIN:
@@ -157,9 +158,9 @@ class _Call:
         tries = f" ({attempt + 1} attempts)" if attempt else ""
         return Outcome(f"{self.place} was not notified{tries}: {why}", ok=False)
 
-    def _sent(self, ctx: Context) -> Mapping[str, Any]:
+    def _sent(self, ctx: Context) -> Mapping[str, object]:
         limits = {"http_connect_timeout": self.timeout, "http_request_timeout": self.timeout}
-        answer: Mapping[str, Any] = ctx.call(
+        answer: Mapping[str, object] = ctx.call(
             "http.query",
             self.url,
             method=self.method,
@@ -245,12 +246,12 @@ def _body(name: str, message: object, payload: object) -> str:
         raise InvocationError(f"payload cannot be written as JSON: {error}") from error
 
 
-def _statuses(status: Any) -> frozenset[int]:
+def _statuses(status: object) -> frozenset[int]:
     if status is None:
         return frozenset(range(200, 300))
     listed = status if isinstance(status, list | tuple) else [status]
     try:
-        return frozenset(int(each) for each in listed)
+        return frozenset(to_int(each) for each in listed)
     except (TypeError, ValueError):
         raise InvocationError(f"status is a number, or a list of them, not {status!r}") from None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -48,7 +47,7 @@ def refuse_windows(given: Mapping[str, object]) -> None:
             raise Refused(f"not supported: {argument} (Windows)")
 
 
-def attributes(user: Any, group: Any, mode: Any) -> tuple[Attributes, bool]:
+def attributes(user: str | int | None, group: str | int | None, mode: object) -> tuple[Attributes, bool]:
     """Return (wanted owner, group and mode; True if ``mode`` is "keep": the source file's own mode)."""
     if mode == "keep":
         return Attributes(user, group), True

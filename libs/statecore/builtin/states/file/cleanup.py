@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, place_of, step
 from statecore.host.content import managed_file
@@ -18,6 +17,7 @@ from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.types import Outcome, Plan
+from statecore.model.values import to_int
 
 _TIMES = ("atime", "ctime", "mtime")
 
@@ -292,13 +292,13 @@ def _one_of(value: object, known: tuple[str, ...], default: str) -> str:
     return value.lower() if isinstance(value, str) and value.lower() in known else default
 
 
-def _bytes(size: Any) -> int:
+def _bytes(size: object) -> int:
     """Return the number of bytes in ``10``, ``10K``, ``10KiB`` (units of 1024) or ``10KB`` (units of 1000).
 
     Raises Refused.
     """
     if not isinstance(size, str):
-        return int(size)
+        return to_int(size)
     found = re.fullmatch(rf"([0-9.]+)\s*([{_UNITS}]?)(i?b)?", size.strip().lower())
     if found is None:
         raise Refused(f"size '{size}' is invalid: write a number of bytes, or one with a unit, such as 10MB")

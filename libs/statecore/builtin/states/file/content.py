@@ -7,7 +7,7 @@ signatures, and keeps the texts of ``file.accumulated`` for the length of a run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -33,8 +33,8 @@ class Spec:
 
     saltenv: str
     template: str | None
-    context: Mapping[str, Any] | None
-    defaults: Mapping[str, Any] | None
+    context: object
+    defaults: object
     encoding: str | None = None
     encoding_errors: str = "strict"
     #: Accumulator name -> texts of ``file.accumulated`` for this file; None: no accumulators.
@@ -55,8 +55,8 @@ class Spec:
         grains = {"grains": ctx.call("grains.items")} if "grains.set" in ctx.scratch else {}
         values = {
             **grains,
-            **(self.defaults or {}),
-            **(self.context or {}),
+            **(self.defaults if isinstance(self.defaults, Mapping) else {}),
+            **(self.context if isinstance(self.context, Mapping) else {}),
             **gathered,
             "name": name,
             "source": address,
@@ -112,7 +112,7 @@ class Literal:
             )
         return self._text(value)
 
-    def _kept(self, ctx: Context, argument: str, names: object) -> Any:
+    def _kept(self, ctx: Context, argument: str, names: object) -> object:
         function, word, options = _KEPT[argument]
         parts = []
         for name in names if isinstance(names, list) else [names]:
@@ -124,12 +124,13 @@ class Literal:
             parts.append(found)
         return parts if isinstance(names, list) else parts[0]
 
-    def _text(self, value: Any) -> str | bytes:
+    def _text(self, value: object) -> str | bytes:
         if isinstance(value, bytes):
+            binary = value
             try:
-                value = value.decode()
+                value = binary.decode()
             except UnicodeDecodeError:
-                return bytes(value)
+                return binary
         parts = value if isinstance(value, list | tuple) else [value]
         text = "".join(f"{line}\n" for part in parts for line in str(part).splitlines())
         return text if self.newline else text.rstrip("\n")
@@ -211,7 +212,7 @@ def texts_of(
     return found
 
 
-def _paired(source: object, sources: Any, source_hash: object, source_hashes: Any) -> list[tuple[object, object]]:
+def _paired(source: object, sources: object, source_hash: object, source_hashes: object) -> list[tuple[object, object]]:
     """Return pairs of source and hash (None without a hash).
 
     Raises Refused if singular and plural arguments are mixed.
@@ -222,8 +223,12 @@ def _paired(source: object, sources: Any, source_hash: object, source_hashes: An
         raise Refused("source_hash and source_hashes are mutually exclusive")
     if source:
         return [(source, source_hash)]
-    many = list(sources or ())
-    return list(zip_longest(many, list(source_hashes or ())[: len(many)]))
+    many = _items(sources)
+    return list(zip_longest(many, _items(source_hashes)[: len(many)]))
+
+
+def _items(value: object) -> list[object]:
+    return list(value) if isinstance(value, Iterable) else []
 
 
 def _reason(error: Exception) -> str:
@@ -237,8 +242,7 @@ def signers_of(given: dict[str, Any], *signatures: object) -> Signers:
     """Return the required signers from a state's arguments ``given``.
 
     ``signatures`` are the values of the arguments that request a signature check. Raises Refused if signers are named
-    but no check
-    is requested.
+    but no check is requested.
     """
     named = ("signed_by_any", "signed_by_all", "keyring", "gnupghome")
     if not any(signatures) and (idle := [argument for argument in named if given.get(argument)]):
@@ -289,9 +293,9 @@ class Accumulators:
     """The texts that ``file.accumulated`` states of one run collected for each file."""
 
     #: The run's low chunks: identify the run, because a process may execute several runs.
-    run: tuple[Mapping[str, Any], ...]
+    run: tuple[Mapping[str, object], ...]
     #: File -> accumulator name -> texts.
-    texts: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    texts: dict[str, dict[str, list[object]]] = field(default_factory=dict)
     #: File -> accumulator name -> IDs or names of the states that use it.
     readers: dict[str, dict[str, list[object]]] = field(default_factory=dict)
 

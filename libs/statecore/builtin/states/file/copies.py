@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, ensure_parent, parent_attributes, place_of, step
 from statecore.host import copies
@@ -24,8 +23,8 @@ def copy(
     force: bool = False,
     makedirs: bool = False,
     preserve: bool = False,
-    user: object = None,
-    group: object = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
     mode: object = None,
     dir_mode: object = None,
     subdir: bool = False,
@@ -107,7 +106,9 @@ def _origin(ctx: Context, source: str, *, follow: bool = True) -> Path:
     return ctx.host.path(source, follow=follow)
 
 
-def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, group: Any, mode: object) -> Attributes:
+def _copied_attributes(
+    ctx: Context, origin: Path, preserve: bool, user: str | int | None, group: str | int | None, mode: object
+) -> Attributes:
     found = origin.stat()
     if preserve:
         return Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
@@ -120,7 +121,7 @@ def _copied_attributes(ctx: Context, origin: Path, preserve: bool, user: Any, gr
 
 def _reported_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, object]:
     """Map of the changes to report: attributes of the copy that differ from those of a plain copy by this process."""
-    reported: dict[str, Any] = {}
+    reported: dict[str, object] = {}
     if wanted.user is not None and wanted.user not in (os.geteuid(), ctx.host.user_name(os.geteuid())):
         reported["user"] = wanted.user
     if wanted.group is not None and wanted.group not in (os.getegid(), ctx.host.group_name(os.getegid())):

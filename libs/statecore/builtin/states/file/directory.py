@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, place_of, refuse_windows, step
 from statecore.builtin.states.file.tree import unmanaged_entries, walk
@@ -23,11 +22,11 @@ _RECURSE = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")
 def directory(
     ctx: Context,
     name: str,
-    user: Any = None,
-    group: Any = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
     recurse: object = None,
     max_depth: int | None = None,
-    dir_mode: Any = None,
+    dir_mode: object = None,
     file_mode: object = None,
     makedirs: bool = False,
     clean: bool = False,
@@ -38,7 +37,7 @@ def directory(
     backupname: str | None = None,
     allow_symlink: bool = True,
     children_only: bool = False,
-    mode: Any = None,
+    mode: object = None,
     win_owner: object = None,
     win_perms: object = None,
     win_deny_perms: object = None,
@@ -123,7 +122,7 @@ class _Directory:
         if not self._there():
             return self._new()
         known = step("check that owner and group exist", self._know_owner)
-        changes: dict[str, dict[str, Any]] = {}
+        changes: dict[str, dict[str, object]] = {}
         mends: list[Step] = []
         for path, shown, attributes in self._below():
             differs = managed_file.attribute_changes(self.ctx.host, path, attributes)
@@ -148,7 +147,7 @@ class _Directory:
         return self.real.is_dir() and (self.allow_link or not self.place.is_symlink())
 
     def _new(self) -> Plan:
-        changes: dict[str, Any] = {self.name: {"directory": "new"}}
+        changes: dict[str, dict[str, object]] = {self.name: {"directory": "new"}}
         make = step(f"make the directory {self.name}", self._make)
         if not lexists(self.place):
             return Plan.change(_would(changes), (make,), changes)
@@ -156,9 +155,9 @@ class _Directory:
         if self.backupname:
             would = f"{self.name} would be backed up and replaced with a new directory"
             reported = {"backup": f"{self.name} would be renamed to {self.backupname}"}
-            return Plan.change(would, (room, make), reported | changes)
+            return Plan.change(would, (room, make), {**reported, **changes})
         return Plan.change(
-            _would(changes), (room, make), {"forced": f"{self._kind()} would be forcibly replaced"} | changes
+            _would(changes), (room, make), {"forced": f"{self._kind()} would be forcibly replaced", **changes}
         )
 
     def _make_room(self) -> Step:
@@ -215,7 +214,7 @@ class _Directory:
             if lexists(place):
                 managed_file.remove(place)
                 removed.append(path)
-        reported: dict[str, Any] = {path: {"removed": "Removed due to clean"} for path in gone}
+        reported: dict[str, object] = {path: {"removed": "Removed due to clean"} for path in gone}
         return Outcome(f"Files cleaned from directory {self.name}", reported | {"removed": removed})
 
     def _below(self) -> Iterator[tuple[Path, str, Attributes]]:

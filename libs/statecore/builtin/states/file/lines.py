@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
 from statecore.builtin.states.file.edits import Target
@@ -32,9 +31,9 @@ def line(
     quiet: bool = False,
     indent: bool = True,
     create: bool = False,
-    user: Any = None,
-    group: Any = None,
-    file_mode: Any = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
+    file_mode: object = None,
 ) -> Plan:
     """Insert, replace or delete one line of a file.
 
@@ -77,7 +76,7 @@ def line(
         managed_file.set_attributes(ctx.host, place, wanted)
         return Outcome("", owned)
 
-    told: dict[str, Any] = {"new": name} if created else dict(owned)
+    told: dict[str, object] = {"new": name} if created else dict(owned)
     steps: list[Step] = []
     if created or owned:
         steps.append(step(f"create {name}" if created else f"set owner and mode of {name}", prepare))

@@ -9,7 +9,6 @@ import stat
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, refuse_windows, step
 from statecore.host.content import atomic_file, managed_file
@@ -27,9 +26,9 @@ def symlink(
     force: bool = False,
     backupname: str | None = None,
     makedirs: bool = False,
-    user: Any = None,
-    group: Any = None,
-    mode: Any = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
+    mode: object = None,
     disallow_copy_and_unlink: bool = False,
     inherit_user_and_group: bool = False,
     follow_symlinks: bool = True,
@@ -109,9 +108,9 @@ def hardlink(
     target: str,
     force: bool = False,
     makedirs: bool = False,
-    user: Any = None,
-    group: Any = None,
-    dir_mode: Any = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
+    dir_mode: object = None,
 ) -> Plan:
     """Create a hard link ``name`` to the file ``target``.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import (
     NOTE,
@@ -47,16 +46,16 @@ def managed(
     source_hash: str = "",
     source_hash_name: str | None = None,
     keep_source: bool = True,
-    user: object = None,
-    group: object = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
     mode: object = None,
     attrs: object = None,
     template: str | None = None,
     makedirs: bool = False,
     dir_mode: object = None,
-    context: Any = None,
+    context: object = None,
     replace: bool = True,
-    defaults: Any = None,
+    defaults: object = None,
     backup: object = "",
     show_changes: bool = True,
     create: bool = True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
 from statecore.host.content import managed_file
@@ -104,9 +103,9 @@ def mknod(
     ntype: str,
     major: int = 0,
     minor: int = 0,
-    user: Any = None,
-    group: Any = None,
-    mode: Any = "0600",
+    user: str | int | None = None,
+    group: str | int | None = None,
+    mode: object = "0600",
 ) -> Plan:
     """Create a character device (``ntype: c``), block device (``b``) or named pipe (``p``).
 
@@ -159,7 +158,7 @@ def _content(place: Path, name: str) -> FileChange | None:
     return FileChange(name, old, None)
 
 
-def _new(ctx: Context, name: str, place: Any, mode: int, device: int, wanted: Attributes, word: str) -> Plan:
+def _new(ctx: Context, name: str, place: Path, mode: int, device: int, wanted: Attributes, word: str) -> Plan:
     changes = {"new": f"{word} {name} created."}
 
     def work() -> Outcome:

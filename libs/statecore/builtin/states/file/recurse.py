@@ -29,8 +29,8 @@ def recurse(
     keep_source: bool = True,
     clean: bool = False,
     require: object = None,
-    user: Any = None,
-    group: Any = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
     dir_mode: object = None,
     file_mode: object = None,
     sym_mode: object = None,
@@ -126,7 +126,7 @@ def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str],
     changing = {path: plan for path, plan in parts.items() if plan.steps}
     if not changing and not gone:
         return Plan.unchanged(f"The directory {name} is in the correct state")
-    changes: dict[str, Any] = {path: dict(plan.changes) for path, plan in changing.items()}
+    changes: dict[str, object] = {path: dict(plan.changes) for path, plan in changing.items()}
     lines = [f"#### {path} ####\n{plan.comment}" for path, plan in changing.items()]
     steps = [step("check that owner and group exist", lambda: _known(ctx, owner))]
     for path, plan in changing.items():
@@ -149,7 +149,7 @@ def _nested(path: str, plan: Plan) -> Iterator[Step]:
 
     Each step also reports the changes of the steps before it.
     """
-    reported: dict[str, Any] = {}
+    reported: dict[str, object] = {}
 
     def work(one: Step) -> Outcome:
         try:

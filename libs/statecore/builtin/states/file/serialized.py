@@ -6,7 +6,6 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, attributes, place_of, step
 from statecore.builtin.states.file.serializers import SERIALIZERS, Serializer
@@ -26,8 +25,8 @@ def serialize(
     name: str,
     dataset: object = None,
     dataset_pillar: str | None = None,
-    user: object = None,
-    group: object = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
     mode: object = None,
     backup: object = "",
     makedirs: bool = False,
@@ -161,10 +160,11 @@ def _data(ctx: Context, dataset: object, dataset_pillar: str | None) -> object:
     return data
 
 
-def _options(given: Any) -> dict[str, Any]:
+def _options(given: object) -> dict[str, object]:
     """Return serializer options given as a map, or as a list of maps. Raises Refused for anything else."""
-    parts = given if isinstance(given, list) else [given or {}]
-    if not all(isinstance(part, Mapping) for part in parts):
+    listed = given if isinstance(given, list) else [given or {}]
+    parts = [part for part in listed if isinstance(part, Mapping)]
+    if len(parts) < len(listed):
         raise Refused(f"options of a serializer are a map, or a list of maps, not {given!r}")
     return {str(key): value for part in parts for key, value in part.items()}
 
@@ -197,7 +197,7 @@ def _merged(there: object, data: object) -> object:
 
 def _differences(old: Mapping[object, object], new: Mapping[object, object]) -> dict[object, object]:
     """Map of each key that the merge changed to {"old": value, "new": value}; nested for nested maps."""
-    found: dict[Any, Any] = {}
+    found: dict[object, object] = {}
     for key, value in new.items():
         before = old.get(key, _NOTHING)
         if key in old and before == value:

@@ -30,11 +30,11 @@ class Serializer:
     #: (data, options) -> text without the final line end, or bytes. May raise any exception.
     dump: Callable[[Any, Mapping[str, Any]], str | bytes]
     #: (file content, options) -> data; None if the format cannot be read.
-    load: Callable[[bytes, Mapping[str, Any]], Any] | None = None
+    load: Callable[[bytes, Mapping[str, Any]], object] | None = None
     #: Default options, as in Salt; ``serializer_opts`` override them.
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     #: Additional default options if ``encoding`` is given: non-ASCII text is not escaped.
-    unicode: Mapping[str, Any] = field(default_factory=dict)
+    unicode: Mapping[str, object] = field(default_factory=dict)
 
 
 class _FileDumper(yaml.SafeDumper):
@@ -51,16 +51,16 @@ for _kind, _represent in _PLAIN.items():
     _FileDumper.add_multi_representer(_kind, _represent)
 
 
-def _dump_yaml(data: Any, options: Mapping[str, Any]) -> str:
+def _dump_yaml(data: object, options: Mapping[str, Any]) -> str:
     text: str = yaml.dump(data, Dumper=_FileDumper, **options)
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def _load_yaml(data: bytes, options: Mapping[str, Any]) -> Any:
+def _load_yaml(data: bytes, options: Mapping[str, Any]) -> object:
     return yaml.load(data, Loader=yaml.SafeLoader, **options)
 
 
-def _dump_ini(data: Any, options: Mapping[str, Any]) -> str:
+def _dump_ini(data: object, options: Mapping[str, Any]) -> str:
     if not isinstance(data, Mapping):
         raise TypeError(f"configparser can only serialize dictionaries, not {type(data)}")
     parser = configparser.ConfigParser(**options)
@@ -74,7 +74,7 @@ def _dump_ini(data: Any, options: Mapping[str, Any]) -> str:
     return out.getvalue()
 
 
-def _load_ini(data: bytes, options: Mapping[str, Any]) -> Any:
+def _load_ini(data: bytes, options: Mapping[str, Any]) -> object:
     parser = configparser.ConfigParser(**options)
     parser.read_string(data.decode())
     return {section: dict(parser.items(section)) for section in parser.sections()}
@@ -84,7 +84,7 @@ def _load_ini(data: bytes, options: Mapping[str, Any]) -> Any:
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def _dump_toml(data: Any, options: Mapping[str, Any]) -> str:
+def _dump_toml(data: object, options: Mapping[str, object]) -> str:
     """Return TOML text with a final line end. Raises TypeError for options and for values that TOML does not have."""
     if options:
         raise TypeError(f"toml takes no options, but {', '.join(options)}")
@@ -93,7 +93,7 @@ def _dump_toml(data: Any, options: Mapping[str, Any]) -> str:
     return "".join(_document(data))
 
 
-def _load_toml(data: bytes, options: Mapping[str, Any]) -> Any:
+def _load_toml(data: bytes, options: Mapping[str, object]) -> object:
     """Return the data of TOML text. Raises ValueError for invalid TOML, TypeError for options."""
     import tomllib  # few trees use it
 
@@ -102,13 +102,13 @@ def _load_toml(data: bytes, options: Mapping[str, Any]) -> Any:
     return tomllib.loads(data.decode())
 
 
-def _document(data: Mapping[Any, Any]) -> Iterator[str]:
+def _document(data: Mapping[object, object]) -> Iterator[str]:
     text, level = _table(data, "")
     yield text
     written = text
     # All tables of one depth are written before the tables inside them.
     while level:
-        below: dict[str, Mapping[Any, Any]] = {}
+        below: dict[str, Mapping[object, object]] = {}
         for name, table in level.items():
             text, inside = _table(table, name)
             if text or not inside:
@@ -119,13 +119,13 @@ def _document(data: Mapping[Any, Any]) -> Iterator[str]:
         level = below
 
 
-def _table(data: Mapping[Any, Any], name: str) -> tuple[str, dict[str, Mapping[Any, Any]]]:
+def _table(data: Mapping[object, object], name: str) -> tuple[str, dict[str, Mapping[object, object]]]:
     """Return (text of a table's values and arrays of tables, {full name: table} of the tables in it).
 
     Values of None are left out, because TOML has no null.
     """
     values, arrays = [], []
-    tables: dict[str, Mapping[Any, Any]] = {}
+    tables: dict[str, Mapping[object, object]] = {}
     for key, value in data.items():
         own = _key(key)
         full = f"{name}.{own}" if name else own
@@ -138,12 +138,12 @@ def _table(data: Mapping[Any, Any], name: str) -> tuple[str, dict[str, Mapping[A
     return "".join([*values, *arrays]), tables
 
 
-def _array_table(data: Mapping[Any, Any], name: str) -> str:
+def _array_table(data: Mapping[object, object], name: str) -> str:
     text, level = _table(data, name)
     own = "" if text.startswith("[") else text
     parts = [f"[[{name}]]\n", own, "\n", text.removeprefix(own)]
     while level:
-        below: dict[str, Mapping[Any, Any]] = {}
+        below: dict[str, Mapping[object, object]] = {}
         for each, table in level.items():
             values, more = _table(table, each)
             if values or not more:
@@ -153,7 +153,7 @@ def _array_table(data: Mapping[Any, Any], name: str) -> str:
     return "".join(parts)
 
 
-def _key(key: Any) -> str:
+def _key(key: object) -> str:
     return str(key) if _BARE.fullmatch(str(key)) else _text(str(key))
 
 
@@ -162,7 +162,7 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused
 from statecore.host import rooted_path
 from statecore.model.context import Context
+from statecore.model.values import to_int
 
 #: ``file`` functions that manage no file: ``clean`` keeps nothing for them.
 _MANAGE_NOTHING = frozenset({"absent", "missing", "exists"})
@@ -32,7 +32,7 @@ class Tree:
     links: Mapping[str, str]
 
     @classmethod
-    def of(cls, ctx: Context, given: Mapping[str, Any]) -> Tree:
+    def of(cls, ctx: Context, given: Mapping[str, object]) -> Tree:
         """Return the tree of ``file.recurse`` arguments: of the first source that exists, or with ``merge`` of all.
 
         Raises Refused.
@@ -43,7 +43,7 @@ class Tree:
         for address in tried:
             if not address.startswith("salt://"):
                 raise Refused(f"Recurse failed: Invalid source '{address}' (must be a salt:// URI)")
-            env = address.partition("?saltenv=")[2] or given.get("saltenv") or ctx.saltenv
+            env = address.partition("?saltenv=")[2] or str(given.get("saltenv") or ctx.saltenv)
             top = address.removeprefix("salt://").partition("?")[0].strip("/")
             prefix = f"{top}/" if top else ""
             if (given.get("merge") or not found) and (ctx.files.paths(env, prefix) or top in ctx.files.dirs(env)):
@@ -56,11 +56,11 @@ class Tree:
         )
 
     @classmethod
-    def _filtered(cls, ctx: Context, env: str, prefix: str, given: Mapping[str, Any]) -> Tree:
+    def _filtered(cls, ctx: Context, env: str, prefix: str, given: Mapping[str, object]) -> Tree:
         maxdepth = given.get("maxdepth")
 
         def wanted(path: str) -> bool:
-            if maxdepth is not None and path.count("/") > int(maxdepth):
+            if maxdepth is not None and path.count("/") > to_int(maxdepth):
                 return False
             return selected(path, given.get("include_pat"), given.get("exclude_pat"))
 

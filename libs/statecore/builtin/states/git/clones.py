@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from statecore.builtin.states.git.checkout import sentences
 from statecore.host.content.managed_file import remove
@@ -141,7 +140,7 @@ def detached(
 
     def work() -> Outcome:
         lines: list[str] = []
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         try:
             if not there:
                 lines += clone.make(changes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
@@ -38,7 +36,7 @@ def config_set(
         return Plan.failed(_NO_REPO)
     many = multivar if isinstance(multivar, list) else str(multivar).split(",")
     wanted = [str(value)] if multivar is None else [str(each) for each in many]
-    shown: Any = f"'{value}'" if multivar is None else wanted
+    shown: object = f"'{value}'" if multivar is None else wanted
     scope = {"all": True, "global": everywhere, "user": user}
     before = ctx.call("git.config_get", name, cwd=repo, **scope)
     key = f"Global key '{name}'" if everywhere else f"'{name}'"

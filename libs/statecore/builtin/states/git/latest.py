@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.states.git.checkout import (
     Remote,
     WantedCheckout,
@@ -136,7 +134,7 @@ def _cloned(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> Plan:
         )
 
     def work() -> Outcome:
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         if filled:
             for each in place.iterdir():
                 remove(each)
@@ -157,7 +155,7 @@ def _cloned(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> Plan:
             changes["revision"] = {"old": None, "new": new}
         return Outcome(sentences(lines), changes)
 
-    changes: dict[str, Any] = {"new": f"{checkout.name} => {checkout.target}"}
+    changes: dict[str, object] = {"new": f"{checkout.name} => {checkout.target}"}
     would = f"Repository {checkout.name} would be cloned to {checkout.target}"
     if filled:
         changes = {"forced clone": True, **changes}

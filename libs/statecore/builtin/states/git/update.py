@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.builtin.states.git.checkout import (
     SHORT,
@@ -122,7 +121,7 @@ class Update:
 
     def _run(self, before: str | None, url: str | None, *, switch: bool, dirty: bool) -> Outcome:
         ctx, checkout, remote_ref = self.ctx, self.checkout, self.remote_ref
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         lines = [*self._set_url(url), *self._sync_tags(changes), *self._fetch()]
         if not checkout.update_head and not switch:
             short = (before or "")[:SHORT]

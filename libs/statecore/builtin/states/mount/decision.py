@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import HostError, StateFailure
@@ -68,7 +67,7 @@ class MountAction:
     mount: bool = False
     #: Create the mount point, but mount nothing.
     make: bool = False
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
     #: True: test mode does not mention fstab, as in Salt.
     skips_fstab: bool = False
 
@@ -173,14 +172,14 @@ def perform(
     return "Target was successfully mounted", {**changes, "mount": True}
 
 
-def _mount_again(ctx: Context, request: WantedMount, found: MountStatus, changes: dict[str, Any]) -> None:
+def _mount_again(ctx: Context, request: WantedMount, found: MountStatus, changes: dict[str, object]) -> None:
     how = (request.device, request.mkmnt, request.fstype, list(request.opts), request.user)
     if not _needs_new_mount(request.fstype):
         done = ctx.call("mount.remount", found.place, *how)
     else:
         gone = ctx.call("mount.umount", found.place)
         if gone is not True:
-            changes["umount"] = changes["umount"].replace(
+            changes["umount"] = str(changes["umount"]).replace(
                 "Forced unmount and mount because",
                 "Forced a lazy unmount and mount because the previous unmount failed and because the",
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from statecore.builtin.states.mount import decision
 from statecore.builtin.states.mount.decision import option_fault, without_slash, words
@@ -168,7 +167,7 @@ def unmounted(
         return Plan.unchanged(note + left)
 
     def work() -> Outcome:
-        comment, changes = note, dict[str, Any]()
+        comment, changes = note, dict[str, object]()
         if is_mounted:
             done = ctx.call("mount.umount", place, device, user=user)
             if done is not True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from statecore.builtin.states.pip import files, packages
@@ -22,7 +22,7 @@ _UNSUPPORTED: Mapping[str, str] = {
 def installed(
     ctx: Context,
     name: str,
-    pkgs: Any = None,
+    pkgs: object = None,
     pip_bin: str | None = None,
     requirements: object = None,
     bin_env: str | None = None,
@@ -109,7 +109,7 @@ def installed(
     if requirements or editable:
         return files.plan(request)
     try:
-        named = [package(each) for each in pkgs or [name]]
+        named = [package(each) for each in (pkgs if isinstance(pkgs, Iterable) and pkgs else [name])]
     except ValueError as error:
         return Plan.failed(str(error))
     return packages.plan(request, named)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from statecore.builtin.states.pip.packages import WantedPipPackages, output
 from statecore.model.errors import CommandError, InvocationError
@@ -29,7 +28,7 @@ def plan(request: WantedPipPackages) -> Plan:
         result = request.install(())
         if result["retcode"]:
             return Outcome(_unable(requirements, editable, output(result)), ok=False)
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         lines = []
         if requirements:
             new = request.listed() != before or "Successfully installed" in str(result["stdout"])

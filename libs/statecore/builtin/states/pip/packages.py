@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -26,7 +25,7 @@ class WantedPipPackages:
     """The arguments of ``pip.installed``, as ``pip.install`` takes them."""
 
     ctx: Context
-    given: Mapping[str, Any]
+    given: Mapping[str, object]
 
     def listed(self, prefix: str | None = None) -> dict[str, str]:
         """Map of installed package to version, in the ``target`` directory if one is given."""
@@ -38,7 +37,7 @@ class WantedPipPackages:
         """Install packages and return pip's result. An invalid argument gives the same result as a failure of pip."""
         pkgs = [each.text for each in packages] or None
         try:
-            result: dict[str, Any] = self.ctx.call("pip.install", **{**self.given, "pkgs": pkgs})
+            result: dict[str, object] = self.ctx.call("pip.install", **{**self.given, "pkgs": pkgs})
         except (CommandError, InvocationError) as error:
             return {"retcode": 1, "stdout": "", "stderr": str(error)}
         return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from statecore.builtin.states.pkg import comments, selection
 from statecore.model.context import Context
@@ -16,7 +15,7 @@ def install(ctx: Context, want: selection.Want) -> Plan:
     there = want.fulfilled(ctx)
     targets = {package: wanted for package, wanted in want.desired.items() if package not in there}
     again = {package: wanted for package, wanted in want.desired.items() if want.reinstall and package in there}
-    altered: dict[str, Any] = {}
+    altered: dict[str, Mapping[str, Mapping[str, object]]] = {}
     if want.verification and not want.reinstall and not want.files:
         try:
             looked_at = {
@@ -30,7 +29,7 @@ def install(ctx: Context, want: selection.Want) -> Plan:
         exact = " and are at the desired version" if any(want.versions.values()) else ""
         return held_plan(ctx, list(want.desired), want.hold, f"All specified packages are already installed{exact}")
     chosen = {**targets, **again}
-    done: dict[str, Any] = {}
+    done: dict[str, Mapping[str, object]] = {}
 
     def work() -> Outcome:
         changes = ctx.call(
@@ -110,7 +109,12 @@ def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step
 
 
 def hold_step(
-    ctx: Context, packages: list[str], *, hold: bool, before: str = "", done: Mapping[str, Any] | None = None
+    ctx: Context,
+    packages: list[str],
+    *,
+    hold: bool,
+    before: str = "",
+    done: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Step:
     """Return the step that holds or releases packages.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.builtin.states.pkg import selection
 from statecore.model.context import Context
@@ -21,9 +20,9 @@ FEW = 10
 class Repaired:
     """Map of reinstalled packages to their altered files and the differences, before and after the reinstallation."""
 
-    altered: Mapping[str, Mapping[str, Any]]
+    altered: Mapping[str, Mapping[str, Mapping[str, object]]]
     #: Package -> files that are still altered after the reinstallation.
-    still: Mapping[str, Mapping[str, Any]]
+    still: Mapping[str, Mapping[str, Mapping[str, object]]]
 
 
 def kept(ctx: Context, *, hold: bool) -> str:
@@ -59,17 +58,17 @@ def shown(package: str, version: str | None) -> str:
 def would_install(
     ctx: Context,
     targets: Mapping[str, object],
-    again: Mapping[str, Any],
-    altered: Mapping[str, Any],
+    again: Mapping[str, str | None],
+    altered: Mapping[str, Mapping[str, Mapping[str, object]]],
     *,
     files: bool,
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, dict[str, object]]:
     """Return (comment, predicted changes) of ``installed`` in test mode.
 
     Unspecified versions are predicted as the newest available.
     """
     lines = [f"The following packages would be installed/updated: {', '.join(targets)}"] if targets else []
-    changes = {package: {"new": "installed", "old": ""} for package in targets}
+    changes: dict[str, object] = {package: {"new": "installed", "old": ""} for package in targets}
     any_version = [package for package, version in targets.items() if not version and not files]
     if any_version:
         newest = selection.mapped(any_version, ctx.call("pkg.latest_version", *any_version, refresh=False))
@@ -128,7 +127,9 @@ def installed_outcome(
     return Outcome("\n".join(lines), changes, ok=not failed and not missed)
 
 
-def latest_outcome(targets: Mapping[str, str], current: Sequence[str], changes: Mapping[str, Any]) -> Outcome:
+def latest_outcome(
+    targets: Mapping[str, str], current: Sequence[str], changes: Mapping[str, Mapping[str, object]]
+) -> Outcome:
     """Return the outcome of ``latest``.
 
     ``targets``: map of package to the wanted new version; ``current``: packages already up to date.

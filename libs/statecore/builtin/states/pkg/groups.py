@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.states.pkg import actions, selection
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -13,8 +11,8 @@ from statecore.model.types import Outcome, Plan, Step
 def group_installed(
     ctx: Context,
     name: str,
-    skip: Any = None,
-    include: Any = None,
+    skip: list[str] | None = None,
+    include: list[str] | None = None,
     fromrepo: str | None = None,
     enablerepo: object = None,
     disablerepo: object = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -43,9 +42,9 @@ class PackageVerification:
                 known[key] = tuple(map(str, listed))
         return cls(known["ignore_types"], known["verify_options"])
 
-    def altered(self, ctx: Context, package: str) -> dict[str, Any]:
+    def altered(self, ctx: Context, package: str) -> dict[str, Mapping[str, object]]:
         """Map of the package's altered files to their differences. Raises CommandError."""
-        found: dict[str, Any] = ctx.call(
+        found: dict[str, Mapping[str, object]] = ctx.call(
             "pkg.verify", package, ignore_types=list(self.ignore_types), verify_options=list(self.options)
         )
         return found
@@ -67,7 +66,7 @@ class Want:
     #: How to verify installed packages; None: do not.
     verification: PackageVerification | None
     #: Further arguments of ``pkg.install``.
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
 
     @property
     def versions(self) -> dict[str, str | None]:
@@ -97,7 +96,7 @@ def refused(ctx: Context, pkgs: object, sources: object, *, verify: bool, resolv
     return None
 
 
-def given(**options: object) -> dict[str, Any]:
+def given(**options: object) -> dict[str, object]:
     """Return the options without those of value None."""
     return {name: value for name, value in options.items() if value is not None}
 
@@ -144,7 +143,9 @@ def package_files(sources: object) -> dict[str, str | None]:
     return {str(package): str(place) for row in sources for package, place in row.items()}
 
 
-def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, **source: object) -> dict[str, Any]:
+def resolved(
+    ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, **source: object
+) -> dict[str, str | None]:
     """Replace the version ``latest`` by the newest available version, else by the installed one; None if there is
     neither.
     """
@@ -156,7 +157,9 @@ def resolved(ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, 
     return {**desired, **{package: newest.get(package) or now.get(package) or None for package in wants}}
 
 
-def satisfied(ctx: Context, versions: Any, wanted: str | None, ignore_epoch: bool | None, *, newer: bool) -> bool:
+def satisfied(
+    ctx: Context, versions: Sequence[str] | None, wanted: str | None, ignore_epoch: bool | None, *, newer: bool
+) -> bool:
     """Whether one of the versions is wanted. ``newer``: a version above a single exact version is accepted too."""
     if not versions or not wanted:
         return bool(versions)
@@ -187,9 +190,9 @@ def refresh_now(ctx: Context, refresh: bool | None) -> bool:
     return bool(refresh) or (refresh is not False and bool(ctx.scratch.get(REFRESH_DUE)))
 
 
-def mapped(names: Sequence[str], answer: Any) -> dict[str, str]:
+def mapped(names: Sequence[str], answer: object) -> dict[str, str]:
     """Return a return of ``pkg.version`` or ``pkg.latest_version`` as a map.
 
     For one package these functions return only a text.
     """
-    return dict(answer) if isinstance(answer, Mapping) else {names[0]: answer}
+    return dict(answer) if isinstance(answer, Mapping) else {names[0]: str(answer)}

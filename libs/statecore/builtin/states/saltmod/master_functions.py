@@ -7,9 +7,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any
 
-from statecore.builtin.states.saltmod.results import arguments, entry, master_of
+from statecore.builtin.states.saltmod.results import StateReturn, arguments, entry, master_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import MasterCall
@@ -18,7 +17,7 @@ from statecore.model.ports import MasterCall
 _ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")
 
 
-def runner(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def runner(ctx: Context, name: str, **kwargs: object) -> StateReturn:
     """Run a runner function of the master. All arguments except ``name`` are passed to it, also those in ``arg`` and
     ``kwarg``.
 
@@ -29,7 +28,7 @@ def runner(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return _result("Runner", name, master_of(ctx).run([_call(ctx, name, kwargs)])[0])
 
 
-def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def wheel(ctx: Context, name: str, **kwargs: object) -> StateReturn:
     """Run a wheel function of the master, such as ``key.accept``. All arguments except ``name`` are passed to it.
 
     Salt: salt/states/saltmod.py, wheel.
@@ -39,7 +38,7 @@ def wheel(ctx: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     return _result("Wheel", name, master_of(ctx).wheel(_call(ctx, name, kwargs)))
 
 
-def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> dict[str, Any]:
+def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object) -> StateReturn:
     """Run several runner functions at the same time.
 
     runners
@@ -67,15 +66,15 @@ def parallel_runners(ctx: Context, name: str, runners: Any, **kwargs: Any) -> di
     failed = [each for each, answer in answers.items() if _failed(answer)]
     if all(_is_state_run(value) for value in values.values()):
         found = {each: _changes(arguments(value)["data"]) for each, value in values.items()}
-        changes: dict[str, Any] = {each: change for each, change in found.items() if change}
+        changes: dict[str, object] = {each: change for each, change in found.items() if change}
     else:
         changes = {"ret": values}
     return entry(name, not failed, _comment(failed, values), changes)
 
 
 def wait_for_event(
-    ctx: Context, name: str, id_list: list[Any], event_id: str = "id", timeout: float = 300, node: str = "master"
-) -> dict[str, Any]:
+    ctx: Context, name: str, id_list: list[object], event_id: str = "id", timeout: float = 300, node: str = "master"
+) -> StateReturn:
     """Wait until events with tags that match the glob ``name`` have contained every value of ``id_list``.
 
     event_id
@@ -98,7 +97,7 @@ def wait_for_event(
     if ctx.test:
         return entry(name, None, f"Orchestration would wait for event '{name}'")
     left = list(id_list)
-    seen: list[Any] = []
+    seen: list[object] = []
     began = time.monotonic()
     for tag, data in master_of(ctx).events(_prefix(name), timeout):
         if not fnmatchcase(tag, name):
@@ -115,7 +114,7 @@ def wait_for_event(
     return entry(name, True, f"All events seen in {time.monotonic() - began} seconds.", changes)
 
 
-def _call(ctx: Context, name: str, kwargs: Mapping[str, Any]) -> MasterCall:
+def _call(ctx: Context, name: str, kwargs: Mapping[str, object]) -> MasterCall:
     own = dict(kwargs)
     arg, kwarg = own.pop("arg", None), own.pop("kwarg", None)
     named = {**arguments(kwarg), **own}
@@ -126,7 +125,7 @@ def _call(ctx: Context, name: str, kwargs: Mapping[str, Any]) -> MasterCall:
     return MasterCall(name, positional, named)
 
 
-def _result(kind: str, name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _result(kind: str, name: str, answer: Mapping[str, object]) -> StateReturn:
     value = answer.get("return")
     good = bool(answer.get("success", True)) and not (isinstance(value, Mapping) and "Error" in value)
     result = entry(name, good, f"{kind} function '{name}' {'executed' if good else 'failed'}.", {"return": value})
@@ -135,7 +134,7 @@ def _result(kind: str, name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _failed(answer: Mapping[str, Any]) -> bool:
+def _failed(answer: Mapping[str, object]) -> bool:
     value = answer.get("return")
     result = value if isinstance(value, Mapping) else {}
     data = result.get("data")
@@ -143,7 +142,7 @@ def _failed(answer: Mapping[str, Any]) -> bool:
     return not answer.get("success", True) or any(codes)
 
 
-def _comment(failed: list[str], values: Mapping[str, Any]) -> str:
+def _comment(failed: list[str], values: Mapping[str, object]) -> str:
     if not failed:
         return "All runner functions executed successfully."
     reasons = [f"{each}: {values[each]}" for each in failed if isinstance(values[each], str)]
@@ -151,11 +150,11 @@ def _comment(failed: list[str], values: Mapping[str, Any]) -> str:
     return "\n".join([many, *reasons])
 
 
-def _is_state_run(value: Any) -> bool:
+def _is_state_run(value: object) -> bool:
     return isinstance(value, Mapping) and value.get("outputter") == "highstate" and "data" in value
 
 
-def _changes(found: Any) -> Any:
+def _changes(found: object) -> object:
     """Return the changes of a state run, collected from all maps below ``found``."""
     if not isinstance(found, Mapping):
         return {}
@@ -171,8 +170,8 @@ def _prefix(glob: str) -> str:
     return glob[: min((at for at in map(glob.find, "*?[") if at >= 0), default=len(glob))]
 
 
-def _named(data: Mapping[str, Any], key: str) -> list[Any]:
-    value = data.get(key)
-    if value is None and isinstance(data.get("data"), Mapping):
-        value = data["data"].get(key)
+def _named(data: Mapping[str, object], key: str) -> list[object]:
+    value, inner = data.get(key), data.get("data")
+    if value is None and isinstance(inner, Mapping):
+        value = inner.get(key)
     return [] if value is None else value if isinstance(value, list) else [value]

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from statecore.builtin.states.saltmod.results import changed, detail, entry, joined, master_of, names, succeeded
+from statecore.builtin.states.saltmod.results import (
+    StateReturn,
+    changed,
+    detail,
+    entry,
+    joined,
+    master_of,
+    names,
+    succeeded,
+)
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, StateFailure
 from statecore.model.ports import MinionJob
@@ -21,16 +29,16 @@ def state(
     tgt_type: str = "glob",
     ret: str | Sequence[str] = "",
     ret_config: str | None = None,
-    ret_kwargs: Mapping[str, Any] | None = None,
+    ret_kwargs: Mapping[str, object] | None = None,
     highstate: bool | None = None,
     sls: str | Sequence[str] | None = None,
     top: str | None = None,
     saltenv: str | None = None,
     test: bool | None = None,
-    pillar: Mapping[str, Any] | None = None,
+    pillar: Mapping[str, object] | None = None,
     pillarenv: str | None = None,
     expect_minions: bool = True,
-    exclude: Any = None,
+    exclude: object = None,
     fail_minions: str | Sequence[str] | None = None,
     allow_fail: int | str = 0,
     concurrent: bool = False,
@@ -40,7 +48,7 @@ def state(
     subset: int | None = None,
     failhard: bool | None = None,
     roster: str | None = None,
-) -> dict[str, Any]:
+) -> StateReturn:
     """Run states on minions: the SLS files ``sls``, the ``highstate``, or the top file ``top``.
 
     tgt, tgt_type
@@ -103,7 +111,7 @@ def state(
     return _with_job(result, answers, warn=ignored is None)
 
 
-def _call_of(highstate: Any, top: Any, sls: Any) -> tuple[str, ...] | None:
+def _call_of(highstate: object, top: object, sls: object) -> tuple[str, ...] | None:
     """Return (state function, argument) of the job; None if no argument names states."""
     if highstate:
         return ("state.highstate",)
@@ -115,11 +123,11 @@ def _call_of(highstate: Any, top: Any, sls: Any) -> tuple[str, ...] | None:
 
 
 def _result_of_runs(
-    name: str, answers: Mapping[str, Mapping[str, Any]], ignored: Sequence[str], allowed: int, expected: bool
-) -> dict[str, Any]:
+    name: str, answers: Mapping[str, Mapping[str, object]], ignored: Sequence[str], allowed: int, expected: bool
+) -> StateReturn:
     if not answers and expected:
         return entry(name, False, "No minions returned")
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     failed: dict[str, str] = {}
     unchanged: list[str] = []
     for minion, answer in answers.items():
@@ -150,18 +158,18 @@ def function(
     tgt_type: str = "glob",
     ret: str | Sequence[str] = "",
     ret_config: str | None = None,
-    ret_kwargs: Mapping[str, Any] | None = None,
+    ret_kwargs: Mapping[str, object] | None = None,
     expect_minions: bool = False,
     fail_minions: str | Sequence[str] | None = None,
     fail_function: str | None = None,
-    arg: str | list[Any] | None = None,
-    kwarg: Mapping[str, Any] | None = None,
+    arg: str | list[object] | None = None,
+    kwarg: Mapping[str, object] | None = None,
     timeout: float | None = None,
     batch: int | str | None = None,
     subset: int | None = None,
     failhard: bool | None = None,
     roster: str | None = None,
-) -> dict[str, Any]:
+) -> StateReturn:
     """Run the execution function ``name`` on minions, with ``arg`` (a list) and ``kwarg`` (a map).
 
     A minion fails if its return code is not 0, it returns False, or ``fail_function`` rejects its return.
@@ -202,11 +210,11 @@ def function(
 
 
 def _result_of_function(
-    ctx: Context, name: str, answers: Mapping[str, Mapping[str, Any]], ignored: Sequence[str], judge: str | None
-) -> dict[str, Any]:
+    ctx: Context, name: str, answers: Mapping[str, Mapping[str, object]], ignored: Sequence[str], judge: str | None
+) -> StateReturn:
     if not answers:
         return entry(name, False, "No minions responded")
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     failed: list[str] = []
     for minion, answer in answers.items():
         ret = changes[minion] = answer.get("ret", False)
@@ -228,11 +236,11 @@ def _returners(ret: str | Sequence[str]) -> str:
     return ret if isinstance(ret, str) else ",".join(map(str, ret))
 
 
-def _passed_on(ret_config: str | None, ret_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+def _passed_on(ret_config: str | None, ret_kwargs: Mapping[str, object] | None) -> dict[str, object]:
     return {key: value for key, value in (("ret_config", ret_config), ("ret_kwargs", ret_kwargs)) if value}
 
 
-def _with_job(result: dict[str, Any], answers: Mapping[str, Mapping[str, Any]], *, warn: bool) -> dict[str, Any]:
+def _with_job(result: StateReturn, answers: Mapping[str, Mapping[str, object]], *, warn: bool) -> StateReturn:
     jid = next((answer["jid"] for answer in answers.values() if answer.get("jid")), "")
     if jid:
         result["__jid__"] = jid

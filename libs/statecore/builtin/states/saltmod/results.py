@@ -5,7 +5,7 @@ returns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from statecore.model.context import Context
 from statecore.model.errors import StateFailure
@@ -19,12 +19,24 @@ def master_of(ctx: Context) -> Master:
     return ctx.master
 
 
-def entry(name: str, result: bool | None, comment: str, changes: dict[str, Any] | None = None) -> dict[str, Any]:
+class StateReturn(TypedDict):
+    """A state's return in the map of a state run."""
+
+    name: str
+    result: bool | None
+    comment: str
+    changes: dict[str, object]
+    #: JID of the job that the state ran.
+    __jid__: NotRequired[object]
+    warnings: NotRequired[list[str]]
+
+
+def entry(name: str, result: bool | None, comment: str, changes: Mapping[str, object] | None = None) -> StateReturn:
     """Return a state's return. These states return no plans, because their returns contain the JID of the job."""
-    return {"name": name, "result": result, "comment": comment, "changes": changes or {}}
+    return {"name": name, "result": result, "comment": comment, "changes": dict(changes or {})}
 
 
-def succeeded(running: Any) -> bool:
+def succeeded(running: object) -> bool:
     """Whether a state run, or a map of state runs, contains no failure.
 
     Anything else than a non-empty map is a failure.
@@ -32,7 +44,7 @@ def succeeded(running: Any) -> bool:
     return isinstance(running, Mapping) and bool(running) and _sound(running)
 
 
-def _sound(running: Mapping[str, Any]) -> bool:
+def _sound(running: Mapping[str, object]) -> bool:
     for value in running.values():
         if not isinstance(value, Mapping):
             continue
@@ -44,12 +56,13 @@ def _sound(running: Mapping[str, Any]) -> bool:
     return True
 
 
-def changed(running: Mapping[str, Any]) -> bool:
+def changed(running: object) -> bool:
     """Whether a state of the run has changes."""
-    return any(isinstance(entry, Mapping) and entry.get("changes") for entry in running.values())
+    states = running.values() if isinstance(running, Mapping) else ()
+    return any(isinstance(entry, Mapping) and entry.get("changes") for entry in states)
 
 
-def detail(minion: str, answer: Mapping[str, Any]) -> str:
+def detail(minion: str, answer: Mapping[str, object]) -> str:
     """Return one line about a minion that returned no state run; "" if it returned one."""
     if "ret" not in answer:
         return f"Minion {minion} did not return a state result."
@@ -64,7 +77,7 @@ def detail(minion: str, answer: Mapping[str, Any]) -> str:
     return "" if isinstance(ret, Mapping) else f"Minion {minion} returned {ret!r} instead of a state result."
 
 
-def names(listed: Any) -> list[str] | None:
+def names(listed: object) -> list[str] | None:
     """Return minion ids from a list or text with commas; [] for None; None for any other type."""
     if listed is None:
         return []
@@ -73,11 +86,11 @@ def names(listed: Any) -> list[str] | None:
     return [str(name) for name in listed] if isinstance(listed, list) else None
 
 
-def arguments(listed: Any) -> dict[str, Any]:
+def arguments(listed: object) -> dict[str, object]:
     """Return a map from a map, or from a list of one-key maps."""
     if isinstance(listed, Mapping):
         return dict(listed)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for item in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else ():
         if isinstance(item, Mapping):
             found.update(item)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from statecore.builtin.states.service.boot import (
     OFFLINE,
@@ -22,6 +21,7 @@ from statecore.builtin.states.service.boot import (
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.types import Outcome, Plan, Step
+from statecore.model.values import to_float
 
 _TRUE = ("true", "yes", "on", "1")
 
@@ -37,7 +37,7 @@ class Goal:
     enable: bool | None
     sig: str | None
     init_delay: float | None
-    given: Mapping[str, Any]
+    given: Mapping[str, object]
     #: Seconds to wait while systemd is activating the service.
     wait: float = 0.0
     #: Given arguments that only other systems support.
@@ -141,12 +141,12 @@ def _unmasking(goal: Goal) -> Plan | None:
     return masking(goal.ctx, goal.name, runtime=bool(goal.given.get("unmask_runtime")), wanted=False)
 
 
-def seconds(argument: str, value: Any) -> float | None:
+def seconds(argument: str, value: object) -> float | None:
     """Return a number of seconds; None for an empty value. Raises InvocationError that names the argument."""
     if value in (None, "", False):
         return None
     try:
-        return float(value)
+        return to_float(value)
     except (TypeError, ValueError):
         raise InvocationError(f"{argument} must be a number of seconds, not {value!r}") from None
 

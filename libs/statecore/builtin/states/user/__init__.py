@@ -36,7 +36,7 @@ def present(
     ctx: Context,
     name: str,
     uid: int | None = None,
-    gid: object = None,
+    gid: str | int | None = None,
     usergroup: bool | None = None,
     groups: str | list[str] | None = None,
     optional_groups: str | list[str] | None = None,

@@ -47,7 +47,7 @@ class WantedUser:
 
     name: str
     uid: int | None
-    gid: object
+    gid: str | int | None
     usergroup: bool | None
     #: Groups that must exist. ``optional``: groups that are used only if they exist. None: argument not given.
     groups: tuple[str, ...] | None
@@ -88,9 +88,9 @@ def hashed(ctx: Context, name: str, password: str) -> str:
     return known if password_hashes.matches(password, bare) else str(ctx.call("shadow.gen_password", password))
 
 
-def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict[str, Any]:
+def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict[str, object]:
     """Map of the values to change, by Salt's names; empty if the account is as wanted."""
-    change: dict[str, Any] = {}
+    change: dict[str, object] = {}
     if wanted.uid is not None and now["uid"] != wanted.uid:
         change["uid"] = wanted.uid
     if wanted.gid is not None and now["gid"] != group_number(ctx, wanted.gid):
@@ -110,7 +110,7 @@ def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict
     return change
 
 
-def group_number(ctx: Context, gid: Any) -> int | None:
+def group_number(ctx: Context, gid: str | int) -> int | None:
     """Return the number of a group; None if the group does not exist (yet)."""
     try:
         return ctx.host.gid(gid)
@@ -143,7 +143,7 @@ def _password_changes(ctx: Context, wanted: WantedUser) -> dict[str, object]:
     if not asked:
         return {}
     shadow = ctx.call("shadow.info", wanted.name)
-    change: dict[str, Any] = {}
+    change: dict[str, object] = {}
     never_set = shadow["passwd"] == ctx.call("shadow.default_hash")
     differs = bool(wanted.password) and shadow["passwd"] != wanted.password
     if differs and not wanted.empty_password and (never_set or wanted.enforce_password):
@@ -207,16 +207,16 @@ def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], miss
     return Plan.change(would, [Step(f"change the user {name}", work)])
 
 
-def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], before: Mapping[str, object]) -> None:
     """Apply the changes; additional groups last, because they depend on the primary group."""
     name = wanted.name
-    home = changes.get("home")
-    steps: Mapping[str, Callable[[Any], Any]] = {
+    home = str(changes.get("home") or "")
+    steps: Mapping[str, Callable[[object], object]] = {
         "passwd": lambda value: ctx.call("shadow.set_password", name, value),
         "empty_password": lambda _: ctx.call("shadow.del_password", name),
         "password_lock": lambda lock: ctx.call(f"shadow.{'lock' if lock else 'unlock'}_password", name),
         "home": lambda value: ctx.call("user.chhome", name, value, persist=wanted.persist_home),
-        "homeDoesNotExist": lambda value: _make_home(ctx, value, before),
+        "homeDoesNotExist": lambda value: _make_home(ctx, str(value), before),
         **{age: partial(ctx.call, function, name) for age, (_, function, _) in AGES.items()},
         **{key: partial(ctx.call, f"user.ch{key}", name) for key in ("uid", "gid", "shell", *COMMENT)},
         "groups": lambda value: ctx.call("user.chgroups", name, value, not wanted.remove_groups),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+from cryptography import x509
 
 from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
 from statecore.model.context import Context
@@ -137,9 +138,9 @@ def certificate_managed(
     return file.plan("certificate", changes, make, again=current is not None)
 
 
-def _current(file: ManagedFile, passphrase: str | None) -> tuple[loading.LoadedCertificate | None, dict[str, Any]]:
+def _current(file: ManagedFile, passphrase: str | None) -> tuple[loading.LoadedCertificate | None, dict[str, object]]:
     if file.old is None:
-        return None, {"created": file.name} | ({"replaced": file.name} if file.unlinks else {})
+        return None, {"created": file.name, **({"replaced": file.name} if file.unlinks else {})}
     try:
         return loading.certificate(file.old, passphrase), {}
     except loading.WrongPassword:
@@ -149,9 +150,9 @@ def _current(file: ManagedFile, passphrase: str | None) -> tuple[loading.LoadedC
 
 
 def _of_form(
-    current: loading.LoadedCertificate, encoding: str, behind: list[Any], friendly_name: str | None
-) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    current: loading.LoadedCertificate, encoding: str, behind: list[x509.Certificate], friendly_name: str | None
+) -> dict[str, object]:
+    found: dict[str, object] = {}
     if current.encoding != encoding:
         found["encoding"] = encoding
     elif encoding == "pkcs12" and (current.friendly_name or b"").decode() != (friendly_name or ""):

@@ -44,7 +44,7 @@ _IDLE = frozenset({"file_encoding", "encoding_errors"})
 FaultOfCall = (CommandError, InvocationError)
 
 
-def split(given: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
     """Return (arguments of the file, other arguments by their short names)."""
     ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
     rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}
@@ -70,7 +70,7 @@ class ManagedFile:
     #: Whether a symbolic link is replaced by the file.
     unlinks: bool
     attributes: Attributes
-    given: Mapping[str, Any]
+    given: Mapping[str, object]
 
     @classmethod
     def of(cls, ctx: Context, name: str, given: Mapping[str, Any], mode: str | None = None) -> ManagedFile:
@@ -138,7 +138,7 @@ class ManagedFile:
             dir_mode=given.get("dir_mode"),
             backup=str(given.get("backup") or ""),
             show_changes=False,
-            check_cmd=given.get("check_cmd"),
+            check_cmd=None if given.get("check_cmd") is None else str(given["check_cmd"]),
             tmp_dir=str(given.get("tmp_dir") or ""),
             tmp_ext=str(given.get("tmp_ext") or ""),
         )

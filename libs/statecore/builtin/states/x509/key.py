@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, need_nothing_more, split
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -48,7 +46,7 @@ def private_key_managed(
         size = issuing.need_size(algo, bits or keysize)
         locked = password("passphrase", passphrase)
         file = ManagedFile.of(ctx, name, given, mode="0400")
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         current = None
         if file.old is not None and new:
             changes["replaced"] = name
@@ -87,7 +85,7 @@ def pem_managed(ctx: Context, name: str, text: object, check_cmd: str | None = N
     return file.plan_of(entry.encode())
 
 
-def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loading.LoadedKey | None, dict[str, Any]]:
+def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loading.LoadedKey | None, dict[str, object]]:
     """Return (existing key or None, changes of its passphrase). Raises CommandError if it must not be overwritten."""
     try:
         return loading.key(data, locked), {}
@@ -115,7 +113,7 @@ def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loadi
 
 
 def _differences(current: loading.LoadedKey, algo: str, size: int | None, encoding: str) -> dict[str, object]:
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if issuing.key_type(current.key) != algo:
         found["algo"] = algo
     elif size is not None and issuing.key_size(current.key) != size:

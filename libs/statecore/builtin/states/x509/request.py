@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from cryptography import x509
 from cryptography.x509 import InvalidVersion
 
 from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
@@ -60,9 +59,9 @@ def csr_managed(
     return file.plan("certificate signing request", changes, make, again=current is not None)
 
 
-def _current(file: ManagedFile) -> tuple[loading.Loaded[Any] | None, dict[str, Any]]:
+def _current(file: ManagedFile) -> tuple[loading.Loaded[x509.CertificateSigningRequest] | None, dict[str, object]]:
     if file.old is None:
-        return None, {"created": file.name} | ({"replaced": file.name} if file.unlinks else {})
+        return None, {"created": file.name, **({"replaced": file.name} if file.unlinks else {})}
     try:
         return loading.request(file.old), {}
     except loading.NotReadable:

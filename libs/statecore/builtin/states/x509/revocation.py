@@ -12,7 +12,7 @@ from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, need_n
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.types import Plan
-from statecore.system.certificates import arguments, issuing, loading, references
+from statecore.system.certificates import arguments, desired, issuing, loading, references
 
 #: Default number of days before the expiry at which a list is recreated, as in Salt 3008.
 _DAYS_REMAINING = 30
@@ -59,7 +59,7 @@ def crl_managed(
             del asked["cRLNumber"]
         current, changes = _current(file)
 
-        def order(more: Mapping[str, object]) -> Any:
+        def order(more: Mapping[str, object]) -> tuple[desired.WantedList, loading.PrivateKey]:
             return arguments.revocation_list(
                 lambda reference: references.content(ctx.host, reference),
                 signing_private_key,
@@ -93,9 +93,9 @@ def crl_managed(
     return file.plan("certificate revocation list", changes, make, again=current is not None)
 
 
-def _current(file: ManagedFile) -> tuple[loading.Loaded[x509.CertificateRevocationList] | None, dict[str, Any]]:
+def _current(file: ManagedFile) -> tuple[loading.Loaded[x509.CertificateRevocationList] | None, dict[str, object]]:
     if file.old is None:
-        return None, {"created": file.name} | ({"replaced": file.name} if file.unlinks else {})
+        return None, {"created": file.name, **({"replaced": file.name} if file.unlinks else {})}
     try:
         return loading.revocation_list(file.old), {}
     except loading.NotReadable:
@@ -106,7 +106,7 @@ def _aged(current: loading.Loaded[x509.CertificateRevocationList], encoding: str
     until = current.value.next_update_utc
     ends = bool(left) and (until is None or until < datetime.now(UTC) + timedelta(days=left))
     wrong = {"encoding": encoding} if current.encoding != encoding else {}
-    return wrong | ({"expiration": True} if ends else {})
+    return {**wrong, **({"expiration": True} if ends else {})}
 
 
 def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> int:
@@ -119,7 +119,7 @@ def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> i
         return 0
 
 
-def _uncounted(changes: dict[str, Any], *, counts: bool) -> dict[str, Any]:
+def _uncounted(changes: dict[str, Any], *, counts: bool) -> dict[str, object]:
     """Return the changes without the list number, if ``cRLNumber: auto`` sets the number."""
     if not counts or "extensions" not in changes:
         return changes
