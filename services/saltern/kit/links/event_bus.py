@@ -32,6 +32,16 @@ PROBE = b"saltern/probe/"
 
 _SEPARATOR = b"\n\n"
 
+#: Stands for a value that was too large, as in Salt; and its packed size.
+_MARK = "VALUE_TRIMMED"
+_MARK_BYTES = 1 + len(_MARK)
+
+#: Size of a packed map without its entries, bytes.
+_MAP_BYTES = 5
+
+#: Entries that readers of events need most: they are left out last.
+_KEPT = ("_stamp", "id", "jid", "fun", "tgt_type", "user", "success", "retcode", "result", "act", "return")
+
 #: Events that a slow listener may fall behind before it loses some (counted in the publisher's metrics, never waited for).
 QUEUED_EVENTS = 10_000
 
@@ -39,18 +49,40 @@ QUEUED_EVENTS = 10_000
 def pack(tag: str, data: Mapping[str, object], *, max_bytes: int = 0) -> bytes:
     """Return the frame of an event; ``_stamp`` (the time) is added to the data.
 
-    If the frame is larger than ``max_bytes`` (0: no limit), the largest values are replaced by ``VALUE_TRIMMED``.
+    If the data is larger than ``max_bytes`` (0: no limit), the largest values are replaced by ``VALUE_TRIMMED``. If that is
+    not enough, because there are too many keys or too long ones, entries are left out, those of _KEPT last.
     """
     stamped = {**data, "_stamp": data.get("_stamp") or datetime.now(UTC).isoformat()}
     body: bytes = msgpack.packb(stamped, default=str)
-    while max_bytes and len(body) > max_bytes:
-        largest = max(stamped, key=lambda name: len(msgpack.packb(stamped[name], default=str)))
-        if stamped[largest] == "VALUE_TRIMMED":
-            break
-        stamped[largest] = "VALUE_TRIMMED"
-        body = msgpack.packb(stamped, default=str)
+    if max_bytes and len(body) > max_bytes:
+        body = msgpack.packb(_trimmed(stamped, len(body), max_bytes), default=str)
     # A tag may come from a minion; a line end in it would end it early, and what follows would be read as the event.
     return tag.replace("\n", " ").encode() + _SEPARATOR + body
+
+
+def _trimmed(data: Mapping[str, object], size: int, most: int) -> dict[str, object]:
+    """Return the data of an event, ``size`` bytes when packed, reduced to at most ``most`` bytes.
+
+    Each value is packed once, however many there are: a peer may send tens of thousands.
+    """
+    trimmed = dict(data)
+    sizes = {name: len(msgpack.packb(value, default=str)) for name, value in data.items()}
+    for name in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if size <= most or sizes[name] <= _MARK_BYTES:
+            break
+        trimmed[name] = _MARK
+        size -= sizes[name] - _MARK_BYTES
+        sizes[name] = _MARK_BYTES
+    if size <= most:
+        return trimmed
+    left = most - _MAP_BYTES
+    fitting: dict[str, object] = {}
+    for name in [*(name for name in _KEPT if name in trimmed), *(name for name in trimmed if name not in _KEPT)]:
+        left -= len(msgpack.packb(name, default=str)) + sizes[name]
+        if left < 0:
+            break
+        fitting[name] = trimmed[name]
+    return fitting
 
 
 def unpack(frame: bytes) -> tuple[str, dict[str, object]] | None:

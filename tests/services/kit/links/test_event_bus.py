@@ -82,10 +82,11 @@ def test_a_large_event_loses_its_largest_values_only() -> None:
     assert unpack(pack("t", data)) == ("t", data)
 
 
-def test_trimming_ends_where_nothing_is_left_to_trim() -> None:
-    event = unpack(pack("t", {str(number): number for number in range(100)}, max_bytes=10))
-    assert event is not None
-    assert len(event[1]) == 101
+def test_entries_are_left_out_where_no_value_is_left_to_trim() -> None:
+    data = {**{str(number): number for number in range(100)}, "id": "web1", "_stamp": "now"}
+    event = unpack(pack("t", data, max_bytes=40))
+    assert event == ("t", {"_stamp": "now", "id": "web1", **{str(number): number for number in range(5)}})
+    assert unpack(pack("t", data, max_bytes=10)) == ("t", {})
 
 
 @dataclass
