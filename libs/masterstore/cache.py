@@ -1,4 +1,8 @@
-"""Data about minions: grains and pillar for targeting, ``pillar_cache``, and the mine."""
+"""Data that the master keeps in Redis beside jobs and keys.
+
+``Cache``: grains and pillar of minions for targeting, ``pillar_cache``, the mine. ``Presence``: the time of each minion's
+last message. ``Banks``: data that runners store by name, as in Salt's cache (Salt: salt/cache).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgpack
 
-from masterstore import keys
+from masterstore import keys, values
 from masterstore.cached_hash import CachedHash
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt
@@ -152,3 +156,85 @@ def unpack(data: bytes, key: str) -> object:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise StoreCorrupt(key, f"not msgpack: {str(error) or type(error).__name__}") from error
+
+
+class Banks:
+    """Operations on banks. The bank ``a/b`` is inside the bank ``a``. All raise StoreUnavailable if Redis does not
+    answer.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def store(self, bank: str, key: str, data: object) -> None:
+        """Store data under a key of a bank."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=True)
+            pipe.hset(keys.bank(bank), key, _pack(data))
+            pipe.sadd(keys.BANKS, bank)
+            pipe.execute()
+
+    def fetch(self, bank: str, key: str) -> object:
+        """Return the data under a key; {} if there is none. Raises StoreCorrupt."""
+        packed = self._client.call("hget", keys.bank(bank), key)
+        return {} if packed is None else unpack(packed, keys.bank(bank))
+
+    def names(self, bank: str) -> list[str]:
+        """Return the keys of a bank and the names of banks inside it, sorted."""
+        found = {text(key) for key in self._client.call("hkeys", keys.bank(bank))}
+        return sorted(found | {name.split("/")[0] for name in self._inside(bank)})
+
+    def flush(self, bank: str, key: str | None = None) -> bool:
+        """Delete a key, or without one the bank with all banks inside it. Return False if there was nothing."""
+        if key is not None:
+            return bool(self._client.call("hdel", keys.bank(bank), key))
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=True)
+            for name in (bank, *(f"{bank}/{inner}" for inner in self._inside(bank))):
+                pipe.delete(keys.bank(name))
+                pipe.srem(keys.BANKS, name)
+            return any(pipe.execute())
+
+    def _inside(self, bank: str) -> list[str]:
+        names = [text(name) for name in self._client.call("smembers", keys.BANKS)]
+        return [name.removeprefix(f"{bank}/") for name in names if name.startswith(f"{bank}/")]
+
+
+#: KEYS: seen, the minion's waiting jobs, minions that sign. ARGV: minion, now ms. Returns 1 if waiting jobs are to be sent to it.
+_ARRIVED = """
+redis.call('ZADD', KEYS[1], 'GT', ARGV[2], ARGV[1])
+return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 0
+"""
+
+
+class Presence:
+    """Operations on presence. All raise StoreUnavailable if Redis does not answer."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._arrived = client.redis.register_script(_ARRIVED)
+
+    def seen(self, minion: str, now_ms: int) -> None:
+        """Record that a minion sent a message. ``now_ms``: milliseconds since 1970."""
+        self._client.call("zadd", keys.SEEN, {minion: now_ms}, gt=True)
+
+    def arrived(self, minion: str, now_ms: int) -> bool:
+        """Record that a minion sent a message; return whether jobs wait for it that it cannot ask for itself (a stock
+        minion).
+        """
+        with self._client.calling():
+            return bool(self._arrived(keys=[keys.SEEN, keys.waiting_of(minion), keys.SIGNERS], args=[minion, now_ms]))
+
+    def forget(self, minion: str) -> None:
+        """Delete a minion that no longer exists."""
+        self._client.call("zrem", keys.SEEN, minion)
+
+    def last_seen(self, minions: Sequence[str]) -> dict[str, int]:
+        """Return {minion id: milliseconds since 1970} of the given minions that ever sent a message."""
+        scores = self._client.call("zmscore", keys.SEEN, list(minions)) if minions else []
+        seen = zip(minions, scores, strict=True)
+        return {name: values.number(score, keys.SEEN) for name, score in seen if score is not None}
+
+    def present(self, since_ms: int) -> set[str]:
+        """Return the ids of minions that sent a message since ``since_ms``."""
+        return {text(name) for name in self._client.call("zrangebyscore", keys.SEEN, since_ms, "+inf")}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from masterstore import keys
-from masterstore.banks import Banks
-from masterstore.cache import Cache
+from masterstore.cache import Banks, Cache, Presence
 from masterstore.client import Client
 from masterstore.durability import Durability, trouble_with
 from masterstore.epochs import EpochStore
@@ -16,7 +15,6 @@ from masterstore.job_find import JobFinder
 from masterstore.jobs import Jobs
 from masterstore.locks import Locks
 from masterstore.minion_keys import MinionKeys
-from masterstore.presence import Presence
 from masterstore.publications import Publications
 from masterstore.record_mac import Records
 from masterstore.runner_jobs import RunnerJobs

@@ -17,7 +17,7 @@ from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
 from saltwire.handshake import SignIn
 from saltwire.keys import PrivateKey, PublicKey
-from saltwire.zmq.req import RequestSocket
+from saltwire.zmq import RequestSocket
 from tests.roles.conftest import NewLab
 from tests.roles.lab import SOON, Lab, until
 

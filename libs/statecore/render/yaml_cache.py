@@ -2,7 +2,7 @@
 
 Minions apply the same state trees again and again. The key is a digest of the text, so an entry cannot be stale. If the
 cache is damaged, full or not writable, the text is parsed as usual. Only SLS texts of states are cached, as their high
-data is (``state_runs.high_cache``). Pillar is never cached here.
+data is (``HighCache`` of ``state_runs.state_system``). Pillar is never cached here.
 """
 
 from __future__ import annotations

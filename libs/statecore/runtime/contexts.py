@@ -32,7 +32,6 @@ from statecore.model.ports import (
 )
 from statecore.model.values import merge
 from statecore.runtime import grains_gathering
-from statecore.runtime.master_options import heeded
 from statecore.runtime.masterless_ports import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.runtime.ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
 from statecore.sources.local_tree import LocalFiles
@@ -232,7 +231,7 @@ class Contexts:
                 raise
             log.warning("the state run has the minion's own options alone: %s", error)
             return self.opts
-        return heeded(self.opts, answer)
+        return with_master_options(self.opts, answer)
 
     def _pillar_of_run(self, options: Mapping[str, object]) -> Mapping[str, object]:
         """Pillar of a new run: compiled anew, except where the process runs one function only (salt-call)."""
@@ -386,3 +385,29 @@ def _directories(opts: Mapping[str, object]) -> dict[str, list[Path]]:
     """Map of the kind of modules to the directories that an option names for it."""
     named = {kind: opts.get(option) or () for kind, option in DIRECTORIES.items()}
     return {kind: [Path(str(each)) for each in paths] for kind, paths in named.items() if isinstance(paths, Iterable)}
+
+
+#: Options of a state run for which the master's value replaces the minion's.
+_MASTERS = (
+    *("default_top", "env_order", "failhard", "jinja_env", "jinja_lstrip_blocks", "jinja_sls_env", "jinja_trim_blocks"),
+    *("nodegroups", "renderer", "state_auto_order", "state_top", "state_top_saltenv", "top_file_merging_strategy"),
+)
+
+#: Options of a state run that are on if the minion or the master has them on.
+_EITHERS = ("state_aggregate", "state_events")
+
+
+def with_master_options(opts: Mapping[str, object], answer: object) -> dict[str, object]:
+    """Return the minion's options with those of the master's answer to ``_master_opts`` merged over them, for a state run.
+
+    An answer other than a map changes nothing. Salt: salt/state.py, BaseHighState.__gen_opts
+
+    Source: docs/protocol.md#master-options
+    """
+    if not isinstance(answer, Mapping):
+        return dict(opts)
+    given = {name: answer[name] for name in _MASTERS if name in answer}
+    if isinstance(given.get("state_top"), str):
+        given["state_top"] = given["state_top"].removeprefix("salt://").removeprefix("/")
+    either = {name: opts.get(name) or answer.get(name) or False for name in _EITHERS}
+    return {**opts, **given, **either}

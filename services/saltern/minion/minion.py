@@ -49,9 +49,7 @@ from saltwire.errors import AuthenticationError, NonceError, PeerFault
 from saltwire.handshake import Credentials
 from saltwire.keys import PublicKey
 from saltwire.publication import open_job
-from saltwire.zmq.connection import Connection
-from saltwire.zmq.req import RequestSocket
-from saltwire.zmq.sub import subscribe
+from saltwire.zmq import Connection, RequestSocket, subscribe
 from statecore.model.errors import TargetError
 from statecore.targeting.match import Subject, matches
 

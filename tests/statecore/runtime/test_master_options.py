@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore.runtime.master_options import heeded
+from statecore.runtime.contexts import with_master_options
 
 OWN = {"id": "web1", "state_top": "top.sls", "failhard": True, "state_aggregate": ["pkg"], "nodegroups": {"a": "web*"}}
 
@@ -26,5 +26,5 @@ OWN = {"id": "web1", "state_top": "top.sls", "failhard": True, "state_aggregate"
     ids=str,
 )
 def test_what_the_master_decides(answer: Any, told: dict[str, Any]) -> None:
-    found = heeded(OWN, answer)
+    found = with_master_options(OWN, answer)
     assert {"state_events": False, **OWN, **told} == {"state_events": False, **found}

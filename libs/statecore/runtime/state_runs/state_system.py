@@ -8,6 +8,7 @@ Source: docs/state-system.md#stages
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,16 +18,16 @@ from typing import NamedTuple
 from statecore import engine
 from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
 from statecore.compile.draft import Draft
+from statecore.host.content import data_files
 from statecore.loader import Loader
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError, SlsError
+from statecore.model.errors import CommandError, InvocationError, SlsError
 from statecore.model.ports import Files, StateSystem
 from statecore.model.types import High, Low, Running, RunningEntry, tag
 from statecore.model.values import to_int
 from statecore.render import SlsSource
 from statecore.runtime.contexts import Contexts, RunContext
 from statecore.runtime.state_runs import disabled_states, pauses, run_checks
-from statecore.runtime.state_runs.high_cache import HighCache
 from statecore.runtime.state_runs.run_checks import (
     COMPILE_ERROR,
     STATE_FAILED,
@@ -36,6 +37,8 @@ from statecore.runtime.state_runs.run_checks import (
     pillar_errors,
 )
 from statecore.runtime.state_runs.run_result import failed
+
+log = logging.getLogger(__name__)
 
 
 class RunParts(NamedTuple):
@@ -389,3 +392,46 @@ def _usage_of_env(known: Sequence[str], chosen: set[str]) -> dict[str, object]:
 def _references(paths: Sequence[str]) -> list[str]:
     stems = {path.removesuffix(".sls") for path in paths if path.endswith(".sls")}
     return sorted({stem.removesuffix("/init").replace("/", ".") for stem in stems})
+
+
+#: Ending of the files of cached high data, as in Salt.
+_SUFFIX = ".cache.p"
+
+
+class HighCache:
+    """Cache of one minion's high data, in files ``<cachedir>/NAME.cache.p`` (argument ``cache=True`` of ``state.apply``).
+
+    Without a ``cachedir`` it stores nothing.
+    """
+
+    def __init__(self, cachedir: str) -> None:
+        self._directory = Path(cachedir) if cachedir else None
+
+    def load(self, name: str) -> High | None:
+        """Return the high data stored under the name; None if there is none.
+
+        Raises CommandError for a damaged file, InvocationError for a malformed name.
+        """
+        found = None if self._directory is None else data_files.load(self._place(self._directory, name))
+        return found if isinstance(found, dict) else None
+
+    def store(self, name: str, high: Mapping[str, object]) -> None:
+        """Store high data under the name. A write error is only logged. Raises InvocationError for a malformed name."""
+        if self._directory is None:
+            return
+        place = self._place(self._directory, name)
+        try:
+            data_files.store(place, high)
+        except CommandError as error:
+            log.info("The high data of this run is not cached: %s", error)
+
+    def clear(self) -> list[str]:
+        """Remove all files and return their names. Raises CommandError if a file cannot be removed."""
+        if self._directory is None:
+            return []
+        return [place.name for place in sorted(self._directory.glob(f"*{_SUFFIX}")) if data_files.remove(place)]
+
+    def _place(self, directory: Path, name: str) -> Path:
+        if not data_files.is_plain(name):
+            raise InvocationError(f"cache_name must be a plain name of letters, digits, '.', '_' and '-', not '{name}'")
+        return directory / f"{name}{_SUFFIX}"

@@ -27,7 +27,7 @@ from saltwire.errors import AuthenticationError, NonceError, OwnFault, PeerFault
 from saltwire.handshake import Answer, Credentials, Outcome, SignIn
 from saltwire.keys import PublicKey
 from saltwire.pillar_transfer import open_pillar
-from saltwire.zmq.req import NoAnswer, RequestSocket
+from saltwire.zmq import NoAnswer, RequestSocket
 
 _LOG = logging.getLogger("saltern.minion")
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import zmq
 
 from saltwire.envelope import clear_request
-from saltwire.zmq.connection import Connection
-from saltwire.zmq.req import RequestSocket
+from saltwire.zmq import Connection, RequestSocket
 
 #: Seconds that a master may owe an answer. A busy master has answered by then, and a worker that hangs was replaced.
 ANSWER_WITHIN = 20.0

@@ -18,7 +18,7 @@ from saltern.minion.master.channel import sign_in_once
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import address
 from saltwire.handshake import Answer, Credentials, Outcome
-from saltwire.zmq.req import RequestSocket
+from saltwire.zmq import RequestSocket
 
 _LOG = logging.getLogger("saltern.minion")
 

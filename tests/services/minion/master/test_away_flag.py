@@ -15,7 +15,7 @@ from saltern.minion.master.master_ports import RemoteFiles
 from saltern.minion.master.masters import Masters
 from saltwire.handshake import Credentials
 from saltwire.keys import generate_key_string
-from saltwire.zmq.req import NoAnswer, RequestSocket
+from saltwire.zmq import NoAnswer, RequestSocket
 from statecore.model.errors import CommandError
 
 

@@ -11,7 +11,7 @@ import pytest
 import zmq
 
 from saltern.minion.master.failover import ANSWER_WITHIN, Failback, Failover, MasterLost
-from saltwire.zmq.connection import Connection
+from saltwire.zmq import Connection
 
 
 @pytest.fixture

@@ -1,17 +1,55 @@
-"""A minion's request socket: sends a request, waits for the reply, repeats the request. One request at a time, used by
-one thread.
+"""A minion's two ZeroMQ sockets: requests to port 4506 (``RequestSocket``), and publications from port 4505
+(``subscribe``). ``Connection`` monitors whether a socket is connected.
 
-Source: docs/protocol.md#request-framing
+Source: docs/protocol.md#request-framing, docs/protocol.md#publish-framing
 """
 
 from __future__ import annotations
 
+import random
+import struct
 import time
 from collections.abc import Callable, Iterator
 
 import zmq
 
-from saltwire.zmq.connection import Connection
+#: Event number and its value in native byte order, see zmq_socket_monitor(3). pyzmq's own parser would import asyncio into
+#: every minion.
+_EVENT = struct.Struct("=hi")
+
+
+class Connection:
+    """Monitors one socket that connects to one address. Create it before ``connect``; close it before the ZeroMQ
+    context ends.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+        )
+        self._socket = socket
+        self._up = False
+        self._times = 0
+
+    def up(self) -> bool:
+        """Return whether the socket is connected now."""
+        while self._monitor.poll(0):
+            event, _ = _EVENT.unpack(self._monitor.recv_multipart()[0])
+            self._up = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            self._times += self._up
+        return self._up
+
+    def times(self) -> int:
+        """Return how many times the socket has connected so far."""
+        self.up()
+        return self._times
+
+    def close(self) -> None:
+        """Stop monitoring."""
+        self._socket.disable_monitor()
+        # An open monitor socket would block the end of the ZeroMQ context.
+        self._monitor.close(0)
+
 
 #: Largest reply that is read, bytes. Chunks of files and pillars are far smaller.
 _MAX_ANSWER = 256 * 1024 * 1024
@@ -102,3 +140,48 @@ class RequestSocket:
         if self._connection is not None:
             self._connection.close()
         self.socket.close()
+
+
+#: Largest publication that is read, bytes.
+_MAX_PUBLICATION = 64 * 1024 * 1024
+
+
+def subscribe(
+    context: zmq.Context[zmq.Socket[bytes]],
+    endpoint: str,
+    minion_id: str,
+    *,
+    recon_default: int,
+    recon_max: int,
+    randomize: bool = True,
+    before: Callable[[zmq.Socket[bytes]], None] | None = None,
+) -> zmq.Socket[bytes]:
+    """Return a connected SUB socket that receives every publication.
+
+    ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options. ``randomize`` spreads the pauses before
+    reconnects, so that a fleet does not reconnect all at once; without it the pause is ``recon_default``. ``before`` is
+    called with the socket before it connects, for monitors that must see the first connection.
+    """
+    sub = context.socket(zmq.SUB)
+    pause = random.randint(recon_default, recon_default + recon_max) if randomize else recon_default
+    for name, value in (
+        (zmq.LINGER, 1),
+        # Milliseconds. Without this limit the kernel tries an unreachable address for two minutes.
+        (zmq.CONNECT_TIMEOUT, 10_000),
+        (zmq.RECONNECT_IVL, pause),
+        (zmq.RECONNECT_IVL_MAX, max(recon_max, pause)),
+        (zmq.MAXMSGSIZE, _MAX_PUBLICATION),
+        (zmq.TCP_KEEPALIVE, 1),
+        (zmq.TCP_KEEPALIVE_IDLE, 300),
+        # No limit: libzmq ends the process where a heartbeat is due on a broken connection whose queue is full.
+        (zmq.RCVHWM, 0),
+        (zmq.HEARTBEAT_IVL, 10000),
+        (zmq.HEARTBEAT_TIMEOUT, 30000),
+    ):
+        sub.setsockopt(name, value)
+    sub.setsockopt(zmq.IDENTITY, minion_id.encode())
+    sub.setsockopt(zmq.SUBSCRIBE, b"")
+    if before is not None:
+        before(sub)
+    sub.connect(endpoint)
+    return sub

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import zmq
 
-from saltwire.zmq.req import NoAnswer, RequestSocket
+from saltwire.zmq import NoAnswer, RequestSocket
 
 #: No wait of these tests is longer: milliseconds for sockets, seconds for everything else.
 DEADLINE_MS, DEADLINE = 20_000, 20.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from saltwire.zmq.sub import subscribe
+from saltwire.zmq import subscribe
 
 DEADLINE_MS = 5000
 

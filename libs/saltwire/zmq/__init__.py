@@ -1,1 +1,0 @@
-"""A minion's two ZeroMQ sockets: requests (``req``) and publications (``sub``)."""
