@@ -93,6 +93,12 @@ def clear_request(load: Mapping[str, object], *, version: int = VERSION, patient
     return packb({"enc": "clear", "load": dict(load), "version": version} | ({PATIENT: True} if patient else {}))
 
 
+def check_version(envelope: Envelope, minimum: int) -> None:
+    """Raise PeerFault if the message version of a request, encrypted or not, is older than ``minimum``."""
+    if envelope.version < minimum:
+        raise PeerFault(f"version {envelope.version} is older than {minimum}", BAD_LOAD)
+
+
 def open_request(
     envelope: Envelope,
     *,
@@ -113,8 +119,7 @@ def open_request(
 
     Source: docs/protocol.md#request-envelope
     """
-    if envelope.version < minimum_version:
-        raise PeerFault(f"version {envelope.version} is older than {minimum_version}", BAD_LOAD)
+    check_version(envelope, minimum_version)
     if envelope.enc_algo not in ENC_ALGOS or envelope.sig_algo not in SIG_ALGOS:
         raise PeerFault("an algorithm that is not known here", BAD_LOAD)
     modern = envelope.version >= VERSION

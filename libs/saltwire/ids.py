@@ -17,10 +17,10 @@ _REFUSED = frozenset("/\\\0*?[],\n\r")
 
 
 def is_minion_id(value: object) -> bool:
-    """Return whether ``value`` is a valid minion id: a text that is usable as a file name and that no target type reads
-    as a pattern or list.
+    """Return whether ``value`` is a valid minion id: a text that is usable as a file name, that no target type reads
+    as a pattern or list, and that a terminal shows as it is (no control characters, none that change the direction).
     """
-    if not isinstance(value, str) or not value or value in (".", ".."):
+    if not isinstance(value, str) or not value or value in (".", "..") or not value.isprintable():
         return False
     try:
         if len(value.encode()) > _MAX_BYTES:

@@ -15,6 +15,7 @@ from pprint import pformat
 from saltern.cli.context import CommandContext, no_bus, run_guarded
 from saltern.cli.watch_events import tag_matches
 from saltern.kit.command.command_line import CommandError, CommandParser, Exit
+from saltern.kit.command.output.color import OFF, fit_for_terminal
 
 #: Seconds of one wait for an event. The value has no effect on the output.
 _TURN = 60.0
@@ -43,7 +44,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
 def shown(tag: str, data: Mapping[str, object], now: datetime) -> str:
     """Return one event as text, in the format of Salt's script ``eventlisten.py``."""
     fired = now.strftime("%a %b %-d %H:%M:%S %Y")
-    return f"Event fired at {fired}\n{'*' * 25}\nTag: {tag}\nData:\n{pformat(dict(data))}\n"
+    return f"Event fired at {fired}\n{'*' * 25}\nTag: {fit_for_terminal(tag, OFF)}\nData:\n{pformat(dict(data))}\n"
 
 
 def _listen(flags: argparse.Namespace, context: CommandContext) -> int:

@@ -25,7 +25,7 @@ from saltern.mworker.deferred_reply import DeferredReply, SealedDeferredReply
 from saltern.mworker.peer_acl import nowhere
 from saltern.mworker.watchdog import Watchdog
 from saltern.mworker.worker_context import WorkerContext
-from saltwire.envelope import Envelope, OpenedRequest, open_request, parse_request, seal_reply
+from saltwire.envelope import Envelope, OpenedRequest, check_version, open_request, parse_request, seal_reply
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import MAX_VALUES, check_values, packb
 from saltwire.pillar_transfer import seal_pillar
@@ -110,6 +110,8 @@ class RequestHandler:
         try:
             envelope = parse_request(payload)
             if envelope.enc == "clear":
+                # Also for a sign-in: a minion of an older version would get keys that it may not use.
+                check_version(envelope, self._context.options.minimum_auth_version)
                 return self._clear(envelope)
             opened = self._open(envelope)
             named = str(opened.load.get("cmd"))

@@ -31,6 +31,16 @@ LEVELS: dict[str, int] = {
 CONTEXT_FIELDS = ("jid", "minion", "cmd", "client")
 
 
+def visible(text: str) -> str:
+    """Return a text with control characters, and marks that change the direction of text, as escapes; line ends and tabs stay.
+
+    Peers choose parts of what is logged, and terminals obey control characters.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
+
+
 class JsonFormatter(logging.Formatter):
     """Formats a log record as one JSON object: time (RFC 3339, UTC), level, role, message, JID, minion, exception."""
 
@@ -45,11 +55,11 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "role": self._role,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": visible(record.getMessage()),
         }
         entry |= _context(record)
         if record.exc_info:
-            entry["exception"] = self.formatException(record.exc_info)
+            entry["exception"] = visible(self.formatException(record.exc_info))
         return json.dumps(entry, ensure_ascii=False, default=str)
 
 
@@ -61,7 +71,8 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the log record as one line of text, followed by the traceback if it has one."""
-        text = super().format(record)
+        # A further line begins with a space, so that no text of a peer looks like a record of its own.
+        text = visible(super().format(record)).replace("\n", "\n  ")
         context = " ".join(f"{name}={value}" for name, value in _context(record).items())
         return f"{text} [{context}]" if context else text
 
@@ -80,4 +91,9 @@ def configure(role: str, level: str, form: str) -> None:
 
 
 def _context(record: logging.LogRecord) -> dict[str, object]:
-    return {name: getattr(record, name) for name in CONTEXT_FIELDS if getattr(record, name, None) is not None}
+    found = {name: getattr(record, name, None) for name in CONTEXT_FIELDS}
+    return {
+        name: visible(value).replace("\n", "\\n") if isinstance(value, str) else value
+        for name, value in found.items()
+        if value is not None
+    }

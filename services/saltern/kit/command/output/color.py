@@ -52,13 +52,18 @@ def palette(color: bool | str, theme: Mapping[str, object] | None = None) -> Pal
     return colors
 
 
+#: Characters that change the direction of text, or end a line: a terminal shows another order than the bytes have.
+_DIRECTIONS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+
+
 def without_escapes(text: object) -> Any:
     """Return a text with each ESC character replaced by ``?``; a value that is no text is returned unchanged."""
     return text.replace("\033", "?") if isinstance(text, str) else text
 
 
 def fit_for_terminal(text: str, colors: Palette) -> str:
-    """Return ``text`` with control characters replaced by ``?``, except line ends, tabs and the escape sequences of ``colors``.
+    """Return ``text`` with control characters, and characters that change its direction, replaced by ``?``. Line ends, tabs and the
+    escape sequences of ``colors`` stay.
 
     Outputters replace ESC, as Salt does. A terminal also obeys backspace, carriage return and the C1 control characters; with
     these one minion could overwrite the output of another.
@@ -70,4 +75,4 @@ def fit_for_terminal(text: str, colors: Palette) -> str:
 def _unfit(colors: Palette) -> re.Pattern[str]:
     ours = "|".join(re.escape(code[1:]) for code in sorted(set(colors)) if code)
     escape = f"\033(?!{ours})" if ours else "\033"
-    return re.compile(f"{escape}|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+    return re.compile(f"{escape}|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f{_DIRECTIONS}]")
