@@ -10,7 +10,7 @@ ALIASES = {"set": "set_"}
 
 
 def install(ctx: Context, name: str, link: str, path: str, priority: int) -> Plan:
-    """Register the program ``path`` as an alternative of the group ``name``.
+    """Register the program ``path`` as an alternative of the group ``name`` (update-alternatives), with a priority.
 
     link
         path of the common name, such as /usr/bin/editor

@@ -29,7 +29,7 @@ _TRIMMED = 100
 
 @dataclass(frozen=True, slots=True)
 class _Extraction:
-    """The arguments of ``archive.extracted`` after checks."""
+    """The arguments of ``archive.extracted`` after checks, and the local copy of the archive."""
 
     name: str
     source: str
@@ -219,7 +219,7 @@ def _check_signature(ctx: Context, signers: Signers, found: FileSource, signatur
 
 
 def _forgetting(address: str, extraction: _Extraction, plan: Plan) -> Plan:
-    """Return the plan with a last step that removes the cached copy of an http(s) archive."""
+    """Return the plan of ``archive.extracted`` with a last step that removes the cached copy of an http(s) archive."""
     if not address.startswith(downloads.SCHEMES):
         return plan
     if not plan.steps:
@@ -240,7 +240,7 @@ def _digest_file(ctx: Context, name: str, address: str) -> Path:
 
 
 def _is_last(digest_file: Path, archive: Path) -> bool:
-    """Whether the archive is the one of the last extraction."""
+    """Return True if an archive is the one that was extracted last: ``digest_file`` contains its digest."""
     try:
         return digest_file.read_text("utf-8") == digests.digest_of(archive, "sha256")
     except FileNotFoundError:
@@ -340,7 +340,9 @@ def _extract(ctx: Context, extraction: _Extraction, found: archives.Contents, wr
 
 
 def _compared(ctx: Context, name: str, found: archives.Contents) -> tuple[bool, list[str]]:
-    """Return (True if an entry of the archive is missing, list of existing entries of another type)."""
+    """Return (True if a member of the archive is missing below the directory ``name``, list of existing paths of
+    another type).
+    """
     missing, wrong = False, []
     for names, fits in (
         (found.dirs, stat.S_ISDIR),
@@ -359,7 +361,7 @@ def _compared(ctx: Context, name: str, found: archives.Contents) -> tuple[bool, 
 
 
 def _owned_paths(ctx: Context, extraction: _Extraction, found: archives.Contents) -> list[Path]:
-    """List of existing paths that must have the wanted owner and group."""
+    """List of the existing paths of the extracted members, which must have the wanted owner and group."""
     if not extraction.user and not extraction.group:
         return []
     tops = (

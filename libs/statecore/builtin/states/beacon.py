@@ -10,7 +10,7 @@ from statecore.system.scheduling.beacon_config import merged
 
 
 def present(ctx: Context, name: str, save: bool = False, **kwargs: object) -> Plan:
-    """Configure a beacon. All arguments except ``name`` and ``save`` are options of the beacon.
+    """Configure a beacon of the minion. All arguments except ``name`` and ``save`` are options of the beacon.
 
     save
         True: also save the beacons to the minion's configuration, so that they survive a restart
@@ -33,7 +33,7 @@ def present(ctx: Context, name: str, save: bool = False, **kwargs: object) -> Pl
 
 
 def absent(ctx: Context, name: str, save: bool = False) -> Plan:
-    """Remove a beacon. ``save``: also save the beacons, so that it stays removed after a restart."""
+    """Remove a beacon of the minion. ``save``: also save the beacons, so that it stays removed after a restart."""
     if name not in _configured(ctx):
         return Plan.unchanged(f"{name} not configured in beacons")
 
@@ -45,12 +45,12 @@ def absent(ctx: Context, name: str, save: bool = False) -> Plan:
 
 
 def enabled(ctx: Context, name: str) -> Plan:
-    """Enable a configured beacon."""
+    """Enable a configured beacon of the minion."""
     return _switched(ctx, name, f"Enabled {name} from beacons", f"{name} not a configured beacon", on=True)
 
 
 def disabled(ctx: Context, name: str) -> Plan:
-    """Disable a configured beacon."""
+    """Disable a configured beacon of the minion."""
     return _switched(ctx, name, f"Disabled beacon {name}.", f"Job {name} is not configured.", on=False)
 
 

@@ -43,7 +43,7 @@ def run(
     rstrip: bool = True,
     python_shell: bool = True,
 ) -> Plan:
-    """Run a command. ``onlyif``, ``unless`` and ``creates`` define when it is not necessary.
+    """Run a command on the host. ``onlyif``, ``unless`` and ``creates`` define when it is not necessary.
 
     creates
         path or list of paths: do not run the command if all of them exist
@@ -91,7 +91,7 @@ def run(
 
 
 def wait(ctx: Context, name: str, **arguments: object) -> Plan:
-    """Run the command only if a watched state changed."""
+    """Run the command only if a watched state changed; otherwise do nothing."""
     return Plan.unchanged("")
 
 
@@ -122,7 +122,7 @@ def script(
     ignore_retcode: bool = False,
     saltenv: str | None = None,
 ) -> Plan:
-    """Fetch a script and run it.
+    """Fetch a script from the state tree and run it on the host.
 
     source
         URL or path of the script; default: the first word of ``name``
@@ -154,7 +154,7 @@ def script(
 
 
 def wait_script(ctx: Context, name: str, **arguments: object) -> Plan:
-    """Run the script only if a watched state changed."""
+    """Run the script only if a watched state changed; otherwise do nothing."""
     return Plan.unchanged("")
 
 
@@ -172,7 +172,7 @@ _ON_CHANGE: Mapping[str, Callable[..., Plan]] = {
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: object) -> Plan:
-    """Run the command or script, because a watched state changed."""
+    """Run the command or script of a ``cmd`` state, because a watched state changed."""
     function = _ON_CHANGE.get(sfun)
     if function is None:
         return Plan.failed(f"cmd.{sfun} does not work with the watch requisite, please use cmd.wait or cmd.wait_script")
@@ -184,7 +184,7 @@ def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: object) -
 
 
 def _given(local: Mapping[str, object], own: tuple[str, ...]) -> dict[str, object]:
-    """Map of the arguments to pass to the execution module: those that have a value."""
+    """Map of those arguments of a ``cmd`` state that have a value, for the execution module ``cmd``."""
     kept = {key: value for key, value in local.items() if key not in ("ctx", "name", *own)}
     return {
         key: value for key, value in kept.items() if value not in (None, False) or key in ("rstrip", "python_shell")
@@ -200,7 +200,9 @@ def _refused(env: object, use_vt: bool, password: str | None) -> str:
 
 
 def _is_stateful(stateful: object) -> bool:
-    """Whether the command reports its changes in its last line. As in Salt, only True and non-empty lists count."""
+    """Return True if the argument ``stateful`` says that the command reports its changes in its last line. As in Salt,
+    only True and non-empty lists count.
+    """
     return stateful is True or (isinstance(stateful, list) and bool(stateful))
 
 
@@ -241,7 +243,7 @@ def _predicted(outcome: Outcome, what: str) -> Plan:
 
 
 def _stateful_outcome(result: Mapping[str, object], ok: bool) -> Outcome:
-    """Return the outcome of a stateful command from its output: JSON, or ``key=value ...`` in the last line."""
+    """Return the outcome of a step from the output of a stateful command: JSON, or ``key=value ...`` in the last line."""
     text = str(result["stdout"])
     if not text:
         return Outcome(str(result["stderr"]), ok=ok)

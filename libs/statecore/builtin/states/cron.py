@@ -102,8 +102,8 @@ def file(
     defaults: Mapping[str, object] | None = None,
     backup: object = "",
 ) -> Plan:
-    """Replace a user's whole cron table by a source: ``salt://`` URL, path, or list of which the first that exists is
-    used.
+    """Replace a user's whole cron table by the content of a source: a ``salt://`` URL, a path, or a list of which the
+    first that exists is used.
 
     ``template``, ``context``, ``defaults`` and ``source_hash`` are as in ``file.managed``. ``replace: False`` keeps
     an existing table.
@@ -163,7 +163,7 @@ def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
 
 
 def _source(ctx: Context, name: object, source_hash: str, template: str | None, values: Mapping[str, object]) -> bytes:
-    """Return the content of the first source that exists, verified and rendered.
+    """Return the content of the first source of ``cron.file`` that exists, verified and rendered.
 
     Raises CommandError, InvocationError, SlsError.
     """
@@ -196,7 +196,7 @@ def _outcome(done: str, kind: str, name: str, user: str, gap: str) -> Outcome:
 
 
 def _table(ctx: Context, user: str) -> dict[str, list[dict[str, object]]]:
-    """Return a user's cron table.
+    """Return a user's cron table as ``{"pre", "crons", "special", "env"}``, each a list.
 
     It is empty for an unknown user: in test mode, an earlier state may be going to create the user.
     """

@@ -61,7 +61,9 @@ def _limit(which: str, value: object, *, absolute: bool) -> tuple[int | None, st
 
 
 def _of_mount(row: dict[str, str], *, absolute: bool) -> tuple[float, float]:
-    """Return (used, available) of a row of ``disk.usage``: in kilobytes if ``absolute``, else in percent."""
+    """Return (used, available) space of a file system from its row of ``disk.usage``: in kilobytes if ``absolute``,
+    else in percent.
+    """
     if absolute:
         return int(row["used"]), int(row["available"])
     used = int(row["capacity"].rstrip("%"))

@@ -15,7 +15,7 @@ def setenv(
     update_minion: bool = False,
     permanent: object = False,
 ) -> Plan:
-    """Set environment variables.
+    """Set environment variables of the minion's process.
 
     value
         text; False: set to empty text; a map of several variables, then ``name`` is only a label

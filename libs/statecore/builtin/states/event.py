@@ -57,10 +57,10 @@ def fire_master(ctx: Context, name: str, **kwargs: Any) -> Plan:
 
 
 def wait(ctx: Context, name: str, sfun: object = None, data: object = None) -> Plan:
-    """Send the event only if a watched state changed."""
+    """Send the event only if a watched state changed; otherwise do nothing."""
     return Plan.unchanged("")
 
 
 def mod_watch(ctx: Context, name: str, sfun: object = None, **kwargs: Any) -> Plan:
-    """Send the event, because a watched state changed. ``sfun``: name of the declared function."""
+    """Send the event of ``event.wait``, because a watched state changed. ``sfun``: name of the declared function."""
     return send(ctx, name, **kwargs)

@@ -13,7 +13,7 @@ _ABSENT = object()
 
 
 def exists(ctx: Context, name: str, delimiter: str = _DELIMITER) -> Plan:
-    """Fail unless the grain exists."""
+    """Fail unless the minion has the grain ``name``."""
     if _value(ctx, _path(name, delimiter)) is _ABSENT:
         return Plan.failed("Grain does not exist")
     return Plan.unchanged("Grain exists")
@@ -67,7 +67,7 @@ def absent(
 
 
 def append(ctx: Context, name: str, value: object, convert: bool = False, delimiter: str = _DELIMITER) -> Plan:
-    """Append a value to an existing list grain. ``convert``: turn another value into a list first."""
+    """Append a value to an existing grain that is a list. ``convert``: turn a grain of another type into a list first."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT:
@@ -88,7 +88,7 @@ def append(ctx: Context, name: str, value: object, convert: bool = False, delimi
 
 
 def list_present(ctx: Context, name: str, value: object, delimiter: str = _DELIMITER) -> Plan:
-    """Append a value, or each of a list of values, to a list grain. A missing grain is created."""
+    """Append a value, or each of a list of values, to a grain that is a list. A missing grain is created."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT or existing is None or existing == "":
@@ -116,7 +116,7 @@ def list_present(ctx: Context, name: str, value: object, delimiter: str = _DELIM
 
 
 def list_absent(ctx: Context, name: str, value: object, delimiter: str = _DELIMITER) -> Plan:
-    """Remove a value, or each of a list of values, from a list grain."""
+    """Remove a value, or each of a list of values, from a grain that is a list."""
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT or not existing:

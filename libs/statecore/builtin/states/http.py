@@ -1,4 +1,4 @@
-"""Salt's ``http`` states: check the answer of an HTTP server. They change nothing on the host."""
+"""Salt's ``http`` states: check the response of an HTTP server. They change nothing on the host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def query(
     wait_for: float | None = None,
     **kwargs: object,
 ) -> Plan:
-    """Send an HTTP request and check the answer. The answer is in ``data`` of the return.
+    """Send an HTTP request and check its response. The response is in ``data`` of the return.
 
     match, match_type
         text that the body must contain (``string``), or a regular expression (``pcre``)
@@ -58,7 +58,7 @@ def query(
 def wait_for_successful_query(
     ctx: Context, name: str, wait_for: float = 300, request_interval: float = _INTERVAL, **kwargs: Any
 ) -> Plan:
-    """Repeat ``http.query`` until the answer passes the checks, for at most ``wait_for`` seconds. The last answer
+    """Repeat ``http.query`` until the response passes the checks, for at most ``wait_for`` seconds. The last response
     counts.
 
     request_interval
@@ -105,7 +105,7 @@ def _wrong(match: object, match_type: object, status: object, status_type: objec
 def _verdict(
     data: Mapping[str, object], match: object, match_type: str, status: object, status_type: str
 ) -> tuple[bool, str]:
-    """Return (True if all checks passed, Salt's comment about each check)."""
+    """Return (True if the HTTP response passes all checks, Salt's comment about each check)."""
     ok = True
     lines: list[str] = []
     if match is not None:

@@ -61,7 +61,9 @@ def options_absent(
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
-    """Remove options: ``{section: [options]}``. For an option before the first section: its name with any value."""
+    """Remove options from an INI file: ``{section: [options]}``. For an option before the first section: its name with
+    any value.
+    """
     wanted = [
         (section, option)
         for section, options in (sections or {}).items()
@@ -103,7 +105,7 @@ def sections_present(
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
-    """Add sections (a list of names) that are missing."""
+    """Add sections (a list of names) to an INI file if they are missing."""
     names = [str(each) for each in sections or ()]
 
     def plan(now: Mapping[str, object]) -> tuple[list[str], dict[str, object]]:
@@ -126,7 +128,7 @@ def sections_absent(
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
-    """Remove sections (a list of names)."""
+    """Remove sections (a list of names) from an INI file."""
     names = [str(each) for each in sections or ()]
 
     def plan(now: Mapping[str, object]) -> tuple[list[str], dict[str, object]]:
@@ -149,7 +151,9 @@ def _plan(
     plan: Callable[[Mapping[str, object]], tuple[list[str], dict[str, object]]],
     work: Callable[[], dict[str, object]],
 ) -> Plan:
-    """Return a plan with one step and one comment line for each name; no step if ``plan`` returns no changes."""
+    """Return the plan of an edit of an INI file, with one step and the comment lines of ``plan``; no step if ``plan``
+    returns no changes.
+    """
     try:
         lines, changes = plan(ctx.call("ini.get_ini", name, separator, encoding))
     except (CommandError, OSError) as error:
@@ -168,7 +172,7 @@ def _plan(
 
 
 def _surplus(now: Mapping[str, object], wanted: Mapping[str, object]) -> list[tuple[str | None, str | None]]:
-    """List of (section, option) that ``strict`` removes.
+    """List of (section, option) of an INI file that ``strict`` removes.
 
     Section None: option before the first section. Option None: whole section.
     """
@@ -224,7 +228,9 @@ def _present_changes(
 
 
 def _as_text(sections: Mapping[str, object] | Mapping[object, object]) -> dict[str, object]:
-    """Return the map with all keys as text, because YAML reads ``on`` and ``80`` as other types."""
+    """Return the wanted sections of an INI file with all keys as text, because YAML reads ``on`` and ``80`` as other
+    types.
+    """
     return {str(key): _as_text(value) if isinstance(value, Mapping) else value for key, value in sections.items()}
 
 

@@ -151,7 +151,7 @@ def flush(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", 
 
 
 def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mapping[str, object]) -> Low:
-    """Merge the rules of similar low chunks that are ready to run into one chunk with ``rules``, so that they are
+    """Merge the rules of similar low chunks that are ready to run into one chunk with ``rules``, so that the rules are
     saved once.
 
     Chunks with conditions of their own, such as ``onlyif``, are not merged.
@@ -174,7 +174,7 @@ def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mappin
 
 
 def _plain(low: Low) -> dict[str, object]:
-    """Return the state's arguments in a low chunk, without keys of the engine."""
+    """Return the arguments of an ``iptables`` state in a low chunk, without the keys of the engine."""
     requisite = re.compile(rf"({'|'.join(_REQUISITES)})(_in|_any|_all)?")
     engine = {*_ENGINE.split(), *_CONDITIONS}
     return {
@@ -185,7 +185,7 @@ def _plain(low: Low) -> dict[str, object]:
 
 
 def _all(ctx: Context, function: Callable[..., Plan], rules: object) -> Plan:
-    """Return one plan for several rules; rules are saved once, at the end."""
+    """Return one plan for several iptables rules; the rules are saved once, at the end."""
     if not isinstance(rules, list) or not all(isinstance(rule, Mapping) and "name" in rule for rule in rules):
         return Plan.failed("rules must be a list of maps, each with a name")
     plans, saves = [], []
@@ -259,7 +259,7 @@ def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, 
 
 
 def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, object], letter: str) -> tuple[str, str, str]:
-    """Return (chain, rule, whole iptables command). Raises InvocationError."""
+    """Return (chain, rule, whole iptables command) for the arguments of an ``iptables`` state. Raises InvocationError."""
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")

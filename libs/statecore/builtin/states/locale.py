@@ -1,4 +1,4 @@
-"""Salt's ``locale`` states."""
+"""Salt's ``locale`` states: the system's locale, and the locales that programs can use."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _PREFIXED: Mapping[str, str] = {f"m_{name}": name for name in ("name", "names", 
 
 
 def run(ctx: Context, **kwargs: object) -> Plan:
-    """Call functions in order.
+    """Call execution functions in order.
 
     The state fails if one returns False, or a map with ``result: False`` or a ``retcode`` other than 0.
     """
@@ -45,12 +45,12 @@ def run(ctx: Context, **kwargs: object) -> Plan:
 
 
 def wait(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Call the functions only if a watched state changed."""
+    """Call the execution functions only if a watched state changed; otherwise do nothing."""
     return Plan.unchanged("")
 
 
 def mod_watch(ctx: Context, **kwargs: object) -> Plan:
-    """Call the functions, because a watched state changed."""
+    """Call the execution functions of a ``module`` state, because a watched state changed."""
     return run(ctx, **kwargs)
 
 
@@ -69,7 +69,7 @@ def _functions(ctx: Context, wanted: Mapping[str, object]) -> Plan:
 
 
 def _why_not(ctx: Context, name: str) -> str:
-    """Return a line with the reason why a function is unavailable; "" if no reason is known."""
+    """Return a line with the reason why an execution function is unavailable; "" if no reason is known."""
     if not ctx.may(name):
         return "\nReason: whitelist_modules does not name its module"
     try:
@@ -80,12 +80,14 @@ def _why_not(ctx: Context, name: str) -> str:
 
 
 def _plain(key: str) -> str:
-    """Return the function's name: in ``test.echo:second``, the text after the colon only makes the key unique."""
+    """Return the name of the execution function in a key: in ``test.echo:second``, the text after the colon only makes
+    the key unique.
+    """
     return key.partition(":")[0]
 
 
 def _call_all(ctx: Context, wanted: Mapping[str, object]) -> Outcome:
-    """Call all functions, even after one failed."""
+    """Call all execution functions of a ``module.run`` state, even after one failed, and return the outcome."""
     failures: list[str] = []
     successes: list[str] = []
     changes: dict[str, object] = {}
@@ -110,7 +112,9 @@ def _call_all(ctx: Context, wanted: Mapping[str, object]) -> Outcome:
 
 
 def _split(listed: object) -> tuple[list[object], dict[str, object]]:
-    """Return (positional, keyword) arguments of the new style: maps are keyword arguments, other items are positional."""
+    """Return (positional arguments, keyword arguments) of a function in ``module.run``: maps of the list are keyword
+    arguments, other items are positional.
+    """
     if isinstance(listed, dict):
         return [], listed
     positional: list[object] = []
@@ -124,7 +128,9 @@ def _split(listed: object) -> tuple[list[object], dict[str, object]]:
 
 
 def _argument_error(ctx: Context, key: str, listed: object) -> str:
-    """Return the reason why the arguments do not fit the function; "" if they fit, or the signature is unknown."""
+    """Return the reason why the arguments do not fit the execution function; "" if they fit, or the signature is
+    unknown.
+    """
     spec = ctx.catalog.argspec(_plain(key))
     if spec is None:
         return ""

@@ -19,7 +19,7 @@ def available(ctx: Context) -> str | None:
 def present(
     ctx: Context, name: str, character_set: str | None = None, collate: str | None = None, **connection_args: object
 ) -> Plan:
-    """Create a database, or change its character set and collation.
+    """Create a database of MySQL, or change its character set and collation.
 
     Connection arguments are as in the ``mysql`` module.
     """
@@ -60,7 +60,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, **connection_args: object) -> Plan:
-    """Remove a database."""
+    """Remove a database of MySQL."""
     try:
         existing = ctx.call("mysql.db_exists", name, **connection_args)
     except (CommandError, InvocationError) as error:

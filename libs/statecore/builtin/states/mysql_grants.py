@@ -78,7 +78,7 @@ def absent(
     escape: bool = True,
     **connection_args: object,
 ) -> Plan:
-    """Revoke privileges. Arguments as in ``mysql_grants.present``."""
+    """Revoke privileges from the account ``user``@``host``. Arguments as in ``mysql_grants.present``."""
     shown = f"grant {grant} on {database} for {user}@{host}"
     try:
         what = _need(grant, database, user)

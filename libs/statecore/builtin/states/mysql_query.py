@@ -42,7 +42,7 @@ def run(
     client_flags: list[str] | None = None,
     **connection_args: object,
 ) -> Plan:
-    """Send one SQL statement.
+    """Send one SQL statement to the MySQL server.
 
     output
         where to store the result: ``grain``, or the path of a file. Default: only in the comment.
@@ -78,7 +78,7 @@ def run_file(
     client_flags: list[str] | None = None,
     **connection_args: object,
 ) -> Plan:
-    """Send the SQL statements of a file: a path of the host, or a ``salt://`` URL.
+    """Send the SQL statements of a file to the MySQL server. The file is a path of the host, or a ``salt://`` URL.
 
     Other arguments as in ``mysql_query.run``.
     """
@@ -108,7 +108,7 @@ def run_file(
 
 @dataclass(frozen=True, slots=True)
 class _SavedResult:
-    """Where to store the result of a statement."""
+    """File or grain in which a ``mysql_query`` state stores the result of its statement."""
 
     output: str | None
     grain: str | None
@@ -116,7 +116,9 @@ class _SavedResult:
     overwrite: bool
 
     def where(self) -> str:
-        """Return the storage place for comments; "" if the result is only in the comment."""
+        """Return the name of the file or grain that stores the result, for comments; "" if the result is only in the
+        comment.
+        """
         if self.output == _GRAIN:
             return f"grain: {self.grain}" + (f":{self.key}" if self.key is not None else "")
         return f"file: {self.output}" if self.output is not None else ""
@@ -180,7 +182,7 @@ def _is_known(ctx: Context, kept: _SavedResult) -> bool:
 
 
 def _mapped(result: dict[str, Any]) -> dict[str, object]:
-    """Return the result with each row as a map of column to value, for one statement or several."""
+    """Return the result of SQL statements with each row as a map of column to value, for one statement or several."""
     if "results" not in result:
         return result
     tables = [(result["columns"], result["results"])]

@@ -32,7 +32,7 @@ def present(
     auth_plugin: str = _NATIVE,
     **connection_args: object,
 ) -> Plan:
-    """Create an account, or change its password.
+    """Create an account of MySQL, or change its password.
 
     password, password_hash
         password, or its hash
@@ -86,7 +86,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, host: str = "localhost", **connection_args: object) -> Plan:
-    """Remove an account."""
+    """Remove an account of MySQL."""
     try:
         existing = ctx.call("mysql.user_exists", name, host, **connection_args)
     except (CommandError, InvocationError) as error:

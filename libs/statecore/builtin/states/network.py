@@ -23,7 +23,7 @@ _SYSTEM = (
 
 
 def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **kwargs: object) -> Plan:
-    """Configure an interface, and bring it up (``enabled: True``) or down.
+    """Configure a network interface, and bring it up (``enabled: True``) or down.
 
     type
         eth, bond, bridge, slave, vlan; on Debian also source; on RedHat also team, teamport, alias, ipip, ib
@@ -33,8 +33,8 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
         old name of ``hwaddr``
 
     All other arguments are options of the interface: proto, ipaddr, netmask, gateway, dns, mtu, ipv6proto, slaves,
-    ports, mode and so on.
-    Options that the host's file format does not have are ignored. Options that no format has are an error.
+    ports, mode and so on. Options that the host's file format does not have are ignored. Options that no format has are
+    an error.
     """
     settings, warnings = _settings(kwargs)
     quiet = bool(settings.pop("noifupdown", False))
@@ -82,7 +82,7 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
 
 
 def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, object]] = (), **kwargs: object) -> Plan:
-    """Configure the routes of an interface: a list of maps with ipaddr, netmask, gateway, metric and name.
+    """Configure the routes of a network interface: a list of maps with ipaddr, netmask, gateway, metric and name.
 
     require_reboot
         True: do not restart networking
@@ -109,7 +109,7 @@ def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, object]] = (),
 
 
 def system(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Configure settings for all interfaces.
+    """Configure the network settings that apply to all interfaces.
 
     enabled
         whether interfaces are configured at boot
@@ -171,23 +171,23 @@ _NEW = {
 
 
 class _Piece:
-    """One configuration text: its current and its wanted lines."""
+    """One configuration text of the network: its current and its wanted lines."""
 
     def __init__(self, kind: str, how: tuple[object, ...], old: Sequence[str], new: Sequence[str]) -> None:
         self.kind, self.how, self.old, self.new = kind, how, list(old), list(new)
 
     def would(self, name: str) -> str:
-        """Return the comment in test mode."""
+        """Return the comment of a ``network`` state about this text in test mode."""
         verb = "are" if self.kind in ("routes", "system") else "is"
         text = f"{_CALLED[self.kind].format(name)} {verb} set to be "
         return text + (f"updated:\n{self._diff()}" if self.old else "added.")
 
     def done(self, name: str) -> str:
-        """Return the comment of a run."""
+        """Return the comment of a ``network`` state about this text after a run."""
         return f"{_CALLED[self.kind].format(name)} {'updated' if self.old else 'added'}."
 
     def change(self, name: str) -> str:
-        """Return the text for the changes: a diff, or Salt's words for a new file."""
+        """Return the value for the state's changes: a diff of the configuration text, or Salt's words for a new file."""
         return self._diff() if self.old else _NEW[self.kind].format(name)
 
     def _diff(self) -> str:
@@ -235,7 +235,7 @@ def _strange(kwargs: Mapping[str, object], known: Sequence[str]) -> str | None:
 
 
 def _actions(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:
-    """Return the actions to run for the interface:
+    """Return the list of actions to run for the network interface:
 
     "up", "down", both to restart it, or "restart" for the whole networking service.
     """

@@ -10,7 +10,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:
-    """Create a table in a family: ipv4, ipv6, inet, arp, bridge or netdev."""
+    """Create a table of nftables in a family: ipv4, ipv6, inet, arp, bridge or netdev."""
     if ctx.call("nftables.check_table", name, family=family)["result"]:
         return Plan.unchanged(f"nftables table {name} already exists in family {family}")
     return _plan(
@@ -23,7 +23,7 @@ def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:
 
 
 def table_absent(ctx: Context, name: str, family: str = "ipv4") -> Plan:
-    """Remove a table with its chains and rules."""
+    """Remove a table of nftables with its chains and rules."""
     if not ctx.call("nftables.check_table", name, family)["result"]:
         return Plan.unchanged(f"nftables table {name} is already absent from family {family}")
     return _plan(
@@ -44,7 +44,7 @@ def chain_present(
     priority: object = None,
     family: str = "ipv4",
 ) -> Plan:
-    """Create a chain in a table.
+    """Create a chain in a table of nftables.
 
     With ``table_type``, ``hook`` and ``priority`` it is a base chain, which receives packets.
     """
@@ -106,7 +106,7 @@ def insert(ctx: Context, name: str, family: str = "ipv4", **kwargs: object) -> P
 
 
 def delete(ctx: Context, name: str, family: str = "ipv4", **kwargs: object) -> Plan:
-    """Delete a rule from a chain.
+    """Delete an nftables rule from a chain.
 
     ``position``: handle of the rule, in place of its options. Else as in ``nftables.append``.
     """
@@ -242,7 +242,7 @@ def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, object], *, 
 
 
 def _rule(ctx: Context, family: str, kwargs: Mapping[str, object]) -> tuple[str, str, str]:
-    """Return (table, chain, rule). Raises InvocationError."""
+    """Return (table, chain, rule) for the arguments of an ``nftables`` state. Raises InvocationError."""
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")

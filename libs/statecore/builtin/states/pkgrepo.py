@@ -142,7 +142,7 @@ def absent(
 
 
 def _failed(before: str, error: Exception) -> Outcome:
-    """Return a failed outcome with the changes made before the error."""
+    """Return the failed outcome of a ``pkgrepo`` step, with the changes made before the error."""
     info = error.info if isinstance(error, CommandError) else None
     changes = info.get("changes", {}) if isinstance(info, Mapping) else {}
     message = error.strerror_without_changes if isinstance(error, CommandError) else str(error)

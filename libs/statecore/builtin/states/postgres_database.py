@@ -30,7 +30,8 @@ def present(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Create a database, or change its owner and tablespace. Other differences cannot be changed and fail the state.
+    """Create a database of PostgreSQL, or change its owner and tablespace. Other differences cannot be changed and fail
+    the state.
 
     encoding, lc_collate, lc_ctype, template
         used only for a new database
@@ -91,7 +92,7 @@ def absent(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Remove a database. Its connections are closed."""
+    """Remove a database of PostgreSQL. Its connections are closed."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         existing = ctx.call("postgres.db_exists", name, **to)

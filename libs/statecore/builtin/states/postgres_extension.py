@@ -73,7 +73,7 @@ def absent(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Remove an extension from the database, with all objects that depend on it.
+    """Remove an extension from a PostgreSQL database, with all objects that depend on it.
 
     ``restrict`` or ``cascade: False``: fail if there are such objects.
     """

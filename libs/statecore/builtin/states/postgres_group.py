@@ -32,7 +32,7 @@ def present(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Create or change a group role. Arguments as in ``postgres_user.present``."""
+    """Create or change a PostgreSQL role without login. Arguments as in ``postgres_user.present``."""
     flags = {
         "createdb": createdb,
         "createroles": createroles,
@@ -64,6 +64,6 @@ def absent(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Remove a group role."""
+    """Remove a PostgreSQL role without login."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     return roles.absent(ctx, "group", name, to)

@@ -30,7 +30,7 @@ def present(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Grant a role privileges on an object, or membership in a group.
+    """Grant a PostgreSQL role privileges on an object, or membership in a group.
 
     name
         the role; ``public``: all roles
@@ -83,7 +83,9 @@ def absent(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Revoke privileges on an object, or membership in a group. Arguments as in ``postgres_privileges.present``."""
+    """Revoke a PostgreSQL role's privileges on an object, or its membership in a group. Arguments as in
+    ``postgres_privileges.present``.
+    """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
     try:

@@ -24,7 +24,7 @@ def present(
     db_host: str | None = None,
     db_port: object = None,
 ) -> Plan:
-    """Create a schema in a database. ``owner``: owner of a new schema."""
+    """Create a schema in a PostgreSQL database. ``owner``: owner of a new schema."""
     to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     try:
         existing = ctx.call("postgres.schema_exists", dbname, name, **to)
@@ -55,7 +55,7 @@ def absent(
     db_host: str | None = None,
     db_port: object = None,
 ) -> Plan:
-    """Remove a schema from a database. The state fails if the schema contains objects."""
+    """Remove a schema from a PostgreSQL database. The state fails if the schema contains objects."""
     to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     try:
         existing = ctx.call("postgres.schema_exists", dbname, name, **to)

@@ -29,10 +29,10 @@ def present(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Create a tablespace, or change its options and owner.
+    """Create a tablespace of PostgreSQL, or change its options and owner.
 
-    The server's user must own ``directory``. The state fails if the tablespace exists in another directory, because
-    it cannot be moved.
+    The server's user must own ``directory``. The state fails if the tablespace exists in another directory, because it
+    cannot be moved.
     """
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
@@ -90,7 +90,9 @@ def _altered(
 
 
 def _same(known: str | None, value: object) -> bool:
-    """Whether two options are equal as numbers: the server stores numbers as they were written."""
+    """Return True if two values of a tablespace's option are equal as numbers: the server stores numbers as they were
+    written.
+    """
     try:
         return known is not None and float(known) == to_float(value)
     except (TypeError, ValueError):
@@ -107,7 +109,7 @@ def absent(
     db_host: str | None = None,
     db_port: object = None,
 ) -> Plan:
-    """Remove a tablespace. The state fails if it contains objects."""
+    """Remove a tablespace of PostgreSQL. The state fails if the tablespace contains objects."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         existing = ctx.call("postgres.tablespace_exists", name, **to)

@@ -34,7 +34,7 @@ def present(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Create or change a role.
+    """Create or change a PostgreSQL role with login.
 
     createdb, createroles, superuser, replication, inherit, login
         attributes of the role; attributes that are not given stay unchanged
@@ -86,6 +86,6 @@ def absent(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Remove a role."""
+    """Remove a PostgreSQL role with login."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     return roles.absent(ctx, "user", name, to)

@@ -1,4 +1,4 @@
-"""Salt's ``process`` state."""
+"""Salt's ``process`` state: kills processes of the host."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _NOTHING = "No updates to sync"
 
 
 def sync_all(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules of all kinds."""
+    """Fetch users' modules of all kinds from the state tree."""
     return _plan(ctx, "all", {**kwargs}, ("clean_pillar_cache", *_ARGUMENTS))
 
 

@@ -42,7 +42,7 @@ def present(
     persist: bool = True,
     offline: bool = False,
 ) -> Plan:
-    """Add a job to the schedule, or change it.
+    """Add a job to the minion's schedule, or change it.
 
     function, job_args, job_kwargs
         execution function with its arguments
@@ -132,7 +132,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
-    """Remove a job from the schedule. ``persist: False``: the job exists again after a restart of the minion."""
+    """Remove a job from the minion's schedule. ``persist: False``: the job exists again after a restart of the minion."""
     if name not in _jobs(ctx, offline):
         return Plan.unchanged(f"Job {name} not present in schedule")
 
@@ -145,12 +145,12 @@ def absent(ctx: Context, name: str, persist: bool = True, offline: bool = False)
 
 
 def enabled(ctx: Context, name: str, persist: bool = True) -> Plan:
-    """Enable a job of the schedule."""
+    """Enable a job of the minion's schedule."""
     return _switched(ctx, name, persist, on=True)
 
 
 def disabled(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
-    """Disable a job of the schedule."""
+    """Disable a job of the minion's schedule."""
     if offline:
         return Plan.failed("not supported: offline; use schedule.present with enabled: False and offline: True")
     return _switched(ctx, name, persist, on=False)

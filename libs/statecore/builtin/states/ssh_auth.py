@@ -26,7 +26,7 @@ _DONE: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A public key from the name and arguments of a state."""
+    """An SSH public key, with its type, comment and options, from the name and arguments of an ``ssh_auth`` state."""
 
     key: str
     enc: str
@@ -46,7 +46,7 @@ def present(
     fingerprint_hash_type: str | None = None,
     **kwargs: object,
 ) -> Plan:
-    """Add a public key to a user's authorized keys.
+    """Add an SSH public key to a user's authorized keys.
 
     name
         the key, ``key comment``, or a whole line: ``options type key comment``
@@ -91,7 +91,7 @@ def absent(
     config: str = _CONFIG,
     fingerprint_hash_type: str | None = None,
 ) -> Plan:
-    """Remove a public key from a user's authorized keys. Arguments as in ``ssh_auth.present``."""
+    """Remove an SSH public key from a user's authorized keys. Arguments as in ``ssh_auth.present``."""
     try:
         if source:
             return _absent_file(ctx, name, user, source, config, fingerprint_hash_type)
@@ -146,7 +146,7 @@ def _remover(ctx: Context, user: str, key: str, config: str) -> Callable[[], Out
 
 
 def _quiet(step: Step) -> Callable[[], Outcome]:
-    """Return the step's work without its comment on success: as in Salt, only the changes are reported."""
+    """Return the work of a step without its comment on success: as in Salt, only the changes are reported."""
 
     def work() -> Outcome:
         done = step.run()

@@ -22,7 +22,7 @@ def present(
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
 ) -> Plan:
-    """Add a host's key to known_hosts.
+    """Add an SSH server's public key to known_hosts.
 
     key, enc
         the key and its type
@@ -78,7 +78,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, user: str | None = None, config: str | None = None) -> Plan:
-    """Remove a host's keys from known_hosts."""
+    """Remove an SSH server's public keys from known_hosts."""
     place = config or (".ssh/known_hosts" if user else "/etc/ssh/ssh_known_hosts")
     if not user and not place.startswith("/"):
         return Plan.failed(_NO_FILE)

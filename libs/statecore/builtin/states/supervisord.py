@@ -21,14 +21,14 @@ _HARMLESS = ("already started", "already active", "not running", "already added"
 
 @dataclass(frozen=True, slots=True)
 class _Supervisor:
-    """Access to one supervisord, and the name of a program or group."""
+    """Access to one supervisord of the host, and the name of a program or group of programs."""
 
     ctx: Context
     name: str
     where: Mapping[str, str | None]
 
     def matches(self) -> dict[str, str]:
-        """Map of program to its status, for the programs that the name selects.
+        """Map of supervisord's programs that the name selects to their status.
 
         Raises CommandError if supervisord does not answer.
         """
@@ -41,7 +41,9 @@ class _Supervisor:
         }
 
     def do(self, verb: str, comment: str) -> Outcome:
-        """Run a supervisorctl command with the name. ``comment``: comment on success."""
+        """Run a supervisorctl command with the name of the program, and return the outcome. ``comment``: comment on
+        success.
+        """
         return _outcome_of(self.ctx.call(f"supervisord.{verb}", self.name, **self.where), comment)
 
 
@@ -115,7 +117,9 @@ def mod_watch(
     bin_env: str | None = None,
     sfun: str = "running",
 ) -> Plan:
-    """Restart a ``running`` program, because a watched state changed. A ``dead`` one is stopped."""
+    """Restart a program of ``supervisord.running``, because a watched state changed. A program of ``supervisord.dead``
+    is stopped.
+    """
     if sfun == "dead":
         return dead(ctx, name, user, conf_file, bin_env)
     return running(ctx, name, restart, update, user, conf_file, bin_env)

@@ -1,4 +1,4 @@
-"""Salt's ``timezone`` state."""
+"""Salt's ``timezone`` state: the time zone of the host."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def managed(
     find_links: object = None,
     no_index: bool = False,
 ) -> Plan:
-    """Create a virtual environment at ``name``, and install packages in it.
+    """Create a Python virtual environment at ``name``, and install packages in it.
 
     venv_bin
         path of the virtualenv program; ``venv`` or a Python: use its module venv
@@ -140,7 +140,9 @@ def _wrong(given: Mapping[str, object]) -> str:
 
 
 def _packages_wanted(ctx: Context, given: Mapping[str, object], *, anew: bool) -> bool:
-    """Whether pip has packages to install. Raises CommandError for a missing requirements file."""
+    """Return True if pip has packages to install into the virtual environment. Raises CommandError for a missing
+    requirements file.
+    """
     requirements, named = given["requirements"], given["pip_pkgs"]
     if not (requirements or named):
         return False
@@ -184,7 +186,7 @@ def _make(ctx: Context, given: Mapping[str, object], *, there: bool) -> Outcome:
 
 
 def _lost(ctx: Context, name: str) -> dict[str, object]:
-    """Return the changes to report for an environment that is cleared."""
+    """Return the changes to report for a virtual environment that is cleared: its former packages and Python version."""
     try:
         packages = ctx.call("pip.freeze", bin_env=name)
     except CommandError:

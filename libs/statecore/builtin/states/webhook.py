@@ -57,7 +57,8 @@ def notified(
     verify_ssl: bool | None = None,
     ca_bundle: str | None = None,
 ) -> Plan:
-    """Send a notification, at most once in a run. Use it with ``onchanges``. It changes nothing on the host.
+    """Send an HTTP notification to another service, at most once in a state run. Use it with ``onchanges``. It changes
+    nothing on the host.
 
     name
         label for results; not the URL
@@ -113,13 +114,13 @@ def notified(
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "notified", **kwargs: Any) -> Plan:
-    """Send the notification, because a watched state changed. It is not sent twice in a run."""
+    """Send the notification of ``webhook.notified``, because a watched state changed. It is not sent twice in a run."""
     return notified(ctx, name, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One notification. ``place`` is the part of its URL that may be shown: host and port."""
+    """One HTTP notification. ``place`` is the part of its URL that may be shown: host and port."""
 
     url: str
     place: str
@@ -135,11 +136,11 @@ class _Call:
 
     @property
     def digest(self) -> str:
-        """SHA-256 hash of URL, method and body: identifies the notification without revealing it."""
+        """SHA-256 hash of URL, method and body, which identifies the HTTP notification without revealing it."""
         return hashlib.sha256(json.dumps([self.url, self.method, self.body]).encode()).hexdigest()
 
     def made(self, ctx: Context) -> Outcome:
-        """Send the notification, with further attempts if necessary."""
+        """Send the HTTP notification, with further attempts if necessary, and return the outcome."""
         pause = self.pause
         for attempt in range(self.retries + 1):
             if attempt:

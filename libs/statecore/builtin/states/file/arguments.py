@@ -24,11 +24,11 @@ WINDOWS = {
 
 
 class Refused(Exception):
-    """Raised when the arguments allow no plan. Its text is the comment of the failed state."""
+    """Error: the arguments of a ``file`` state allow no plan. The text is the comment of the failed state."""
 
 
 def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
-    """Return this process's path of the file ``name`` of the managed host.
+    """Return the path, for this process, of the file ``name`` of the managed host.
 
     ``follow=False`` returns the path of a symbolic link itself. Raises Refused if the name is empty or not absolute.
     """
@@ -40,7 +40,7 @@ def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
 
 
 def refuse_windows(given: Mapping[str, object]) -> None:
-    """Raise Refused if a Windows-only argument has another value than its default."""
+    """Raise Refused if an argument of a ``file`` state that only Windows has differs from its default."""
     for argument, absent in WINDOWS.items():
         value = given.get(argument, absent)
         if value is not None and value != absent:
@@ -48,7 +48,7 @@ def refuse_windows(given: Mapping[str, object]) -> None:
 
 
 def attributes(user: str | int | None, group: str | int | None, mode: object) -> tuple[Attributes, bool]:
-    """Return (wanted owner, group and mode; True if ``mode`` is "keep": the source file's own mode)."""
+    """Return (wanted owner, group and mode of a file; True if ``mode`` is "keep": the source file's own mode)."""
     if mode == "keep":
         return Attributes(user, group), True
     return Attributes(user, group, managed_file.parse_mode(mode)), False

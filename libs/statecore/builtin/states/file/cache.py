@@ -32,7 +32,7 @@ def cached(
     gnupghome: object = None,
     sig_backend: str = "gpg",
 ) -> Plan:
-    """Keep a copy of a file in the minion's cache, and verify its hash.
+    """Keep a copy of a file (a URL or a path) in the minion's cache, and verify its hash.
 
     name
         URL of the file. ``http(s)://``: download the file into the cache. ``salt://``: the minion already caches the
@@ -96,7 +96,7 @@ def not_cached(ctx: Context, name: str, saltenv: str = "base") -> Plan:
 
 
 def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
-    """Return (path of a file of the tree or of the host, comment that names the file).
+    """Return (path of a file of the state tree or of the host, comment that names the file).
 
     Raises Refused if the file does not exist, and HostError if it is not a regular file.
     """

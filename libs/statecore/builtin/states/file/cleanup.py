@@ -188,7 +188,7 @@ def pruned(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """The conditions under which ``tidied`` removes an entry."""
+    """The conditions under which ``file.tidied`` removes a file or directory."""
 
     today: date
     age: int
@@ -202,7 +202,7 @@ class _Rule:
     links: bool
 
     def matches_entry(self, place: Path, name: str) -> bool:
-        """Whether the entry at ``place`` is to be removed. False if it no longer exists."""
+        """Return True if ``file.tidied`` must remove the file or directory at ``place``; False if it no longer exists."""
         try:
             found = place.lstat()
         except FileNotFoundError:
@@ -288,12 +288,15 @@ def _patterns(given: object) -> tuple[re.Pattern[str], ...]:
 
 
 def _one_of(value: object, known: tuple[str, ...], default: str) -> str:
-    """Return the value in lower case, or the default if it is not one of ``known``: Salt ignores unknown values."""
+    """Return an argument's value in lower case, or the default if it is not one of ``known``: Salt ignores unknown
+    values.
+    """
     return value.lower() if isinstance(value, str) and value.lower() in known else default
 
 
 def _bytes(size: object) -> int:
-    """Return the number of bytes in ``10``, ``10K``, ``10KiB`` (units of 1024) or ``10KB`` (units of 1000).
+    """Return the number of bytes that the argument ``size`` names: ``10``, ``10K``, ``10KiB`` (units of 1024) or
+    ``10KB`` (units of 1000).
 
     Raises Refused.
     """
@@ -308,7 +311,7 @@ def _bytes(size: object) -> int:
 
 
 def _removable(place: Path, path: str, recurse: bool, before: float | None) -> list[str]:
-    """Paths of the directories that would be removed, deepest first.
+    """List of the paths of the directories that ``file.pruned`` would remove, deepest first.
 
     ``before``: latest modification time, in seconds since 1970.
     """

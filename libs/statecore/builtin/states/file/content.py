@@ -29,7 +29,7 @@ _KEPT: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How to render and encode a file's content. Raises Refused if ``context`` or ``defaults`` is not a map."""
+    """Rendering and encoding of a managed file's content. Raises Refused if ``context`` or ``defaults`` is not a map."""
 
     saltenv: str
     template: str | None
@@ -46,7 +46,7 @@ class Spec:
                 raise Refused(f"{name} must be formed as a dict")
 
     def rendered(self, ctx: Context, text: str, address: str, name: str) -> str:
-        """Render a template's text.
+        """Render a template's text with the values of the state, and return the text of the file.
 
         ``address``: its source, for error messages; ``name``: the managed file. Raises SlsError.
         """
@@ -64,7 +64,7 @@ class Spec:
         return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
 
     def encoded(self, text: str) -> bytes:
-        """Encode text as the bytes of the file.
+        """Encode a text as the bytes of the managed file.
 
         Raises Refused for an unknown encoding or a character that it cannot encode.
         """
@@ -86,11 +86,11 @@ class Literal:
     newline: bool
 
     def read(self, ctx: Context, source: object) -> str | bytes | None:
-        r"""Return the content with ``\n`` line ends, or bytes if it is not UTF-8 text. None if no argument gives a
-        content.
+        r"""Return the content that the ``contents*`` arguments give: text with ``\n`` line ends, or bytes if it is not
+        UTF-8. None if no argument gives a content.
 
-        Raises Refused if arguments exclude each other, a key is missing, or the content is empty and ``allow_empty``
-        is False.
+        Raises Refused if arguments exclude each other, a key is missing, or the content is empty and ``allow_empty`` is
+        False.
         """
         given = {key: getattr(self, key) for key in ("contents", *_KEPT) if getattr(self, key) is not None}
         if not given:
@@ -137,7 +137,7 @@ class Literal:
 
 
 class Content(NamedTuple):
-    """The content that a file is to have: bytes, or the path of a copy if it is large."""
+    """The content that a managed file is to have: bytes, or the path of a copy if it is large."""
 
     data: bytes | Path
     #: Permission bits of the source file; None if the source has none.
@@ -155,7 +155,8 @@ def wanted_bytes(
     *,
     wanted: FileVerification,
 ) -> Content:
-    """Return the content that the file is to have; the content of a large file is returned as a path.
+    """Return the content that a managed file is to have, from its literal content or its source. The content of a large
+    file is returned as a path.
 
     Raises Refused if no source can be read or verified, and SlsError if the template fails.
     """
@@ -177,7 +178,9 @@ def wanted_bytes(
 
 
 def find_source(ctx: Context, source: object, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
-    """Return the first source that exists, after verification. Raises Refused."""
+    """Return the first source of a ``file`` state that exists, after verification. Raises Refused with Salt's comment
+    if there is none.
+    """
     try:
         return file_source.find(ctx, source, saltenv, name, wanted)
     except WrongDigest as error:
@@ -195,7 +198,7 @@ def texts_of(
     source_hash: object = None,
     source_hashes: object = None,
 ) -> list[str]:
-    """Return the rendered text of each source, in order, verified against its digest.
+    """Return the rendered text of each source of a ``file`` state, in order, each verified against its hash.
 
     Raises Refused, and SlsError of a template.
     """
@@ -213,7 +216,7 @@ def texts_of(
 
 
 def _paired(source: object, sources: object, source_hash: object, source_hashes: object) -> list[tuple[object, object]]:
-    """Return pairs of source and hash (None without a hash).
+    """Return (source, its hash) for each source of a ``file`` state; the hash is None if the state names none.
 
     Raises Refused if singular and plural arguments are mixed.
     """
@@ -232,7 +235,7 @@ def _items(value: object) -> list[object]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the error's text, to append to Salt's message; "" for a missing file, which Salt's message already
+    """Return an error's text, to append to Salt's comment; "" for a missing file, which Salt's comment already
     describes.
     """
     return "" if isinstance(error, Missing) else f": {error}"
@@ -253,7 +256,7 @@ def signers_of(given: dict[str, Any], *signatures: object) -> Signers:
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """The signature check of a file's content: location of the signature and accepted signers."""
+    """The OpenPGP signature check of a managed file's content: location of the signature and accepted signers."""
 
     #: True: the content contains its signature; else the URL of a detached signature; false: no check.
     signature: object
@@ -261,7 +264,7 @@ class Signing:
     verify_ssl: bool = True
 
     def check(self, ctx: Context, content: bytes | Path, saltenv: str) -> None:
-        """Raise Refused if a signature is required and the content has no valid one."""
+        """Raise Refused if the state requires a signature and the content has no valid one."""
         if not self.signature:
             return
         try:
@@ -301,7 +304,7 @@ class Accumulators:
 
     @classmethod
     def of(cls, ctx: Context) -> Accumulators:
-        """Return the accumulators of the current run; a new run starts with none."""
+        """Return the accumulated texts of the current state run; a new run starts with none."""
         found = ctx.scratch.get(_KEY)
         if not isinstance(found, cls) or found.run is not ctx.lowstate:
             found = ctx.scratch[_KEY] = cls(ctx.lowstate)
@@ -309,12 +312,16 @@ class Accumulators:
 
     @classmethod
     def of_file(cls, ctx: Context, name: str) -> Mapping[str, list[object]] | None:
-        """Map of accumulator name to its texts for one file, None if no state accumulated text for that file."""
+        """Map of accumulator name to the list of its texts for one file; None if no state accumulated text for that
+        file.
+        """
         return cls.of(ctx).texts.get(name)
 
     @classmethod
     def for_state(cls, ctx: Context, name: str) -> list[str]:
-        """Texts for the current state: of the accumulators that require it, or of all accumulators if none does."""
+        """List of the texts that the current state uses: those of the accumulators that require this state, or of all
+        accumulators if none does.
+        """
         texts = cls.of_file(ctx, name) or {}
         readers = cls.of(ctx).readers.get(name, {})
         own = [accumulator for accumulator in texts if ctx.low.get("__id__") in readers.get(accumulator, ())]

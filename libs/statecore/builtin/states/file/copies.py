@@ -120,7 +120,9 @@ def _copied_attributes(
 
 
 def _reported_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict[str, object]:
-    """Map of the changes to report: attributes of the copy that differ from those of a plain copy by this process."""
+    """Map of the changes that ``file.copy`` reports: owner, group and mode of the copy that differ from those of a
+    plain copy by this process.
+    """
     reported: dict[str, object] = {}
     if wanted.user is not None and wanted.user not in (os.geteuid(), ctx.host.user_name(os.geteuid())):
         reported["user"] = wanted.user
@@ -132,7 +134,7 @@ def _reported_attributes(ctx: Context, origin: Path, wanted: Attributes) -> dict
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two paths have the same content: files, links, or whole directories.
+    """Return True if two paths have the same content: files, links, or whole directories.
 
     Owners and modes are not compared.
     """

@@ -96,7 +96,7 @@ def directory(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Directory:
-    """The wanted directory: its arguments after checks."""
+    """The arguments of ``file.directory`` after checks, and the steps that make the directory."""
 
     ctx: Context
     name: str
@@ -118,7 +118,9 @@ class _Directory:
     children_only: bool
 
     def plan(self) -> Plan:
-        """Return a plan with one step each to create the directory, change attributes, and remove unmanaged entries."""
+        """Return the plan of ``file.directory``, with one step each to create the directory, change attributes, and
+        remove unmanaged entries.
+        """
         if not self._there():
             return self._new()
         known = step("check that owner and group exist", self._know_owner)
@@ -218,8 +220,8 @@ class _Directory:
         return Outcome(f"Files cleaned from directory {self.name}", reported | {"removed": removed})
 
     def _below(self) -> Iterator[tuple[Path, str, Attributes]]:
-        """Yield (this process's path, host path, wanted attributes) of all entries that ``recurse`` reaches; the
-        directory itself is last.
+        """Yield (this process's path, host path, wanted attributes) of all files and directories that ``recurse``
+        reaches; the directory itself is last.
         """
         if self.recurse:
             for path, depth, is_dir in walk(self.real):

@@ -288,7 +288,7 @@ def blockreplace(
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
-    """Lines to add to a file, and the words of the comment."""
+    """Lines that ``file.append`` or ``file.prepend`` adds to a file, and the words of its comment."""
 
     ctx: Context
     name: str
@@ -299,7 +299,7 @@ class _Addition:
     show_changes: bool
 
     def plan(self, old: str | None, new: str, diff: str) -> Plan:
-        """Return a plan that writes the text ``new``; without a step if it equals ``old``."""
+        """Return a plan that writes the text ``new`` to the file; a plan without a step if it equals the ``old`` text."""
         if new == (old or ""):
             return Plan.unchanged(f"File {self.name} is in correct state")
         changes = {"diff": diff if self.show_changes else diffs.HIDDEN}
@@ -320,7 +320,7 @@ class _Addition:
 
 
 def _found(ctx: Context, name: str) -> tuple[Path, str | None]:
-    """Return (path of the file, its text or None if it does not exist).
+    """Return (path of the file ``name`` for this process, its text or None if it does not exist).
 
     Bytes that are not UTF-8 survive a round trip.
     """
@@ -339,7 +339,9 @@ def _texts(
     source_hash: object,
     source_hashes: object,
 ) -> list[str]:
-    """Return the texts to add, from ``text`` or from the sources. Raises Refused if no argument gives one."""
+    """Return the list of texts that a state adds to a file, from ``text`` or from its sources. Raises Refused if no
+    argument gives one.
+    """
     if text is not None:
         return [str(one) for one in (text if isinstance(text, list | tuple) else [text])]
     if not (source or sources):
@@ -348,7 +350,7 @@ def _texts(
 
 
 def _present(text: str, now: str, ignore_whitespace: bool) -> bool:
-    """Whether the file contains the text as whole lines.
+    """Return True if the text ``now`` of a file contains ``text`` as whole lines.
 
     ``ignore_whitespace``: white space between words may differ.
     """
@@ -368,7 +370,9 @@ class Target:
 
     @classmethod
     def of(cls, ctx: Context, name: str) -> Target:
-        """Read the file ``name``. Raises Refused if it does not exist, HostError if it is not a regular file."""
+        """Read the file ``name`` of the host and return it as target of an edit. Raises Refused if it does not exist,
+        HostError if it is not a regular file.
+        """
         place = place_of(ctx, name)
         old = managed_file.read(place, name)
         if old is None:
@@ -377,11 +381,13 @@ class Target:
 
     @property
     def text(self) -> str:
-        """The file's text. Raises InvocationError for a binary file."""
+        """Text of the file to be edited. Raises InvocationError for a binary file."""
         return text.decoded(self.old, self.name)
 
     def diff(self, new: str, *, shown: bool = True) -> str | bool:
-        """Return the unified diff to the new text; True in its place if ``shown`` is False."""
+        """Return the unified diff from the file's text to the new text; True in place of the diff if ``shown`` is
+        False.
+        """
         return diffs.unified(self.old, text.encoded(new)) if shown else True
 
     def write(
@@ -395,7 +401,7 @@ class Target:
         backup: str = "",
         shown: bool = True,
     ) -> Plan:
-        """Return a plan that writes the text ``new``.
+        """Return a plan that replaces the file's text by ``new``.
 
         ``would`` and ``did`` are the comments of test mode and of a run; ``predicted`` the changes in test mode, if
         they differ from

@@ -162,7 +162,7 @@ def hardlink(
 
 
 def shortcut(ctx: Context, name: str, target: str, **kwargs: object) -> Plan:
-    """Always fail: shortcuts are a feature of Windows. Use ``file.symlink``."""
+    """Fail always, because shortcuts are a feature of Windows. Use ``file.symlink``."""
     return Plan.failed("Shortcuts are only supported on Windows")
 
 

@@ -228,7 +228,7 @@ def accumulated(ctx: Context, name: str, filename: str, text: object) -> Plan:
 
 
 def _without_cached_copy(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Plan:
-    """Return the plan with a last step that removes the cached copy of an http(s) source.
+    """Return the plan of ``file.managed`` with a last step that removes the cached copy of an http(s) source.
 
     Copies of the tree are shared and stay.
     """
@@ -275,7 +275,7 @@ def _empty(
     makedirs: bool,
     dir_mode: object,
 ) -> Plan:
-    """Return a plan that creates an empty file: no content is wanted and no file exists."""
+    """Return a plan that creates an empty file, for a ``file.managed`` state without content whose file does not exist."""
     marks.possible(place)
 
     def work() -> Outcome:

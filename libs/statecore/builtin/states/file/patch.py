@@ -25,7 +25,7 @@ _MARGIN = " " * 14
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """A patch text with the command line that applies it."""
+    """The text of a patch, and the command line that applies it to the file or directory."""
 
     ctx: Context
     program: str
@@ -35,7 +35,7 @@ class _Patch:
     text: bytes
 
     def run(self, *more: str) -> CommandResult:
-        """Run ``patch`` with additional options.
+        """Run the host's program ``patch`` with additional options and return its result.
 
         The patch text is its standard input, so the host needs no copy of it.
         """
@@ -127,7 +127,9 @@ def _planned(
 
 
 def _rejection(command: _Patch, dry_run: CommandResult, reject_file: str | None) -> str:
-    """Return the comment for a patch that does not apply. Rejected parts go to ``reject_file``, in test mode too."""
+    """Return the comment of ``file.patch`` for a patch that does not apply. Rejected parts go to ``reject_file``, in
+    test mode too.
+    """
     lines = ["Patch would not apply cleanly, no changes made. Results of dry-run are below."]
     if reject_file is None:
         lines[0] += " Run state again using the reject_file option to save rejects to a persistent file."
@@ -148,7 +150,9 @@ def _result_changes(result: CommandResult) -> dict[str, object]:
 
 
 def _sorted_options(options: str, strip: int | None) -> tuple[tuple[str, ...], int | None]:
-    """Return (options without ``-p`` and ``--strip``, number of path components to strip). Raises Refused."""
+    """Return (options for the program ``patch`` without ``-p`` and ``--strip``, number of path components to strip).
+    Raises Refused.
+    """
     try:
         words = shlex.split(str(options or ""))
     except ValueError as error:

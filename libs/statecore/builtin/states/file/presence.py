@@ -148,7 +148,9 @@ def mknod(
 
 
 def _content(place: Path, name: str) -> FileChange | None:
-    """Return the removed file's content for the diff; None for other types, unreadable files and files over 256 KiB."""
+    """Return the content of a file that ``file.absent`` removes, for the diff; None for other types, unreadable files
+    and files over 256 KiB.
+    """
     try:
         if place.is_symlink() or place.stat().st_size > _LARGE:
             return None

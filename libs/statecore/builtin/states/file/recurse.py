@@ -90,7 +90,9 @@ def recurse(
 
 
 def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple[str, Plan]]:
-    """Yield (host path, plan) of the directory, of each directory and file in it, and of each link."""
+    """Yield (host path, plan) of the directory that ``file.recurse`` manages, of each directory and file in it, and of
+    each link.
+    """
     top = given["name"]
     owner = {"user": given["user"], "group": given["group"]}
     dirs = {"dir_mode": given["dir_mode"], "makedirs": True, **owner}
@@ -119,7 +121,9 @@ def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str], owner: Attributes) -> Plan:
-    """Return one plan for many; its changes are a map of path to that path's changes."""
+    """Return one plan for the plans of all paths that ``file.recurse`` manages; its changes map each path to that
+    path's changes.
+    """
     failed = {path: plan.comment for path, plan in parts.items() if not plan.steps and not plan.result}
     if failed:
         return Plan.failed("\n".join(f"#### {path} ####\n{why}" for path, why in failed.items()))
@@ -145,7 +149,7 @@ def _known(ctx: Context, owner: Attributes) -> Outcome:
 
 
 def _nested(path: str, plan: Plan) -> Iterator[Step]:
-    """Yield one path's steps, with their changes under this path.
+    """Yield the steps of one path's plan; the changes of each step are reported under this path.
 
     Each step also reports the changes of the steps before it.
     """

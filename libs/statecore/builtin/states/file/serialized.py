@@ -161,7 +161,9 @@ def _data(ctx: Context, dataset: object, dataset_pillar: str | None) -> object:
 
 
 def _options(given: object) -> dict[str, object]:
-    """Return serializer options given as a map, or as a list of maps. Raises Refused for anything else."""
+    """Return the options of a serializer, which are given as a map or as a list of maps, as one map. Raises Refused for
+    anything else.
+    """
     listed = given if isinstance(given, list) else [given or {}]
     parts = [part for part in listed if isinstance(part, Mapping)]
     if len(parts) < len(listed):
@@ -189,14 +191,14 @@ def _written(
 
 
 def _merged(there: object, data: object) -> object:
-    """Merge ``data`` into ``there``, map by map; values of ``data`` take precedence."""
+    """Merge ``data`` into the data of the existing file, map by map; values of ``data`` take precedence."""
     if not (isinstance(there, Mapping) and isinstance(data, Mapping)):
         return data
     return {**there, **{key: _merged(there[key], value) if key in there else value for key, value in data.items()}}
 
 
 def _differences(old: Mapping[object, object], new: Mapping[object, object]) -> dict[object, object]:
-    """Map of each key that the merge changed to {"old": value, "new": value}; nested for nested maps."""
+    """Map of each key of the data that the merge changed to {"old": value, "new": value}; nested for nested maps."""
     found: dict[object, object] = {}
     for key, value in new.items():
         before = old.get(key, _NOTHING)

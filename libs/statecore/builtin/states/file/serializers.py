@@ -25,7 +25,7 @@ import yaml
 
 @dataclass(frozen=True, slots=True)
 class Serializer:
-    """Functions and default options of one format."""
+    """Functions and default options of one data format of ``file.serialize``."""
 
     #: (data, options) -> text without the final line end, or bytes. May raise any exception.
     dump: Callable[[Any, Mapping[str, Any]], str | bytes]
@@ -85,7 +85,9 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _dump_toml(data: object, options: Mapping[str, object]) -> str:
-    """Return TOML text with a final line end. Raises TypeError for options and for values that TOML does not have."""
+    """Return data as TOML text with a final line end. Raises TypeError for options and for values that TOML does not
+    have.
+    """
     if options:
         raise TypeError(f"toml takes no options, but {', '.join(options)}")
     if not isinstance(data, Mapping):
@@ -94,7 +96,7 @@ def _dump_toml(data: object, options: Mapping[str, object]) -> str:
 
 
 def _load_toml(data: bytes, options: Mapping[str, object]) -> object:
-    """Return the data of TOML text. Raises ValueError for invalid TOML, TypeError for options."""
+    """Return the data of a TOML file's content. Raises ValueError for invalid TOML, TypeError for options."""
     import tomllib  # few trees use it
 
     if options:
@@ -120,7 +122,7 @@ def _document(data: Mapping[object, object]) -> Iterator[str]:
 
 
 def _table(data: Mapping[object, object], name: str) -> tuple[str, dict[str, Mapping[object, object]]]:
-    """Return (text of a table's values and arrays of tables, {full name: table} of the tables in it).
+    """Return (TOML text of a table's values and arrays of tables, {full name: table} of the tables in it).
 
     Values of None are left out, because TOML has no null.
     """

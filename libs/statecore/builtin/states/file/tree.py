@@ -20,7 +20,8 @@ _MANAGE_NOTHING = frozenset({"absent", "missing", "exists"})
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The content of one or several directories of the state tree, as ``file.recurse`` copies it.
+    """The files, directories and links of one or several directories of the state tree, as ``file.recurse`` copies
+    them.
 
     Paths are relative to the directory.
     """
@@ -33,7 +34,8 @@ class Tree:
 
     @classmethod
     def of(cls, ctx: Context, given: Mapping[str, object]) -> Tree:
-        """Return the tree of ``file.recurse`` arguments: of the first source that exists, or with ``merge`` of all.
+        """Return the files that ``file.recurse`` copies: of the first source that exists, or with ``merge`` of all
+        sources.
 
         Raises Refused.
         """
@@ -72,7 +74,7 @@ class Tree:
         return cls(kept, _parents(kept), tuple(path for path in empty if wanted(path)), links)
 
     def _merged_with(self, other: Tree) -> Tree:
-        """Merge another tree below this one: this tree's entries take precedence."""
+        """Return this tree with the entries of another tree added; this tree's entries take precedence."""
         taken = {*self.files, *self.links}
         inside = {*self.dirs, *self.empty}
 
@@ -86,7 +88,7 @@ class Tree:
         return Tree(files, dirs, tuple(path for path in empty if path not in dirs), links)
 
     def names(self) -> Iterator[str]:
-        """Yield every path of the tree except empty directories."""
+        """Yield every relative path of the copied tree except empty directories."""
         yield from self.dirs
         yield from self.files
         yield from self.links
@@ -98,7 +100,7 @@ def _parents(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def selected(path: str, include: object, exclude: object) -> bool:
-    """Whether ``include_pat`` and ``exclude_pat`` select a relative path.
+    """Return True if the arguments ``include_pat`` and ``exclude_pat`` of ``file.recurse`` select a relative path.
 
     Patterns: globs, or regular expressions after ``E@``.
     """
@@ -107,7 +109,7 @@ def selected(path: str, include: object, exclude: object) -> bool:
 
 
 def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
-    """Yield (path, depth from 0, True for a directory) of every entry below ``top``, parents first.
+    """Yield (path, depth from 0, True for a directory) of everything below the directory ``top``, parents first.
 
     Links are not followed.
     """
@@ -122,12 +124,12 @@ def walk(top: Path) -> Iterator[tuple[Path, int, bool]]:
 def unmanaged_entries(
     ctx: Context, name: str, place: Path, own: Collection[str] = (), exclude: object = None
 ) -> list[str]:
-    """Paths below a host directory that ``clean`` removes, parents first: entries that no state of this run manages.
+    """List of the paths below a host directory that ``clean`` removes, parents first: those that no state of this run
+    manages.
 
     Salt keeps only entries that required states manage. Here entries of all states are kept; otherwise these states
-    would undo each
-    other. Below a directory that a required state manages, everything is kept, as in Salt. Parents of kept entries
-    are kept too.
+    would undo each other. Below a directory that a required state manages, everything is kept, as in Salt. Parents of
+    kept entries are kept too.
     """
     if not place.is_dir():
         return []

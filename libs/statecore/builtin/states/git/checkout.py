@@ -15,7 +15,7 @@ SHORT = 7
 
 @dataclass(frozen=True, slots=True)
 class WantedCheckout:
-    """The arguments of ``git.latest``."""
+    """The arguments of ``git.latest`` after checks."""
 
     name: str
     target: str
@@ -41,7 +41,7 @@ class WantedCheckout:
 
     @property
     def auth(self) -> dict[str, object]:
-        """Map of the arguments for functions that connect to the remote repository."""
+        """Map of the arguments (user, identity, options) for git functions that connect to the remote repository."""
         return {
             "user": self.user,
             "identity": self.identity,
@@ -52,7 +52,7 @@ class WantedCheckout:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """The wanted revision in the remote repository."""
+    """The revision that ``git.latest`` wants, as it is in the remote repository."""
 
     sha: str | None
     kind: str | None
@@ -61,7 +61,7 @@ class Remote:
     tags: frozenset[str]
 
     def shown(self, rev: str) -> str:
-        """Return the revision's name for comments."""
+        """Return the name of the wanted Git revision for comments."""
         short = (self.sha or "")[:SHORT]
         if self.kind == "sha1":
             return f"remote HEAD ({short})" if rev == "HEAD" else short
@@ -69,7 +69,9 @@ class Remote:
 
 
 def remote_of(ctx: Context, checkout: WantedCheckout) -> Remote:
-    """Read the wanted revision from the remote repository. Raises CommandError if it does not answer."""
+    """Return the wanted revision as it is in the remote Git repository. Raises CommandError if the repository does not
+    answer.
+    """
     try:
         refs = ctx.call("git.remote_refs", checkout.name, **checkout.auth)
     except CommandError as error:
@@ -89,7 +91,7 @@ def remote_of(ctx: Context, checkout: WantedCheckout) -> Remote:
 
 
 def tracked(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> list[str]:
-    """Set or unset the upstream of the current branch, and return lines for the comment."""
+    """Set or unset the upstream of the clone's current branch, and return the list of lines for the comment."""
     upstream = upstream_of(ctx, checkout)
     if upstream and checkout.rev != "HEAD" and not remote_ref.upstream:
         ctx.call("git.branch", checkout.target, opts=["--unset-upstream"], user=checkout.user)
@@ -105,7 +107,7 @@ def tracked(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> list[
 
 
 def upstream_of(ctx: Context, checkout: WantedCheckout) -> str | None:
-    """Return the upstream of the current branch; None if it has none."""
+    """Return the upstream (``origin/main``) of the clone's current branch; None if it has none."""
     try:
         found: str = ctx.call("git.rev_parse", checkout.target, "@{upstream}", opts="--abbrev-ref", user=checkout.user)
     except CommandError:
@@ -114,7 +116,7 @@ def upstream_of(ctx: Context, checkout: WantedCheckout) -> str | None:
 
 
 def commit_of(ctx: Context, checkout: WantedCheckout, rev: str) -> str | None:
-    """Return the commit of a revision in the clone; None if the clone does not contain it."""
+    """Return the commit id of a revision in the local clone; None if the clone does not contain it."""
     try:
         found: str = ctx.call("git.rev_parse", checkout.target, f"{rev}^{{commit}}", user=checkout.user)
     except CommandError:
@@ -123,7 +125,7 @@ def commit_of(ctx: Context, checkout: WantedCheckout, rev: str) -> str | None:
 
 
 def update_submodules(ctx: Context, checkout: WantedCheckout) -> None:
-    """Update the submodules to the commits of the checkout. Raises StateFailure."""
+    """Update the Git submodules of the clone to the commits of the checkout. Raises StateFailure."""
     opts = ["--init", "--recursive"]
     try:
         ctx.call("git.submodule", checkout.target, "update", opts=opts, user=checkout.user, identity=checkout.identity)
@@ -132,16 +134,16 @@ def update_submodules(ctx: Context, checkout: WantedCheckout) -> None:
 
 
 def is_at(sha: str | None, remote_ref: Remote) -> bool:
-    """Whether ``sha`` is the wanted revision. The wanted SHA1 may be abbreviated."""
+    """Return True if the commit ``sha`` is the revision that ``git.latest`` wants. The wanted SHA1 may be abbreviated."""
     return sha is not None and remote_ref.sha is not None and sha.startswith(remote_ref.sha)
 
 
 def redacted(url: str | None) -> str:
-    """Return a URL without user and password."""
+    """Return the URL of a Git repository without user and password, for comments."""
     scheme, sign, rest = (url or "None").partition("://")
     return f"{scheme}{sign}{'<redacted>@' + rest.split('@', 1)[1] if '@' in rest.split('/', 1)[0] else rest}"
 
 
 def sentences(lines: Sequence[str]) -> str:
-    """Join lines to one comment. A single line gets no full stop, as in Salt."""
+    """Return lines joined to one comment. A single line gets no full stop, as in Salt."""
     return ". ".join(lines) + ("." if len(lines) > 1 else "")

@@ -175,7 +175,7 @@ def detached(
 
 @dataclass(frozen=True, slots=True)
 class _Clone:
-    """The wanted clone. Methods that run git raise CommandError."""
+    """The clone that ``git.cloned`` or ``git.detached`` wants. Methods that run git raise CommandError."""
 
     ctx: Context
     url: str
@@ -187,7 +187,7 @@ class _Clone:
     auth: dict[str, object]
 
     def remote_commit(self) -> str:
-        """Return the commit of the revision in the remote repository."""
+        """Return the commit id of the wanted revision in the remote repository."""
         refs = self.ctx.call("git.remote_refs", self.url, **self.auth)
         for ref in (f"refs/heads/{self.rev}", f"refs/tags/{self.rev}^{{}}", f"refs/tags/{self.rev}"):
             if ref in refs:
@@ -197,7 +197,7 @@ class _Clone:
         raise self._no_such_revision()
 
     def commit(self, rev: str) -> str | None:
-        """Return the commit of a revision in the local clone; None if it is unknown."""
+        """Return the commit id of a revision in the local clone; None if it is unknown."""
         try:
             found: str = self.ctx.call("git.rev_parse", self.target, f"{rev}^{{commit}}", user=self.auth["user"])
         except CommandError:
@@ -205,14 +205,14 @@ class _Clone:
         return found
 
     def local_commit(self) -> str:
-        """Return the commit of the wanted revision in the local clone."""
+        """Return the commit id of the wanted revision in the local clone."""
         for name in (f"{self.remote}/{self.rev}", f"refs/tags/{self.rev}", self.rev):
             if found := self.commit(name):
                 return found
         raise self._no_such_revision()
 
     def make(self, changes: dict[str, object]) -> list[str]:
-        """Remove the directory's content, clone, and return lines for the comment."""
+        """Remove the target directory's content, clone the repository, and return the list of lines for the comment."""
         if self.place.is_dir() and any(self.place.iterdir()):
             for each in self.place.iterdir():
                 remove(each)
@@ -222,7 +222,7 @@ class _Clone:
         return [f"{self.url} cloned to {self.target}"]
 
     def fetch(self) -> list[str]:
-        """Fetch from the remote and return lines for the comment."""
+        """Fetch from the remote repository and return the list of lines for the comment."""
         specs = [f"refs/heads/*:refs/remotes/{self.remote}/*", "+refs/tags/*:refs/tags/*"]
         who = {"user": self.auth["user"], "identity": self.auth["identity"]}
         if self.ctx.call("git.fetch", self.target, remote=self.remote, force=True, refspecs=specs, **who):

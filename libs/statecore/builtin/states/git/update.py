@@ -24,14 +24,14 @@ from statecore.model.types import Outcome, Plan, Step
 
 @dataclass(slots=True)
 class Update:
-    """An existing clone, and the revision that it is to have."""
+    """An existing Git clone, and the revision that ``git.latest`` wants it to have."""
 
     ctx: Context
     checkout: WantedCheckout
     remote_ref: Remote
 
     def plan(self) -> Plan:
-        """Return a plan that brings the clone to the wanted revision."""
+        """Return the plan that brings the existing Git clone to the wanted revision."""
         ctx, checkout, remote_ref = self.ctx, self.checkout, self.remote_ref
         who = {"user": checkout.user}
         now, local_branch = commit_of(ctx, checkout, "HEAD"), ctx.call("git.current_branch", checkout.target, **who)
@@ -149,7 +149,7 @@ class Update:
         return Outcome(f"Repository {checkout.target} is up-to-date{made}", changes)
 
     def _set_url(self, url: str | None) -> list[str]:
-        """Change the remote's URL if it differs, and return lines for the comment."""
+        """Change the URL of the clone's remote if it differs, and return the list of lines for the comment."""
         checkout, wanted = self.checkout, self._url()
         if url == wanted:
             return []
@@ -161,7 +161,7 @@ class Update:
         return [f"Remote '{checkout.remote}' {how} {redacted(wanted)}"]
 
     def _fetch(self) -> list[str]:
-        """Fetch the wanted revision and return lines for the comment.
+        """Fetch the wanted revision into the clone and return the list of lines for the comment.
 
         Raises StateFailure if the revision is still missing.
         """
@@ -180,7 +180,7 @@ class Update:
         return [f"{checkout.name} was fetched, resulting in updated refs"] if fetched else []
 
     def _move(self, changes: dict[str, object]) -> list[str]:
-        """Move HEAD to the wanted revision, and return lines for the comment.
+        """Move the clone's HEAD to the wanted revision, and return the list of lines for the comment.
 
         Not a fast-forward: only with ``force_reset``.
         """
@@ -221,7 +221,9 @@ class Update:
         )
 
     def _sync_tags(self, changes: dict[str, object]) -> list[str]:
-        """Remove local tags that the remote does not have, if ``sync_tags`` is set, and return lines for the comment."""
+        """Remove local tags that the remote repository does not have, if ``sync_tags`` is set, and return the list of
+        lines for the comment.
+        """
         ctx, checkout = self.ctx, self.checkout
         tags = set(ctx.call("git.list_tags", checkout.target, user=checkout.user))
         if checkout.fetch_tags and (new := sorted(self.remote_ref.tags - tags)):
@@ -234,7 +236,7 @@ class Update:
         return [f"The following tags were removed from the local checkout: {', '.join(gone)}"]
 
     def _behind(self) -> bool:
-        """Whether the last fetched commit of the remote's branch is outdated."""
+        """Return True if the last fetched commit of the remote's branch is outdated."""
         upstream = self.remote_ref.upstream
         return (
             upstream is not None

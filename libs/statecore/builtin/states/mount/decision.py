@@ -24,7 +24,7 @@ _FUSE = re.compile(r"\w+#(.+)")
 
 @dataclass(frozen=True, slots=True)
 class WantedMount:
-    """The wanted mount: arguments of ``mount.mounted``."""
+    """The mount that ``mount.mounted`` wants: its arguments after checks."""
 
     name: str
     device: str
@@ -36,7 +36,7 @@ class WantedMount:
 
 @dataclass(frozen=True, slots=True)
 class MountStatus:
-    """The current state of the mount point and of the wanted device."""
+    """The current mount at the mount point, and the current state of the wanted device."""
 
     #: The mount point after links are resolved.
     place: str
@@ -52,7 +52,7 @@ class MountStatus:
 
 @dataclass(frozen=True, slots=True)
 class MountAction:
-    """The action at the mount point, without fstab, with its comments and changes."""
+    """The action that ``mount.mounted`` takes at the mount point (not in fstab), with its comments and changes."""
 
     #: Comment in test mode.
     would: str
@@ -73,7 +73,7 @@ class MountAction:
 
     @property
     def has_effect(self) -> bool:
-        """Whether the action changes or fails anything."""
+        """True if the action changes the mount or fails."""
         return self.remount or self.unmount or self.mount or self.make or not self.ok
 
 
@@ -111,7 +111,7 @@ def inspect(ctx: Context, request: WantedMount) -> MountStatus:
 def decide(
     ctx: Context, request: WantedMount, found: MountStatus, lenient: Leniency, patterns: Sequence[str], *, wanted: bool
 ) -> MountAction:
-    """Return the action for a mount point.
+    """Return the action that ``mount.mounted`` takes at a mount point.
 
     ``patterns``: regular expressions for devices that count as the wanted device; ``wanted``: False if nothing is to
     be mounted now.
@@ -144,7 +144,7 @@ def decide(
 def perform(
     ctx: Context, request: WantedMount, found: MountStatus, action: MountAction
 ) -> tuple[str, dict[str, object]]:
-    """Perform the action and return (comment, changes). Raises StateFailure."""
+    """Mount, remount or unmount as the action says, and return (comment, changes). Raises StateFailure."""
     changes = dict(action.changes)
     if action.make:
         ctx.call("file.mkdir", request.name, user=request.user)
@@ -220,7 +220,7 @@ def _other_device(request: WantedMount, found: MountStatus) -> MountAction:
 
 
 def _is_bind_of(ctx: Context, path: str, root: str) -> bool:
-    """Whether a bind mount with this ``root`` inside its file system shows the host's directory ``path``."""
+    """Return True if a bind mount with this ``root`` inside its file system shows the host's directory ``path``."""
     origin = mount_table.holder(mount_table.parse(ctx.host.mount_table()), path)
     if origin is None:
         # The host's root is a directory of a larger file system, which its mount table does not show.
@@ -264,14 +264,16 @@ def without_slash(name: str) -> str:
 
 
 def words(value: object) -> tuple[str, ...]:
-    """Return the words of a list, or of text with commas."""
+    """Return the words of an argument: a list, or a text with commas."""
     if isinstance(value, str):
         return tuple(each for each in value.split(",") if each)
     return tuple(str(each) for each in value) if isinstance(value, Sequence) else ()
 
 
 def option_fault(key: str, value: object) -> str | None:
-    """Return an error message if an argument is neither a list of words nor text with commas; None if it is valid."""
+    """Return the error message for an argument of a ``mount`` state that is neither a list of words nor text with
+    commas; None if it is valid.
+    """
     fits = isinstance(value, str) or (
         isinstance(value, list | tuple) and all(isinstance(each, str | int) and each != "" for each in value)
     )

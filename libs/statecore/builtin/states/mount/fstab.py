@@ -117,7 +117,7 @@ def _name_fault(mount_by: str | None) -> str | None:
 
 
 def _spec(ctx: Context, device: str, by: str | None) -> str | None:
-    """Return the device as fstab names it; None if blkid does not know the device."""
+    """Return the device as fstab names it (``by``: device, label, uuid, ...); None if blkid does not know the device."""
     if not by or (by == "device" and device.startswith("/")) or device.startswith(f"{by.upper()}="):
         return device
     named = {"device": device} if device.startswith("/") else {"token": device}

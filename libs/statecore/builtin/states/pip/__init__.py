@@ -127,7 +127,7 @@ def removed(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> Plan:
-    """Uninstall a Python package."""
+    """Uninstall a Python package with pip."""
     if use_vt:
         return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
@@ -180,7 +180,7 @@ def uptodate(
 
 
 def _version_as(ctx: Context, bin_env: str | None, cwd: str | None, user: str) -> str:
-    """Return pip's version.
+    """Return the version of pip, run as the user of the state.
 
     For an unknown user, do not run pip as this user: ``installed`` reports the missing user later.
     """

@@ -10,7 +10,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def plan(request: WantedPipPackages) -> Plan:
-    """Return a plan for requirements files and editable packages."""
+    """Return the plan of ``pip.installed`` for requirements files and editable packages."""
     requirements, editable = request.given["requirements"], request.given["editable"]
     try:
         if (not requirements or _requirements_met(request)) and (not editable or _editable_installed(request)):
@@ -53,7 +53,7 @@ def _unable(requirements: object, editable: object, error: str) -> str:
 
 
 def _requirements_met(request: WantedPipPackages) -> bool:
-    """Whether all requirements of the files are met. False if a line can only be judged by pip."""
+    """Return True if all requirements of the requirements files are met. False if a line can only be judged by pip."""
     where = {key: request.given[key] for key in ("bin_env", "user", "cwd", "env_vars", "saltenv")}
     met = request.ctx.call("pip.requirements_met", request.given["requirements"], **where)
     return bool(met) and not _install_again(request.given)
@@ -64,7 +64,7 @@ def _install_again(given: Mapping[str, object]) -> bool:
 
 
 def _editable_installed(request: WantedPipPackages) -> bool:
-    """Whether all editable packages are directories of the host that are already installed in editable mode."""
+    """Return True if all editable packages are directories of the host that are already installed in editable mode."""
     given = request.given
     if _install_again(given):
         return False

@@ -13,7 +13,9 @@ from statecore.system.packages import python_versions
 
 @dataclass(frozen=True, slots=True)
 class PipPackage:
-    """One requirement. ``name`` is "" if the name is unknown before the installation, such as for a URL."""
+    """One requirement of ``pip.installed``. ``name`` is "" if the package's name is unknown before the installation,
+    such as for a URL.
+    """
 
     text: str
     name: str
@@ -28,13 +30,15 @@ class WantedPipPackages:
     given: Mapping[str, object]
 
     def listed(self, prefix: str | None = None) -> dict[str, str]:
-        """Map of installed package to version, in the ``target`` directory if one is given."""
+        """Map of installed Python package to version, in the ``target`` directory if one is given."""
         names = ("bin_env", "user", "cwd", "env_vars", "target")
         found: dict[str, str] = self.ctx.call("pip.list", prefix, **{key: self.given[key] for key in names})
         return found
 
     def install(self, packages: Sequence[PipPackage]) -> dict[str, object]:
-        """Install packages and return pip's result. An invalid argument gives the same result as a failure of pip."""
+        """Install Python packages and return the result of ``pip.install``. An invalid argument gives the same result
+        as a failure of pip.
+        """
         pkgs = [each.text for each in packages] or None
         try:
             result: dict[str, object] = self.ctx.call("pip.install", **{**self.given, "pkgs": pkgs})
@@ -44,7 +48,9 @@ class WantedPipPackages:
 
 
 def package(each: object) -> PipPackage:
-    """Return the requirement of one entry of ``pkgs``: text, or a map of name to conditions. Raises ValueError."""
+    """Return the requirement that one item of ``pkgs`` describes: text, or a map of name to conditions. Raises
+    ValueError.
+    """
     text = str(each)
     if isinstance(each, Mapping):
         if len(each) != 1:
@@ -57,12 +63,12 @@ def package(each: object) -> PipPackage:
 
 
 def output(result: Mapping[str, object]) -> str:
-    """Return pip's output: stdout and stderr."""
+    """Return the output of pip: stdout and stderr in one text."""
     return f"{result['stdout']} {result['stderr']}"
 
 
 def plan(request: WantedPipPackages, packages: Sequence[PipPackage]) -> Plan:
-    """Return a plan that installs those packages that are missing or do not meet their conditions."""
+    """Return the plan of ``pip.installed`` for packages that are missing or do not meet their conditions."""
     try:
         installed = request.listed()
         comments = {each.text: _present_comment(request, each, installed) for each in packages}
@@ -103,7 +109,7 @@ def plan(request: WantedPipPackages, packages: Sequence[PipPackage]) -> Plan:
 
 
 def _present_comment(request: WantedPipPackages, package: PipPackage, installed: Mapping[str, str]) -> str:
-    """Return the comment of a package that needs no installation; "" if it is to be installed."""
+    """Return the comment of a Python package that needs no installation; "" if it is to be installed."""
     given, version = request.given, installed.get(package.name)
     if version is None or given["ignore_installed"] or given["force_reinstall"]:
         return ""
@@ -132,7 +138,7 @@ def _present_comment(request: WantedPipPackages, package: PipPackage, installed:
 
 
 def _is_new(name: str, before: Mapping[str, str], after: Mapping[str, str], stdout: str) -> bool:
-    """Whether pip installed the package: its version changed, or pip's output names it as installed."""
+    """Return True if pip installed the Python package: its version changed, or pip's output names it as installed."""
     if before.get(name) != after[name]:
         return True
     lines = (line for line in stdout.splitlines() if line.startswith("Successfully installed "))

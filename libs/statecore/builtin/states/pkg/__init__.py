@@ -26,7 +26,7 @@ def available(ctx: Context) -> str | None:
 
 
 def mod_init(ctx: Context, low: Low) -> bool:
-    """Request a fetch of the package lists before the first installation of the run.
+    """Request a fetch of the package lists before the first installation of the state run.
 
     Returns True if ``low`` installs packages.
     """
@@ -37,7 +37,7 @@ def mod_init(ctx: Context, low: Low) -> bool:
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "", **arguments: object) -> Plan:
-    """Apply the state again, because a watched state changed."""
+    """Apply the ``pkg`` state again, because a watched state changed."""
     again = _ON_CHANGE.get(sfun)
     if again is None:
         return Plan.failed(f"pkg.{sfun} does not work with the watch requisite")

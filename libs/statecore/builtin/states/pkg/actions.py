@@ -11,7 +11,9 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def install(ctx: Context, want: selection.Want) -> Plan:
-    """Return a plan that installs missing packages, and reinstalls present ones with ``reinstall`` or ``pkg_verify``."""
+    """Return a plan that installs missing packages, and reinstalls present packages with ``reinstall`` or
+    ``pkg_verify``.
+    """
     there = want.fulfilled(ctx)
     targets = {package: wanted for package, wanted in want.desired.items() if package not in there}
     again = {package: wanted for package, wanted in want.desired.items() if want.reinstall and package in there}
@@ -54,7 +56,9 @@ def install(ctx: Context, want: selection.Want) -> Plan:
 
 
 def run_guarded(work: Callable[[], Outcome], doing: str) -> Outcome:
-    """Run a step's work; turn an error of the package manager into a failed outcome with the changes made so far."""
+    """Run the work of a ``pkg`` step; turn an error of the package manager into a failed outcome with the changes made
+    so far.
+    """
     try:
         return work()
     except CommandError as error:
@@ -64,7 +68,7 @@ def run_guarded(work: Callable[[], Outcome], doing: str) -> Outcome:
 
 
 def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets: list[str]) -> Plan:
-    """Return a plan that removes packages.
+    """Return a plan that removes the packages ``targets`` (``verb``: ``remove`` or ``purge``).
 
     ``verb``: ``remove`` or ``purge``; ``targets``: those of ``wanted`` that are installed.
     """
@@ -102,7 +106,7 @@ def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
 
 
 def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step]) -> Plan:
-    """Return a plan with the given steps and a step to release each package of ``fewer``."""
+    """Return a plan with the given steps and a further step to release each held package of ``fewer``."""
     would = would + [f"The following package would be unheld: {package}" for package in fewer]
     steps = steps + [Step(f"unhold {package}", holding(ctx, "unhold", package)) for package in fewer]
     return Plan.change("\n".join(would), steps) if steps else Plan.unchanged("No changes made")
@@ -116,7 +120,7 @@ def hold_step(
     before: str = "",
     done: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Step:
-    """Return the step that holds or releases packages.
+    """Return the step of a ``pkg`` state that holds or releases packages.
 
     ``before``: text before its comment; ``done``: changes of the installation before it, which are merged into its
     changes.
@@ -136,7 +140,9 @@ def hold_step(
 
 
 def _joined(first: Mapping[str, object], then: Mapping[str, object]) -> dict[str, str]:
-    """Merge two changes of one package; old and new values are joined with line ends, as in Salt."""
+    """Merge two changes of one package, and return {"old", "new"}; old and new values are joined with line ends, as in
+    Salt.
+    """
     pairs = {key: (str(first.get(key, "")), str(then.get(key, ""))) for key in ("old", "new")}
     return {key: "\n".join(each for each in pair if each) for key, pair in pairs.items()}
 

@@ -26,21 +26,21 @@ class Repaired:
 
 
 def kept(ctx: Context, *, hold: bool) -> str:
-    """Words for a package that already is held, or already is not."""
+    """Return Salt's words for a package that already is held, or already is not."""
     if hold:
         return "already set to be held"
     return "not being held" if "pkg.list_holds" in ctx.functions else "already set not to be held"
 
 
 def to_be_kept(ctx: Context, *, hold: bool) -> str:
-    """Words for a package that will be held, or released."""
+    """Return Salt's words for a package that will be held, or released."""
     if hold:
         return "set to be held"
     return "set to be unheld" if "pkg.list_holds" in ctx.functions else "set not to be held"
 
 
 def nested(files: Mapping[str, Mapping[str, object]]) -> str:
-    """Return files and their differences as text, in the layout of the outputter ``nested`` without colours."""
+    """Return altered files and their differences as text, in the layout of the outputter ``nested`` without colours."""
     lines = []
     for path, found in sorted(files.items()):
         lines += [f"{path}:", "    ----------"]
@@ -63,7 +63,7 @@ def would_install(
     *,
     files: bool,
 ) -> tuple[str, dict[str, object]]:
-    """Return (comment, predicted changes) of ``installed`` in test mode.
+    """Return (comment, predicted changes) of ``pkg.installed`` in test mode.
 
     Unspecified versions are predicted as the newest available.
     """
@@ -94,7 +94,7 @@ def installed_outcome(
     changes: Mapping[str, object],
     repaired: Repaired,
 ) -> Outcome:
-    """Return the outcome of ``installed``. ``good``: packages that now have a wanted version."""
+    """Return the outcome of ``pkg.installed``. ``good``: packages that now have a wanted version."""
 
     def names(chosen: Sequence[str]) -> str:
         return ", ".join(shown(package, desired[package]) for package in chosen)
@@ -130,7 +130,7 @@ def installed_outcome(
 def latest_outcome(
     targets: Mapping[str, str], current: Sequence[str], changes: Mapping[str, Mapping[str, object]]
 ) -> Outcome:
-    """Return the outcome of ``latest``.
+    """Return the outcome of ``pkg.latest``.
 
     ``targets``: map of package to the wanted new version; ``current``: packages already up to date.
     """
@@ -158,7 +158,7 @@ def latest_outcome(
 
 
 def all_current(names: Sequence[str]) -> str:
-    """Return the comment of ``latest`` when all packages are up to date."""
+    """Return the comment of ``pkg.latest`` when all packages are up to date."""
     if len(names) == 1:
         return f"Package {names[0]} is already up-to-date"
     if len(names) > FEW:

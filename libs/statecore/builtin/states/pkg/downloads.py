@@ -162,7 +162,7 @@ def _patched(
 
 
 def _missing(ctx: Context, wanted: dict[str, str | None], ignore_epoch: bool | None) -> list[str]:
-    """List of packages of which no downloaded file has a wanted version."""
+    """List of the packages of which the package manager's cache has no file of a wanted version."""
     there = ctx.call("pkg.list_downloaded")
     return [
         package

@@ -16,7 +16,7 @@ REFRESH_DUE = "pkg.refresh_due"
 
 @dataclass(frozen=True, slots=True)
 class PackageVerification:
-    """How to verify the files of installed packages (``pkg_verify``)."""
+    """Settings for the verification of the files of installed packages (``pkg_verify``)."""
 
     ignore_types: tuple[str, ...] = ()
     #: Options of rpm -V, without leading dashes.
@@ -24,7 +24,7 @@ class PackageVerification:
 
     @classmethod
     def of(cls, value: object) -> PackageVerification | None:
-        """Return the verification of a ``pkg_verify`` argument:
+        """Return the settings in a ``pkg_verify`` argument; None if it requests no verification:
 
         True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. None if it is off. Raises ValueError.
         """
@@ -43,7 +43,7 @@ class PackageVerification:
         return cls(known["ignore_types"], known["verify_options"])
 
     def altered(self, ctx: Context, package: str) -> dict[str, Mapping[str, object]]:
-        """Map of the package's altered files to their differences. Raises CommandError."""
+        """Map of each altered file of an installed package to its differences. Raises CommandError."""
         found: dict[str, Mapping[str, object]] = ctx.call(
             "pkg.verify", package, ignore_types=list(self.ignore_types), verify_options=list(self.options)
         )
@@ -97,18 +97,20 @@ def refused(ctx: Context, pkgs: object, sources: object, *, verify: bool, resolv
 
 
 def given(**options: object) -> dict[str, object]:
-    """Return the options without those of value None."""
+    """Return the given keyword arguments without those whose value is None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def providers(ctx: Context, desired: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Replace capabilities by the packages that provide them."""
+    """Return the wanted packages ({package: version}) with each capability replaced by the package that provides it."""
     named = ctx.call("pkg.resolve_capabilities", list(desired))
     return dict(zip(named, desired.values(), strict=True))
 
 
 def held(ctx: Context) -> list[str]:
-    """List of held packages. Raises CommandError, InvocationError if the package manager cannot hold packages."""
+    """List of the packages that are held. Raises CommandError, or InvocationError if the package manager cannot hold
+    packages.
+    """
     if "pkg.list_holds" in ctx.functions:
         return list(ctx.call("pkg.list_holds", full=False))
     if "pkg.get_selections" not in ctx.functions:
@@ -119,7 +121,9 @@ def held(ctx: Context) -> list[str]:
 def desired_packages(
     ctx: Context, name: str, version: object, pkgs: object, *, normalize: bool
 ) -> dict[str, str | None]:
-    """Map of package to wanted version, None for any version. Raises ValueError with Salt's comment."""
+    """Map of package to wanted version, None for any version, from the arguments of a ``pkg`` state. Raises ValueError
+    with Salt's comment.
+    """
     rows = [{name: version}] if not pkgs else list(pkgs.items()) if isinstance(pkgs, Mapping) else pkgs
     if not isinstance(rows, list):
         raise ValueError("Invalidly formatted 'pkgs' parameter. See minion log.")
@@ -137,7 +141,9 @@ def desired_packages(
 
 
 def package_files(sources: object) -> dict[str, str | None]:
-    """Return the ``sources`` argument as a map of package to package file. Raises ValueError with Salt's comment."""
+    """Return the ``sources`` argument of a ``pkg`` state as a map of package to package file. Raises ValueError with
+    Salt's comment.
+    """
     if not isinstance(sources, list) or not all(isinstance(row, Mapping) and len(row) == 1 for row in sources):
         raise ValueError("Invalidly formatted 'sources' parameter. See minion log.")
     return {str(package): str(place) for row in sources for package, place in row.items()}
@@ -146,8 +152,8 @@ def package_files(sources: object) -> dict[str, str | None]:
 def resolved(
     ctx: Context, desired: Mapping[str, str | None], *, refresh: bool, **source: object
 ) -> dict[str, str | None]:
-    """Replace the version ``latest`` by the newest available version, else by the installed one; None if there is
-    neither.
+    """Return the wanted packages ({package: version}) with the version ``latest`` replaced by the newest available
+    version, else by the installed one; None if there is neither.
     """
     wants = [package for package, version in desired.items() if version == "latest"]
     if not wants:
@@ -160,7 +166,9 @@ def resolved(
 def satisfied(
     ctx: Context, versions: Sequence[str] | None, wanted: str | None, ignore_epoch: bool | None, *, newer: bool
 ) -> bool:
-    """Whether one of the versions is wanted. ``newer``: a version above a single exact version is accepted too."""
+    """Return True if one of a package's installed versions is wanted. ``newer``: a version above a single exact version
+    is accepted too.
+    """
     if not versions or not wanted:
         return bool(versions)
     conditions = package_versions.conditions(wanted)
@@ -184,14 +192,14 @@ def there(ctx: Context, wanted: Mapping[str, str | None], ignore_epoch: bool | N
 
 
 def refresh_now(ctx: Context, refresh: bool | None) -> bool:
-    """Whether to fetch the package lists now: if requested, or if ``mod_init`` requested it and ``refresh`` is not
-    False.
+    """Return True if a ``pkg`` state must fetch the package lists now: it requests this, or ``mod_init`` requested it
+    and ``refresh`` is not False.
     """
     return bool(refresh) or (refresh is not False and bool(ctx.scratch.get(REFRESH_DUE)))
 
 
 def mapped(names: Sequence[str], answer: object) -> dict[str, str]:
-    """Return a return of ``pkg.version`` or ``pkg.latest_version`` as a map.
+    """Return the result of ``pkg.version`` or ``pkg.latest_version`` as a map of package to version.
 
     For one package these functions return only a text.
     """

@@ -18,8 +18,8 @@ _ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")
 
 
 def runner(ctx: Context, name: str, **kwargs: object) -> StateReturn:
-    """Run a runner function of the master. All arguments except ``name`` are passed to it, also those in ``arg`` and
-    ``kwarg``.
+    """Run a runner function of the master. All arguments except ``name`` are passed to the function, also those in
+    ``arg`` and ``kwarg``.
 
     Salt: salt/states/saltmod.py, runner.
     """
@@ -29,7 +29,8 @@ def runner(ctx: Context, name: str, **kwargs: object) -> StateReturn:
 
 
 def wheel(ctx: Context, name: str, **kwargs: object) -> StateReturn:
-    """Run a wheel function of the master, such as ``key.accept``. All arguments except ``name`` are passed to it.
+    """Run a wheel function of the master, such as ``key.accept``. All arguments except ``name`` are passed to the
+    function.
 
     Salt: salt/states/saltmod.py, wheel.
     """
@@ -39,7 +40,7 @@ def wheel(ctx: Context, name: str, **kwargs: object) -> StateReturn:
 
 
 def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object) -> StateReturn:
-    """Run several runner functions at the same time.
+    """Run several runner functions of the master at the same time.
 
     runners
         map of ID to a map with ``name`` (the runner function; default: the ID) and ``kwarg`` (its arguments)
@@ -75,7 +76,7 @@ def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object)
 def wait_for_event(
     ctx: Context, name: str, id_list: list[object], event_id: str = "id", timeout: float = 300, node: str = "master"
 ) -> StateReturn:
-    """Wait until events with tags that match the glob ``name`` have contained every value of ``id_list``.
+    """Wait until events of the master whose tags match the glob ``name`` have contained every value of ``id_list``.
 
     event_id
         key of the event data, or of its ``data``, that contains the value or a list of values
@@ -155,7 +156,7 @@ def _is_state_run(value: object) -> bool:
 
 
 def _changes(found: object) -> object:
-    """Return the changes of a state run, collected from all maps below ``found``."""
+    """Return the changes of a state run, collected from all maps below its return ``found``."""
     if not isinstance(found, Mapping):
         return {}
     if "changes" in found:

@@ -112,7 +112,7 @@ def state(
 
 
 def _call_of(highstate: object, top: object, sls: object) -> tuple[str, ...] | None:
-    """Return (state function, argument) of the job; None if no argument names states."""
+    """Return (state function, argument) of the job that ``salt.state`` sends; None if no argument names states."""
     if highstate:
         return ("state.highstate",)
     if top:

@@ -32,12 +32,14 @@ class StateReturn(TypedDict):
 
 
 def entry(name: str, result: bool | None, comment: str, changes: Mapping[str, object] | None = None) -> StateReturn:
-    """Return a state's return. These states return no plans, because their returns contain the JID of the job."""
+    """Return the return of an orchestration's state as a map. These states return no plans, because their returns
+    contain the JID of the job.
+    """
     return {"name": name, "result": result, "comment": comment, "changes": dict(changes or {})}
 
 
 def succeeded(running: object) -> bool:
-    """Whether a state run, or a map of state runs, contains no failure.
+    """Return True if a minion's return is a state run, or a map of state runs, without a failure.
 
     Anything else than a non-empty map is a failure.
     """
@@ -57,13 +59,13 @@ def _sound(running: Mapping[str, object]) -> bool:
 
 
 def changed(running: object) -> bool:
-    """Whether a state of the run has changes."""
+    """Return True if a state in the return of a state run has changes."""
     states = running.values() if isinstance(running, Mapping) else ()
     return any(isinstance(entry, Mapping) and entry.get("changes") for entry in states)
 
 
 def detail(minion: str, answer: Mapping[str, object]) -> str:
-    """Return one line about a minion that returned no state run; "" if it returned one."""
+    """Return one line about a minion whose return is not a state run; "" if it is one."""
     if "ret" not in answer:
         return f"Minion {minion} did not return a state result."
     ret = answer["ret"]
@@ -78,7 +80,7 @@ def detail(minion: str, answer: Mapping[str, object]) -> str:
 
 
 def names(listed: object) -> list[str] | None:
-    """Return minion ids from a list or text with commas; [] for None; None for any other type."""
+    """Return a list of minion ids from an argument (a list, or text with commas); [] for None; None for any other type."""
     if listed is None:
         return []
     if isinstance(listed, str):
@@ -87,7 +89,7 @@ def names(listed: object) -> list[str] | None:
 
 
 def arguments(listed: object) -> dict[str, object]:
-    """Return a map from a map, or from a list of one-key maps."""
+    """Return a map of keyword arguments from a map, or from a list of one-key maps."""
     if isinstance(listed, Mapping):
         return dict(listed)
     found: dict[str, object] = {}
@@ -98,5 +100,5 @@ def arguments(listed: object) -> dict[str, object]:
 
 
 def joined(values: Iterable[str]) -> str:
-    """Return names separated by commas."""
+    """Return minion ids in one text, separated by commas."""
     return ", ".join(values)

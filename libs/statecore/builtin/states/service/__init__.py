@@ -131,7 +131,9 @@ def mod_watch(
     force: bool = False,
     **arguments: object,
 ) -> Plan:
-    """Restart or reload a ``running`` service, or stop a ``dead`` one, because a watched state changed."""
+    """Restart or reload a service of ``service.running``, or stop a service of ``service.dead``, because a watched
+    state changed.
+    """
     if sfun not in ("running", "dead"):
         return Plan.failed(f"Unable to trigger watch for service.{sfun}")
     if is_offline(ctx):
@@ -167,7 +169,7 @@ def mod_watch(
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """The action for a watch: function of the service module, and its names in comments."""
+    """The action of a ``service`` state on ``watch``: the function of the service module, and its names in comments."""
 
     function: str
     verb: str

@@ -43,7 +43,9 @@ def toggle_plan(ctx: Context, name: str, given: Mapping[str, object], *, wanted:
 
 
 def toggle(ctx: Context, name: str, given: Mapping[str, object], *, runs: bool | None, wanted: bool) -> Outcome:
-    """Enable or disable a service at boot. ``runs``: current status for the comment; None if it was already right."""
+    """Enable or disable a service at boot, and return the outcome. ``runs``: current status for the comment; None if it
+    was already right.
+    """
     word = "enabled" if wanted else "disabled"
     before = bool(ctx.call("service.enabled", name))
     if before is wanted:
@@ -80,7 +82,9 @@ def masking(ctx: Context, name: str, *, runtime: bool, wanted: bool) -> Plan:
 
 
 def reporting_errors(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
-    """Wrap a step's work: an error of the service manager becomes the failed step's comment."""
+    """Return the work of a ``service`` step, wrapped so that an error of the service manager becomes the failed step's
+    comment.
+    """
 
     def reported() -> Outcome:
         try:
@@ -92,22 +96,22 @@ def reporting_errors(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
 
 
 def with_notes(plan: Plan, *notes: str) -> Plan:
-    """Return the plan with additional lines before its comment."""
+    """Return the plan of a ``service`` state with additional lines before its comment."""
     return Plan(plan.result, plan.comment, plan.changes, plan.steps, (*notes, *plan.notes), plan.warnings)
 
 
 def is_offline(ctx: Context) -> bool:
-    """Whether the host has no running service manager. Then services can only be enabled and disabled."""
+    """Return True if the host has no running service manager. Then services can only be enabled and disabled."""
     return "service.offline" in ctx.functions and bool(ctx.call("service.offline"))
 
 
 def by_systemd(ctx: Context) -> bool:
-    """Whether systemd manages the host's services."""
+    """Return True if systemd manages the host's services."""
     return "service.masked" in ctx.functions
 
 
 def given_to_systemd(no_block: bool, unmask: bool, unmask_runtime: bool) -> dict[str, bool]:
-    """Map of the systemd arguments that are set."""
+    """Map of the arguments for systemd (no_block, unmask, unmask_runtime) that are set."""
     pairs = zip(SYSTEMD_ONLY, (no_block, unmask, unmask_runtime), strict=True)
     return {key: True for key, value in pairs if value}
 

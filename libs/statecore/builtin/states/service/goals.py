@@ -28,7 +28,7 @@ _TRUE = ("true", "yes", "on", "1")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The arguments of ``running`` or ``dead``."""
+    """The arguments of ``service.running`` or ``service.dead`` after checks."""
 
     ctx: Context
     name: str
@@ -44,18 +44,18 @@ class Goal:
     foreign: tuple[str, ...] = ()
 
     def status(self) -> bool:
-        """Whether the service runs now."""
+        """Return True if the service runs now."""
         waiting = {"wait": self.wait} if self.wait and by_systemd(self.ctx) else {}
         return bool(self.ctx.call("service.status", self.name, self.sig, **waiting))
 
     def enabled(self) -> bool:
-        """Whether the service starts at boot."""
+        """Return True if the service starts at boot."""
         return bool(self.ctx.call("service.enabled", self.name))
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Salt's comments for ``running`` or ``dead``; {} stands for the service's name."""
+    """Salt's comments for ``service.running`` or ``service.dead``; {} stands for the service's name."""
 
     already: str
     would: str
@@ -83,7 +83,9 @@ _WORDS: Mapping[str, _Words] = {
 
 
 def plan(goal: Goal, *, has_enabled: bool) -> Plan:
-    """Return a plan that starts or stops the service. ``misspelt``: the argument ``enabled`` was given, which fails."""
+    """Return the plan that starts or stops the service. ``has_enabled``: the argument ``enabled`` was given, which
+    fails.
+    """
     ctx, name, words = goal.ctx, goal.name, _WORDS[goal.verb]
     if has_enabled:
         return Plan.failed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
@@ -127,7 +129,9 @@ def _work(goal: Goal, *, before: bool, at_boot: bool) -> Outcome:
 
 
 def _toggled(goal: Goal, outcome: Outcome, *, runs: bool) -> Outcome:
-    """Enable or disable the service after it was started or stopped. Its comment replaces that of the start or stop."""
+    """Enable or disable the service at boot after it was started or stopped, and return the outcome. Its comment
+    replaces that of the start or stop.
+    """
     if goal.enable is None:
         return outcome
     toggled = toggle(goal.ctx, goal.name, {}, runs=runs, wanted=goal.enable)
@@ -142,7 +146,9 @@ def _unmasking(goal: Goal) -> Plan | None:
 
 
 def seconds(argument: str, value: object) -> float | None:
-    """Return a number of seconds; None for an empty value. Raises InvocationError that names the argument."""
+    """Return a number of seconds from the argument called ``argument``; None for an empty value. Raises
+    InvocationError.
+    """
     if value in (None, "", False):
         return None
     try:

@@ -43,7 +43,7 @@ _DAYS = ("date", "expire")
 
 @dataclass(frozen=True, slots=True)
 class WantedUser:
-    """The wanted values of a user account. None: leave the value unchanged."""
+    """The values of a user account that ``user.present`` wants. None: leave the value unchanged."""
 
     name: str
     uid: int | None
@@ -66,7 +66,9 @@ class WantedUser:
 
 
 def number(argument: str, value: object) -> int | None:
-    """Return a whole number, or a date as days since 1970; None for an empty value. Raises InvocationError."""
+    """Return a whole number from the argument called ``argument``, or its date as days since 1970; None for an empty
+    value. Raises InvocationError.
+    """
     if value in (None, ""):
         return None
     text = str(value).strip()
@@ -89,7 +91,7 @@ def hashed(ctx: Context, name: str, password: str) -> str:
 
 
 def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict[str, object]:
-    """Map of the values to change, by Salt's names; empty if the account is as wanted."""
+    """Map of the values of a user account to change, by Salt's names; empty if the account is as wanted."""
     change: dict[str, object] = {}
     if wanted.uid is not None and now["uid"] != wanted.uid:
         change["uid"] = wanted.uid
@@ -111,7 +113,7 @@ def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict
 
 
 def group_number(ctx: Context, gid: str | int) -> int | None:
-    """Return the number of a group; None if the group does not exist (yet)."""
+    """Return the number of the group with this name or number; None if the group does not exist (yet)."""
     try:
         return ctx.host.gid(gid)
     except HostError:
@@ -119,7 +121,7 @@ def group_number(ctx: Context, gid: str | int) -> int | None:
 
 
 def _group_changes(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> list[str] | None:
-    """Return the wanted additional groups, sorted; None if they are right.
+    """Return the wanted additional groups of the user, sorted; None if the user has them already.
 
     The old and new primary groups are not counted.
     """
@@ -158,7 +160,9 @@ def _password_changes(ctx: Context, wanted: WantedUser) -> dict[str, object]:
 
 
 def not_allowed(changes: Mapping[str, object], now: Mapping[str, object], *, allow_uid: bool, allow_gid: bool) -> str:
-    """Return the comment that refuses a change of uid or gid that is not allowed; "" if all changes are allowed."""
+    """Return the comment that refuses a change of the user's uid or gid that is not allowed; "" if all changes are
+    allowed.
+    """
     refused = [
         f"Changing {key} ({now[key]} -> {changes[key]}) not permitted, set allow_{key}_change to True to force this "
         "change. Note that this will not change file ownership."
@@ -208,7 +212,7 @@ def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], miss
 
 
 def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], before: Mapping[str, object]) -> None:
-    """Apply the changes; additional groups last, because they depend on the primary group."""
+    """Apply the changes to the user account; additional groups last, because they depend on the primary group."""
     name = wanted.name
     home = str(changes.get("home") or "")
     steps: Mapping[str, Callable[[object], object]] = {

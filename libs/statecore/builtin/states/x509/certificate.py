@@ -47,7 +47,7 @@ def certificate_managed(
     check_cmd: str | None = None,
     **kwargs: object,
 ) -> Plan:
-    """Create a certificate. It is recreated if its content differs from the arguments, or before it expires.
+    """Create an X.509 certificate. It is recreated if its content differs from the arguments, or before it expires.
 
     days_remaining
         number of days before the expiry at which the certificate is recreated; default 90

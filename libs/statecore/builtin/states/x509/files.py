@@ -45,21 +45,21 @@ FaultOfCall = (CommandError, InvocationError)
 
 
 def split(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Return (arguments of the file, other arguments by their short names)."""
+    """Return (arguments of an ``x509`` state about the file, its other arguments by their short names)."""
     ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
     rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}
     return ours, {name: value for name, value in policies.short(rest).items() if value is not None}
 
 
 def need_nothing_more(rest: Mapping[str, object]) -> None:
-    """Raise InvocationError if arguments are left that the state does not accept."""
+    """Raise InvocationError if arguments are left that the ``x509`` state does not accept."""
     if rest:
         raise InvocationError(f"Unrecognized keyword arguments: {sorted(rest)}")
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedFile:
-    """One file of the host, with its current content and its wanted owner and mode."""
+    """The file of a key or certificate on the host, with its current content and its wanted owner and mode."""
 
     ctx: Context
     name: str
@@ -74,7 +74,7 @@ class ManagedFile:
 
     @classmethod
     def of(cls, ctx: Context, name: str, given: Mapping[str, Any], mode: str | None = None) -> ManagedFile:
-        """Return the file of a call. ``mode``: default mode. Raises CommandError, InvocationError."""
+        """Return the file that an ``x509`` state manages. ``mode``: default mode. Raises CommandError, InvocationError."""
         if refused := sorted(argument for argument in _REFUSED if given.get(argument)):
             raise InvocationError(f"not supported: {', '.join(refused)}")
         if not str(name).startswith("/"):
@@ -92,11 +92,12 @@ class ManagedFile:
 
     @property
     def left_alone(self) -> bool:
-        """Whether the file does not exist and is not to be created."""
+        """True if the file does not exist and the state must not create it."""
         return not self.given.get("create", True) and not self.real.is_file()
 
     def plan(self, what: str, changes: Mapping[str, object], make: Callable[[], bytes], *, again: bool) -> Plan:
-        """Return a plan that writes the content of ``make`` if there are changes, else corrects owner and mode.
+        """Return a plan that writes the bytes returned by ``make`` to the file if there are changes, else corrects
+        owner and mode.
 
         ``what``: words for the content in comments; ``again``: True if the content exists already.
         """
@@ -119,7 +120,7 @@ class ManagedFile:
         return Plan.change(f"The {what} would have been {verb}d", [Step(f"write {self.name}", work)], changes)
 
     def plan_of(self, content: bytes) -> Plan:
-        """Return a plan that writes this content, like ``file.managed``."""
+        """Return a plan that writes this content to the file, like ``file.managed``."""
         if self.left_alone:
             return Plan.unchanged(f"File {self.name} is not present and is not set for creation")
         return self._write(content).plan()

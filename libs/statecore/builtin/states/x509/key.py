@@ -86,7 +86,9 @@ def pem_managed(ctx: Context, name: str, text: object, check_cmd: str | None = N
 
 
 def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loading.LoadedKey | None, dict[str, object]]:
-    """Return (existing key or None, changes of its passphrase). Raises CommandError if it must not be overwritten."""
+    """Return (existing private key or None, changes of its passphrase). Raises CommandError if the key must not be
+    overwritten.
+    """
     try:
         return loading.key(data, locked), {}
     except loading.NeedlessPassword:

@@ -110,7 +110,7 @@ def _aged(current: loading.Loaded[x509.CertificateRevocationList], encoding: str
 
 
 def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> int:
-    """Return the number of the existing list; 0 if it has none."""
+    """Return the number of the existing certificate revocation list; 0 if it has none."""
     if current is None:
         return 0
     try:
@@ -120,7 +120,7 @@ def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> i
 
 
 def _uncounted(changes: dict[str, Any], *, counts: bool) -> dict[str, object]:
-    """Return the changes without the list number, if ``cRLNumber: auto`` sets the number."""
+    """Return the changes of a revocation list without its number, if ``cRLNumber: auto`` sets the number."""
     if not counts or "extensions" not in changes:
         return changes
     rows = {
