@@ -24,8 +24,9 @@ HEAVY = {
     "prometheus_client",
 }
 
-#: Modules of these packages that are light: they import nothing but the standard library.
+#: Modules of these packages that are light: they import nothing but the standard library and msgpack.
 LIGHT = {
+    *("saltwire", "saltwire.errors", "saltwire.pack"),
     *("statecore", "statecore.model", "statecore.model.lazy", "statecore.model.nearest"),
     *("statecore.host", "statecore.host.content", "statecore.host.content.atomic_file"),
 }

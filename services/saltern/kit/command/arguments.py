@@ -10,7 +10,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import yaml
 
@@ -38,7 +37,7 @@ class _ValueLoader(_Loader):  # type: ignore[misc, valid-type]  # one of two cla
     """
 
 
-def _whole_number(loader: Any, node: Any) -> int:
+def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     # File modes are why: 0644 must not become 420.
     if node.value.startswith("0") and not node.value.startswith(("0b", "0x")):
         node.value = node.value.lstrip("0") or "0"
@@ -46,7 +45,7 @@ def _whole_number(loader: Any, node: Any) -> int:
     return number
 
 
-def _mapping(loader: Any, node: Any) -> dict[object, object]:
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
     loader.flatten_mapping(node)
     pairs = [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
     mapping = dict(pairs)

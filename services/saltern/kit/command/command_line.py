@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from saltern.kit.command import standard_output
 from saltern.kit.command.arguments import value_of
@@ -143,7 +143,9 @@ class _Version(argparse.Action):
 
 
 class _Refuses(argparse.Action):
-    def __call__(self, parser: Any, namespace: object, values: object, option_string: str | None = None) -> None:
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: str | None = None
+    ) -> None:
         parser.error(f"not supported: {option_string}; {self.const}")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import yaml
 
@@ -24,10 +24,10 @@ LOAD_TAGS = JOB_TAGS[:1]
 REDIS = ("local_cache", "redis", "")
 
 #: Tag glob -> files, in the order in which they were configured; a glob may come twice.
-Rows: TypeAlias = list[dict[str, Any]]
+Rows: TypeAlias = list[dict[str, str | list[str]]]
 
 
-def rows_of(option: Any) -> Rows:
+def rows_of(option: object) -> Rows:
     """Return the rows (tag glob, reaction files) of the option ``reactor``: a list, or the path of a YAML file with a list.
 
     Raises ConfigError.
@@ -52,7 +52,7 @@ def rows_of(option: Any) -> Rows:
     return [dict(row) for row in rows]
 
 
-def is_files(value: Any) -> bool:
+def is_files(value: object) -> TypeGuard[str | list[str]]:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 from statecore.model.nearest import close_matches
@@ -88,7 +87,7 @@ def unknown_commands(pools: Pools, known: frozenset[str]) -> list[str]:
     return told
 
 
-def _wrong(given: Mapping[Any, Any]) -> Iterator[str]:
+def _wrong(given: Mapping[str, object]) -> Iterator[str]:
     taken: dict[str, str] = {}
     for pool, row in given.items():
         if why := _wrong_name(pool):
@@ -101,7 +100,7 @@ def _wrong(given: Mapping[Any, Any]) -> Iterator[str]:
         yield f"no pool has the command '{REST}': one must take what no other names"
 
 
-def _wrong_name(pool: Any) -> str:
+def _wrong_name(pool: object) -> str:
     if not isinstance(pool, str) or not pool:
         return f"a pool's name is text, not {pool!r}"
     # As in Salt, where names of pools are parts of paths.
@@ -109,7 +108,7 @@ def _wrong_name(pool: Any) -> str:
     return f"the pool's name {pool!r} must be no path" if barred else ""
 
 
-def _wrong_row(pool: str, row: Mapping[Any, Any], taken: dict[str, str]) -> Iterator[str]:
+def _wrong_row(pool: str, row: Mapping[object, object], taken: dict[str, str]) -> Iterator[str]:
     for setting in row.keys() - set(_SETTINGS):
         near = close_matches(str(setting), _SETTINGS, n=1)
         yield f"pool '{pool}': unknown setting '{setting}'" + (f"; the nearest is '{near[0]}'" if near else "")

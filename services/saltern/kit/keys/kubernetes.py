@@ -13,7 +13,6 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 #: Where a pod's token, its namespace and the cluster's certificate authority are mounted.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -56,7 +55,7 @@ class Cluster:
             ) from error
         return cls(host, int(port), token, namespace, authorities)
 
-    def get(self, path: str) -> dict[str, Any] | None:
+    def get(self, path: str) -> dict[str, object] | None:
         """Return the Kubernetes object at ``path`` as a map, None if it does not exist. Raises ClusterError."""
         status, body = self._ask("GET", path)
         return None if status == http.HTTPStatus.NOT_FOUND else _kept("GET", path, status, body)
@@ -97,7 +96,7 @@ class Cluster:
             connection.close()
 
 
-def _kept(verb: str, path: str, status: int, body: bytes) -> dict[str, Any]:
+def _kept(verb: str, path: str, status: int, body: bytes) -> dict[str, object]:
     """Return the object in the body of a successful answer of the Kubernetes API. Raises ClusterError for another answer."""
     try:
         value = json.loads(body)

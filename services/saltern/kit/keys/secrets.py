@@ -14,7 +14,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
 from saltern.kit.links.sockets import FLAT_KNOWN, NAMES
@@ -29,6 +29,25 @@ _PASSWORD_BYTES = 32
 _LABELS = {"app.kubernetes.io/name": "saltern", "app.kubernetes.io/part-of": "saltern"}
 
 Data = Mapping[str, bytes]
+
+
+class Metadata(TypedDict):
+    """The metadata of a Secret."""
+
+    name: str
+    namespace: str
+    labels: dict[str, str]
+
+
+class Secret(TypedDict):
+    """A Secret in the form of the Kubernetes API."""
+
+    apiVersion: str
+    kind: str
+    metadata: Metadata
+    type: str
+    #: File name -> content, base64.
+    data: dict[str, str]
 
 
 def secret_name(role: str) -> str:
@@ -52,7 +71,7 @@ def of_redis(host: str, port: int = 6379) -> Data:
     return {"url": f"redis://:{password}@{host}:{port}/0".encode(), "users.acl": users.encode()}
 
 
-def manifest(name: str, data: Data, namespace: str) -> dict[str, object]:
+def manifest(name: str, data: Data, namespace: str) -> Secret:
     """Return the Kubernetes API's object for a Secret of this name and content."""
     encoded = {key: base64.b64encode(value).decode("ascii") for key, value in sorted(data.items())}
     return {
@@ -81,12 +100,12 @@ def into_cluster(cluster: Cluster, make: Callable[[Path], object], redis_host: s
     """
     collection = f"/api/v1/namespaces/{cluster.namespace}/secrets"
     done: list[str] = []
-    held: dict[str, dict[str, Any] | None] = {role: cluster.get(f"{collection}/{secret_name(role)}") for role in NAMES}
+    held = {role: cluster.get(f"{collection}/{secret_name(role)}") for role in NAMES}
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         for role, there in held.items():
             if there is not None:
-                lay_out(directory, role, _decoded(there))
+                lay_out(directory, role, _decoded(secret_name(role), there))
         make(directory)
         for role, there in held.items():
             secret = manifest(secret_name(role), dict(_files(directory / role)), cluster.namespace)
@@ -96,7 +115,7 @@ def into_cluster(cluster: Cluster, make: Callable[[Path], object], redis_host: s
     return done
 
 
-def _put(cluster: Cluster, collection: str, secret: dict[str, Any], there: Mapping[str, object] | None) -> list[str]:
+def _put(cluster: Cluster, collection: str, secret: Secret, there: Mapping[str, object] | None) -> list[str]:
     name = secret["metadata"]["name"]
     if there is None:
         if not cluster.create(collection, secret):
@@ -108,11 +127,15 @@ def _put(cluster: Cluster, collection: str, secret: dict[str, Any], there: Mappi
     return [f"changed secret {name}"]
 
 
-def _decoded(secret: Mapping[str, Any]) -> Data:
+def _decoded(name: str, secret: Mapping[str, object]) -> Data:
+    data = secret.get("data")
     try:
-        return {key: base64.b64decode(value, validate=True) for key, value in (secret.get("data") or {}).items()}
+        return {
+            key: base64.b64decode(value, validate=True)
+            for key, value in (data if isinstance(data, dict) else {}).items()
+        }
     except ValueError as error:
-        raise ClusterError(f"secret {secret['metadata']['name']}: not base64: {error}") from error
+        raise ClusterError(f"secret {name}: not base64: {error}") from error
 
 
 def _files(directory: Path) -> Iterator[tuple[str, bytes]]:

@@ -9,7 +9,6 @@ import json
 import logging
 import sys
 import time
-from typing import Any
 
 from saltern.kit.config.reading import ConfigError
 
@@ -50,7 +49,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the log record as one line of JSON."""
-        entry: dict[str, Any] = {
+        entry: dict[str, object] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "role": self._role,

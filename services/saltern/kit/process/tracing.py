@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from saltern.kit.config.reading import ConfigError
 from statecore.model.nearest import close_matches
@@ -42,6 +42,22 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "insecure": bool,
 }
 
+
+class TracingOption(TypedDict, total=False):
+    """The value of the option ``tracing`` after ``checked``; the keys are those of _KEYS."""
+
+    enabled: bool
+    exporter: str
+    endpoint: str
+    service_name: str
+    sampler: str
+    #: Share of the traces that are measured, 0 to 1.
+    sampler_arg: float
+    resource_attributes: dict[str, str]
+    headers: dict[str, str]
+    insecure: bool
+
+
 EXPORTERS = ("otlp-http", "console")
 
 SAMPLERS = ("parent_based", "always_on", "always_off", "trace_id_ratio")
@@ -55,16 +71,20 @@ def parent_of(value: object) -> str:
     return value if isinstance(value, str) and _TRACEPARENT.fullmatch(value) else ""
 
 
+#: Value of an attribute of a span.
+Attribute = str | bool | int | float
+
+
 class Span:
     """One measured piece of work in a trace (an OpenTelemetry span), or a placeholder if nothing is measured."""
 
     def __init__(self, traceparent: str) -> None:
         #: To be handed on; empty where nobody traces.
         self.traceparent = traceparent
-        self.notes: dict[str, Any] = {}
+        self.notes: dict[str, Attribute] = {}
         self.why = ""
 
-    def note(self, **attributes: object) -> None:
+    def note(self, **attributes: Attribute) -> None:
         """Add attributes to the trace's span: texts, numbers, booleans."""
         self.notes |= attributes
 
@@ -99,7 +119,7 @@ class Tracing:
         return bool(self._option.get("enabled"))
 
     @contextlib.contextmanager
-    def span(self, name: str, parent: str = "", kind: str = "INTERNAL", **attributes: Any) -> Iterator[Span]:
+    def span(self, name: str, parent: str = "", kind: str = "INTERNAL", **attributes: Attribute) -> Iterator[Span]:
         """Measure the block as a trace's span.
 
         ``parent`` is a ``traceparent`` ("" starts a new trace); ``kind`` is INTERNAL, CLIENT, SERVER, PRODUCER or CONSUMER.
@@ -137,7 +157,7 @@ class Tracing:
             measured.end()
 
     def of_peer(
-        self, name: str, load: Mapping[str, object], kind: str, **attributes: object
+        self, name: str, load: Mapping[str, object], kind: str, **attributes: Attribute
     ) -> contextlib.AbstractContextManager[Span]:
         """Measure the work for a received load as part of the trace that the load names; a load without a trace is not measured."""
         parent = parent_of(load.get(FIELD))
@@ -159,7 +179,7 @@ class Tracing:
         return self._provider
 
 
-def checked(option: Mapping[str, Any]) -> Mapping[str, object]:
+def checked(option: Mapping[str, object]) -> TracingOption:
     """Return the value of the option ``tracing`` after checks. Raises ConfigError whose message names the wrong key."""
     for key, value in option.items():
         if key not in _KEYS:
@@ -170,12 +190,13 @@ def checked(option: Mapping[str, Any]) -> Mapping[str, object]:
     for key, known in (("exporter", EXPORTERS), ("sampler", SAMPLERS)):
         if option.get(key) and option[key] not in known:
             raise ConfigError(f"tracing: {key} is {' or '.join(known)} here, not '{option[key]}'")
-    if not 0 <= option.get("sampler_arg", 1.0) <= 1:
-        raise ConfigError(f"tracing: sampler_arg is a share between 0 and 1, not {option['sampler_arg']}")
-    return option
+    found = cast("TracingOption", option)
+    if not 0 <= found.get("sampler_arg", 1.0) <= 1:
+        raise ConfigError(f"tracing: sampler_arg is a share between 0 and 1, not {found['sampler_arg']}")
+    return found
 
 
-def _provider(option: Mapping[str, Any], service: str) -> TracerProvider:
+def _provider(option: TracingOption, service: str) -> TracerProvider:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
@@ -185,7 +206,8 @@ def _provider(option: Mapping[str, Any], service: str) -> TracerProvider:
         raise ConfigError(
             f"tracing: {error}; it needs opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
         ) from error
-    named = {"service.name": option.get("service_name") or service, **(option.get("resource_attributes") or {})}
+    named: dict[str, Attribute] = {"service.name": option.get("service_name") or service}
+    named |= option.get("resource_attributes") or {}
     provider = TracerProvider(resource=Resource.create(named), sampler=_sampler(option), shutdown_on_exit=False)
     exporter: SpanExporter
     if option.get("exporter") == "console":
@@ -199,7 +221,7 @@ def _provider(option: Mapping[str, Any], service: str) -> TracerProvider:
     return provider
 
 
-def _sampler(option: Mapping[str, Any]) -> Sampler:
+def _sampler(option: TracingOption) -> Sampler:
     from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, TraceIdRatioBased
 
     ratio = TraceIdRatioBased(option.get("sampler_arg", 1.0))

@@ -58,7 +58,7 @@ def publish(context: WorkerContext, client: str, fields: Mapping[str, object]) -
     """
     with context.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": client}) as span:
         answer = published(context, client, fields, span.marked({}))
-        span.note(**{"salt.jid": str(answer["jid"]), "salt.minions": len(answer["minions"])})
+        span.note(**{"salt.jid": str(answer["jid"])}, **{"salt.minions": len(answer["minions"])})
         return answer
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from saltern.kit.command.output.color import OFF, fit_for_terminal
 from saltern.kit.command.output.options import OutputOptions, color_wanted
 
 __all__ = ["OUTPUTTERS", "OutputOptions", "auto", "color_wanted", "render"]
 
-Outputter = Callable[[Any, OutputOptions], str]
+Outputter = Callable[[object, OutputOptions], str]
 
 #: ``--out`` -> module of this package and its outputter: a command imports only the one it prints with.
 #: Salt 3008 dropped quiet and newline_values_only; scripts still use them. Its minions still ask for grains.
@@ -76,7 +75,7 @@ def render(data: object, options: OutputOptions, *, warn: Callable[[str], None] 
             "shown with nested instead"
         )
     try:
-        nested: Outputter = _imported(*OUTPUTTERS["nested"])
+        nested = _imported(*OUTPUTTERS["nested"])
         return nested(data, options).rstrip()
     except _MISFITS as error:
         # A number with more digits than Python writes, a user's class that cannot show itself.
@@ -85,14 +84,17 @@ def render(data: object, options: OutputOptions, *, warn: Callable[[str], None] 
 
 
 def _outputter(name: str, options: OutputOptions) -> Outputter | None:
-    found = _imported("users", "find")(name, options) if options.outputter_dirs else None
+    found: Outputter | None = None
+    if options.outputter_dirs:
+        found = importlib.import_module(f"{__name__}.users").find(name, options)
     if found is None and name in OUTPUTTERS:
         found = _imported(*OUTPUTTERS[name])
     return found
 
 
-def _imported(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+def _imported(module: str, name: str) -> Outputter:
+    found: Outputter = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    return found
 
 
 def _to_stderr(line: str) -> None:

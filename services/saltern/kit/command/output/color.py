@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 
 class Palette(NamedTuple):
@@ -56,7 +56,13 @@ def palette(color: bool | str, theme: Mapping[str, object] | None = None) -> Pal
 _DIRECTIONS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 
 
-def without_escapes(text: object) -> Any:
+@overload
+def without_escapes(text: str) -> str: ...
+@overload
+def without_escapes(text: object) -> object: ...
+
+
+def without_escapes(text: object) -> object:
     """Return a text with each ESC character replaced by ``?``; a value that is no text is returned unchanged."""
     return text.replace("\033", "?") if isinstance(text, str) else text
 

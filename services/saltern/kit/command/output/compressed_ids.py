@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from saltern.kit.command.output.state_lines import StateReturn
+
 #: Starts the name of a state that stands for several.
 MARK = "state_compressed_"
 
@@ -31,9 +33,9 @@ def count_of(tag: str) -> int:
     return int(count) if count.isdecimal() else 1
 
 
-def _joined(running: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(running: Mapping[str, StateReturn]) -> dict[str, StateReturn]:
     counts = Counter(_alike(tag, state) for tag, state in running.items())
-    joined: dict[str, Any] = {}
+    joined: dict[str, StateReturn] = {}
     for tag, state in running.items():
         count = counts[_alike(tag, state)]
         if count == 1:
@@ -47,12 +49,12 @@ def _joined(running: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def _alike(tag: str, state: Mapping[str, object]) -> tuple[str, ...]:
+def _alike(tag: str, state: StateReturn) -> tuple[str, ...]:
     return (tag.split("_|-")[0], str(state["__id__"]), str(state["__sls__"]), str(state["result"]))
 
 
-def _both(first: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    both = {
+def _both(first: StateReturn, state: StateReturn) -> StateReturn:
+    both: StateReturn = {
         **first,
         "__run_num__": min(first["__run_num__"], state["__run_num__"]),
         "duration": round(first["duration"] + state["duration"], 3),
@@ -61,6 +63,6 @@ def _both(first: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
     if state.get("changes"):
         # The changes of the first name move below it as soon as there are changes of another one.
         before = first.get("changes") or {}
-        named = before.get(CHANGES) or ({first["name"]: before} if before else {})
+        named: Any = before.get(CHANGES) or ({first["name"]: before} if before else {})
         both["changes"] = {CHANGES: {**named, state["name"]: state["changes"]}}
     return both

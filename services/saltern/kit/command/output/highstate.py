@@ -17,13 +17,13 @@ from saltern.kit.command.output.compressed_ids import CHANGES, compressed, count
 from saltern.kit.command.output.options import OutputOptions
 from saltern.kit.command.output.plain_copy import plain_copy
 from saltern.kit.command.output.run_summary import Tally
-from saltern.kit.command.output.state_lines import VALUE_COLUMN
+from saltern.kit.command.output.state_lines import VALUE_COLUMN, StateReturn
 
 #: Names of runner states whose changes are the highstate of the states below them.
 _ORCHESTRATIONS = frozenset({"state.orch", "state.orchestrate", "state.sls"})
 
 
-def render(data: Any, options: OutputOptions) -> str:
+def render(data: object, options: OutputOptions) -> str:
     """Return the report of a state run for every host in ``data``, a map of host to result.
 
     Raises TypeError, KeyError, AttributeError or IndexError if the data has another shape.
@@ -31,8 +31,8 @@ def render(data: Any, options: OutputOptions) -> str:
     return _report(data, options, depth=1)
 
 
-def _report(data: Any, options: OutputOptions, *, depth: int) -> str:
-    data = _unwrapped(data)
+def _report(whole: object, options: OutputOptions, *, depth: int) -> str:
+    data: Any = _unwrapped(whole)
     if isinstance(data, str):
         return data
     if data is None:
@@ -44,7 +44,7 @@ def _report(data: Any, options: OutputOptions, *, depth: int) -> str:
     return "\n".join(_host(name, value, options, depth)[0] for name, value in hosts.items())
 
 
-def _compressed(hosts: dict[str, Any]) -> dict[str, Any]:
+def _compressed(hosts: dict[str, object]) -> dict[str, object]:
     try:
         return compressed(hosts)
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -52,7 +52,7 @@ def _compressed(hosts: dict[str, Any]) -> dict[str, Any]:
         return hosts
 
 
-def _unwrapped(data: Any) -> Any:
+def _unwrapped(data: object) -> object:
     """Return the map of host to result without the envelopes of orchestrate (data, outputter, retcode) and of jobs.lookup_jid."""
     for envelope in ("return", "data"):
         if isinstance(data, Mapping) and envelope in data:
@@ -64,7 +64,7 @@ def _unwrapped(data: Any) -> Any:
     return data
 
 
-def _host(host: Any, value: Any, options: OutputOptions, depth: int = 1) -> tuple[str, bool]:
+def _host(host: object, value: object, options: OutputOptions, depth: int = 1) -> tuple[str, bool]:
     """Return the report of one host, and whether a state changed anything on that host."""
     lines: list[str] = []
     color, changed = options.colors.green, False
@@ -80,13 +80,13 @@ def _host(host: Any, value: Any, options: OutputOptions, depth: int = 1) -> tupl
 _Part = tuple[list[str], str, bool]
 
 
-def _plain(_host: Any, value: Any, options: OutputOptions, _depth: int) -> _Part:
+def _plain(_host: object, value: object, options: OutputOptions, _depth: int) -> _Part:
     """Return the report of a function's result in an orchestration; such a result always counts as a change."""
     colors = options.colors
     return [f"{colors.green}    {line}{colors.endc}" for line in str(value).splitlines()], colors.cyan, True
 
 
-def _compile_errors(_host: Any, errors: list[Any], options: OutputOptions, _depth: int) -> _Part:
+def _compile_errors(_host: object, errors: Any, options: OutputOptions, _depth: int) -> _Part:
     colors = options.colors
     lines = [f"    {colors.light_red}Data failed to compile:{colors.endc}"]
     for error in errors:
@@ -96,10 +96,13 @@ def _compile_errors(_host: Any, errors: list[Any], options: OutputOptions, _dept
     return lines, colors.light_red, False
 
 
-def _running(host: Any, running: Mapping[str, Any], options: OutputOptions, depth: int) -> _Part:
+def _running(host: object, running: Mapping[str, Any], options: OutputOptions, depth: int) -> _Part:
     colors = options.colors
     lines = [line for tag, value in reversed(list(running.items())) for line in _unordered(tag, value)]
-    states = {tag: value for tag, value in running.items() if isinstance(value, Mapping) and "result" in value}
+    states: dict[str, StateReturn] = {}
+    for tag, value in running.items():
+        if isinstance(value, Mapping) and "result" in value:
+            states[tag] = running[tag]
     tally = Tally()
     header = colors.green
     by_id = options.state_output.lower().endswith("_id")
@@ -110,7 +113,7 @@ def _running(host: Any, running: Mapping[str, Any], options: OutputOptions, dept
         tally.add(state, count)
         changed, changes = _changes(state, options, depth)
         if changed:
-            tally.changed += len(state["changes"].get(CHANGES, ())) or 1 if count > 1 else 1
+            tally.changed += _count_of_changes(state) if count > 1 else 1
         elif result and (options.state_output_diff or not options.state_verbose):
             continue
         color = colors.cyan if changed else colors.green
@@ -128,13 +131,18 @@ def _running(host: Any, running: Mapping[str, Any], options: OutputOptions, dept
     return [*lines, *run_summary.lines(host, tally, options)], header, tally.changed > 0
 
 
-def _unordered(tag: str, value: Any) -> Iterator[str]:
+def _unordered(tag: str, value: object) -> Iterator[str]:
     if isinstance(value, Mapping) and value and tag != "changes" and "__run_num__" not in value:
         yield "This state's result does not say when it ran, so its place in the order is not known:"
         yield pformat(plain_copy(value))
 
 
-def _changes(state: Mapping[str, Any], options: OutputOptions, depth: int) -> tuple[bool, str]:
+def _count_of_changes(state: StateReturn) -> int:
+    named = state["changes"].get(CHANGES)
+    return len(named) if isinstance(named, Mapping) and named else 1
+
+
+def _changes(state: StateReturn, options: OutputOptions, depth: int) -> tuple[bool, str]:
     """Return whether a state changed anything, and the text that follows ``Changes:`` in the report."""
     changes = state["changes"]
     if state.get("name") in _ORCHESTRATIONS:
@@ -145,7 +153,7 @@ def _changes(state: Mapping[str, Any], options: OutputOptions, depth: int) -> tu
     if not isinstance(changes, Mapping):
         return True, f"Invalid Changes data: {changes}"
     hosts = changes.get("ret")
-    if hosts is not None and changes.get("out") == "highstate":
+    if isinstance(hosts, Mapping) and changes.get("out") == "highstate":
         reports = [_host(name, value, options) for name, value in hosts.items()]
         lines = [line for report, _ in reports for line in report.splitlines()]
         text = "".join(f"\n{' ' * VALUE_COLUMN}{line}" for line in lines)
@@ -154,7 +162,7 @@ def _changes(state: Mapping[str, Any], options: OutputOptions, depth: int) -> tu
 
 
 #: Kind of a host's value -> its part of the report; of anything else the host's name is all there is to say.
-_PARTS: Mapping[type, Callable[[Any, Any, OutputOptions, int], _Part]] = {
+_PARTS: Mapping[type, Callable[[object, Any, OutputOptions, int], _Part]] = {
     int: _plain,
     str: _plain,
     list: _compile_errors,

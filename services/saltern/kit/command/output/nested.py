@@ -88,7 +88,7 @@ class _Nested:
             else:
                 self.add(item, indent, "- ")
 
-    def _add_mapping(self, mapping: Mapping[Any, Any], indent: int, prefix: str) -> None:
+    def _add_mapping(self, mapping: Mapping[object, object], indent: int, prefix: str) -> None:
         margin = f"{' ' * indent}{self._name}"
         if indent:
             self._write(f"{margin}----------{self._end}")
@@ -98,7 +98,7 @@ class _Nested:
         for name, value in _ordered(mapping):
             write(f"{margin}{prefix}{name}{name_end}")
             kind = type(value)
-            if kind is str and value and value.isprintable():
+            if kind is str and value and str(value).isprintable():
                 write(f"{text}{value}{end}")
             elif kind in _PLAIN_SCALARS:
                 write(f"{scalar}{value!r}{end}")
@@ -113,7 +113,7 @@ def _decoded(value: bytes) -> str:
         return repr(value)
 
 
-def _ordered(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
+def _ordered(mapping: Mapping[Any, object]) -> Iterable[tuple[object, object]]:
     try:
         return [(name, mapping[name]) for name in sorted(mapping)]
     except TypeError:
@@ -121,7 +121,7 @@ def _ordered(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
         return sorted({str(name): value for name, value in mapping.items()}.items(), key=lambda item: item[0])
 
 
-def _pruned(value: object, depth: int, above: frozenset[int]) -> Any:
+def _pruned(value: object, depth: int, above: frozenset[int]) -> object:
     """Return a copy of ``value`` with a remark in place of each part that is nested too deep or contains itself."""
     if not isinstance(value, list | tuple | Mapping):
         return value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeGuard
 
 from saltern.kit.command.output.color import without_escapes
 from saltern.kit.command.output.options import OutputOptions
 from saltern.kit.command.output.plain import to_json
 from saltern.kit.command.output.run_summary import Tally
+from saltern.kit.command.output.state_lines import StateReturn
 
 _LINE = OutputOptions(indent=-1)
 
@@ -23,7 +24,7 @@ def render(data: object, options: OutputOptions) -> str:
     return "\n".join(_host(str(name), value, options) for name, value in data.items())
 
 
-def _host(name: str, value: Any, options: OutputOptions) -> str:
+def _host(name: str, value: object, options: OutputOptions) -> str:
     colors = options.colors
     if _is_run(value):
         tally = _tally(value)
@@ -35,7 +36,7 @@ def _host(name: str, value: Any, options: OutputOptions) -> str:
     return f"{color}{without_escapes(line) if options.strip_colors else line}{colors.endc}"
 
 
-def _is_run(value: object) -> bool:
+def _is_run(value: object) -> TypeGuard[Mapping[str, StateReturn]]:
     return (
         isinstance(value, Mapping)
         and bool(value)
@@ -43,7 +44,7 @@ def _is_run(value: object) -> bool:
     )
 
 
-def _tally(states: Mapping[str, Mapping[str, object]]) -> Tally:
+def _tally(states: Mapping[str, StateReturn]) -> Tally:
     tally = Tally()
     for state in states.values():
         tally.add(state, 1)
@@ -51,7 +52,7 @@ def _tally(states: Mapping[str, Mapping[str, object]]) -> Tally:
     return tally
 
 
-def _run(states: Mapping[str, Mapping[str, object]], tally: Tally) -> str:
+def _run(states: Mapping[str, StateReturn], tally: Tally) -> str:
     results = tally.results
     parts = [f"{results[True]} succeeded" + (f" ({tally.changed} changed)" if tally.changed else "")]
     parts += [f"{results[None]} would change"] if results[None] else []
@@ -60,7 +61,7 @@ def _run(states: Mapping[str, Mapping[str, object]], tally: Tally) -> str:
     return f"{', '.join(parts)}, {seconds:.1f} s{_first_failure(states)}"
 
 
-def _first_failure(states: Mapping[str, Mapping[str, Any]]) -> str:
+def _first_failure(states: Mapping[str, StateReturn]) -> str:
     failed = [(state.get("__run_num__", 0), tag, state) for tag, state in states.items() if state["result"] is False]
     if not failed:
         return ""
@@ -69,10 +70,11 @@ def _first_failure(states: Mapping[str, Mapping[str, Any]]) -> str:
     return f"; {module}.{function} {state.get('__id__') or name}: {_plain(str(state.get('comment', '')))}"
 
 
-def _joined(value: Any) -> Any:
+def _joined(value: object) -> object:
     """Return the compile errors of a state run (a list of texts) as one text; another value unchanged."""
-    is_errors = isinstance(value, list) and value and all(isinstance(one, str) and " " in one for one in value)
-    return "\n".join(value) if is_errors else value
+    if isinstance(value, list) and value and all(isinstance(one, str) and " " in one for one in value):
+        return "\n".join(value)
+    return value
 
 
 def _plain(value: object) -> str:

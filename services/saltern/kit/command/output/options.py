@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from saltern.kit.command.output.color import Palette, palette
 
@@ -43,7 +43,7 @@ class OutputOptions(NamedTuple):
     #: Return code of the job: ``nested`` shows the names of a failed one in red.
     retcode: int = 0
     #: ``out.table.*`` without that prefix: what ``table`` is told.
-    table: Mapping[str, Any] = {}
+    table: Mapping[str, object] = {}
     #: Directories of users' outputters.
     outputter_dirs: tuple[str, ...] = ()
     #: What users' outputters see as ``__opts__``.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pprint import pformat
-from typing import Any
 
 import yaml
 
@@ -102,7 +101,7 @@ def to_nothing(data: object, options: OutputOptions) -> str:
     return ""
 
 
-def _lines(value: Any) -> list[Any]:
+def _lines(value: object) -> Sequence[object]:
     return value.splitlines() if isinstance(value, str | bytes) else [value]
 
 

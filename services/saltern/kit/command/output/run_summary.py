@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from saltern.kit.command.output.options import OutputOptions
+from saltern.kit.command.output.state_lines import StateReturn
 
 _LABEL_WIDTH = len("Succeeded")
 
@@ -17,7 +17,7 @@ class Tally:
     """The numbers of succeeded, failed and changed states of one host's state run, and their total time."""
 
     #: Result -> states.
-    results: Counter[Any] = field(default_factory=Counter)
+    results: Counter[object] = field(default_factory=Counter)
     changed: int = 0
     #: States whose warnings were shown: terse lines are not counted, as in Salt.
     warnings: int = 0
@@ -25,7 +25,7 @@ class Tally:
     #: States that ran in parallel count with the longest of them.
     longest_parallel: float = 0.0
 
-    def add(self, state: Mapping[str, object], count: int) -> None:
+    def add(self, state: StateReturn, count: int) -> None:
         """Count the result of a state, ``count`` times if several states were joined.
 
         Raises TypeError if the duration is neither a number nor a text.
@@ -38,7 +38,7 @@ class Tally:
             self.milliseconds += took
 
 
-def _milliseconds(duration: Any) -> float:
+def _milliseconds(duration: float | str) -> float:
     try:
         return float(duration.partition(" ms")[0]) if isinstance(duration, str) else float(duration)
     except ValueError:

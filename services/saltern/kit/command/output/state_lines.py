@@ -4,9 +4,31 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from saltern.kit.command.output.options import OutputOptions
+
+
+class StateReturn(TypedDict):
+    """One state's entry of a running dictionary, in the shape that outputters expect.
+
+    It may come from a minion's module unchecked; an outputter that finds another shape raises KeyError, TypeError or the like.
+    """
+
+    result: bool | None
+    comment: object
+    changes: dict[str, object]
+    name: str
+    __id__: str
+    __sls__: str
+    __run_num__: int
+    start_time: str
+    #: Milliseconds; a text only from users' modules.
+    duration: float
+    warnings: NotRequired[list[str]]
+    data: NotRequired[object]
+    __parallel__: NotRequired[bool]
+
 
 #: Column at which a state's values start: further lines of comments and changes are indented so far.
 VALUE_COLUMN = 14
@@ -35,7 +57,7 @@ _TERSE_WHEN: Mapping[str, Callable[[bool | None, bool], bool]] = {
 }
 
 
-def terse(names: list[str], state: Mapping[str, Any], color: str, options: OutputOptions) -> str:
+def terse(names: list[str], state: StateReturn, color: str, options: OutputOptions) -> str:
     """Return a state's one line in the report.
 
     The option ``state_tabular`` may be a format with the fields {0} colour, {1} name, {2} state, {3} function, {4} outcome,
@@ -62,7 +84,7 @@ def terse(names: list[str], state: Mapping[str, Any], color: str, options: Outpu
     return f"{warnings} {color} Name: {names[2]} - Function: {function} - Result: {outcome}{times}{colors.endc}"
 
 
-def full(names: list[str], state: Mapping[str, Any], color: str, changes: str, options: OutputOptions) -> list[str]:
+def full(names: list[str], state: StateReturn, color: str, changes: str, options: OutputOptions) -> list[str]:
     """Return the lines of a state's block in the report; ``changes`` is the text that follows ``Changes:``."""
     colors = options.colors
     end = colors.endc
@@ -76,7 +98,7 @@ def full(names: list[str], state: Mapping[str, Any], color: str, changes: str, o
     lines.append(f"    {color}  Result: {state['result']}{end}")
     lines.append(f"    {color} Comment: {_comment(state)}{end}")
     if options.state_output_profile and "start_time" in state:
-        duration = state.get("duration", "")
+        duration: object = state.get("duration", "")
         lines.append(f"    {color} Started: {state['start_time']}{end}")
         lines.append(f"    {color}Duration: {duration if duration == '' else f'{duration} ms'}{end}")
     lines.append(f"{color}     Changes:   {changes}{end}")
@@ -86,7 +108,7 @@ def full(names: list[str], state: Mapping[str, Any], color: str, changes: str, o
     return lines
 
 
-def _comment(state: Mapping[str, object]) -> str:
+def _comment(state: StateReturn) -> str:
     comment = str(state["comment"]).strip().replace("\n", f"\n{_MARGIN}")
     data = state.get("data", [])
     if isinstance(data, Mapping):

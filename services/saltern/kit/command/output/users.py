@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from saltern.kit.command.output.options import OutputOptions
 from statecore.loader.find import ModuleFile
@@ -17,7 +16,7 @@ from statecore.loader.loaded_module import Unusable
 from statecore.loader.user_module import UserModule
 
 
-def find(name: str, options: OutputOptions) -> Callable[[Any, OutputOptions], str] | None:
+def find(name: str, options: OutputOptions) -> Callable[[object, OutputOptions], str] | None:
     """Return the user's outputter of this name, None if there is none. Raises ValueError if its file cannot be loaded.
 
     The returned function raises ValueError with the file's name for any exception of the outputter.
