@@ -1,7 +1,7 @@
 """Data that the master keeps in Redis beside jobs and keys.
 
-``Cache``: grains and pillar of minions for targeting, ``pillar_cache``, the mine. ``Presence``: the time of each minion's
-last message. ``Banks``: data that runners store by name, as in Salt's cache (Salt: salt/cache).
+``Cache``: grains and pillar of minions for targeting, ``pillar_cache``, the mine. ``Presence``: the time of each
+minion's last message. ``Banks``: data that runners store by name, as in Salt's cache (Salt: salt/cache).
 """
 
 from __future__ import annotations

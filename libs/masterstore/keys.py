@@ -24,7 +24,9 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A row of the table KEYS: one pattern of Redis keys, with its Redis type, content, writers, readers, and the limit of its size."""
+    """A row of the table KEYS: one pattern of Redis keys, with its Redis type, content, writers, readers, and the limit
+    of its size.
+    """
 
     name: str
     pattern: str

@@ -1,7 +1,8 @@
 """Message authentication codes of records that Redis holds and that the master acts on.
 
-Whoever can write to Redis could otherwise have the publisher sign a job for every minion. A worker adds the code when it writes
-a record; whoever acts on the record checks it first. The key is derived from the master's secret, which Redis never holds.
+Whoever can write to Redis could otherwise have the publisher sign a job for every minion. A worker adds the code when
+it writes a record; whoever acts on the record checks it first. The key is derived from the master's secret, which Redis
+never holds.
 
 Source: docs/security.md#redis
 """
@@ -24,8 +25,8 @@ _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade s
 
 
 class Records:
-    """Makes and checks the codes of records. Without a key, records get no code and are not checked (roles that do not act on
-    them).
+    """Makes and checks the codes of records. Without a key, records get no code and are not checked (roles that do not
+    act on them).
     """
 
     def __init__(self, mac: RecordMac | None = None, *, accept_unsigned: bool = False) -> None:
@@ -48,7 +49,9 @@ class Records:
 
 
 def load_record(jid: str, load: str | bytes, replay_until_ms: int, when_back_until_ms: int) -> bytes:
-    """Return the record of a job in the cache: its load, and the times (milliseconds since 1970) until which it may run late."""
+    """Return the record of a job in the cache: its load, and the times (milliseconds since 1970) until which it may run
+    late.
+    """
     return b"%s %d %d %s" % (jid.encode(), replay_until_ms, when_back_until_ms, _bytes(load))
 
 

@@ -142,10 +142,10 @@ class RunnerJobs:
         ``ttl`` is in seconds.
         """
         name = keys.orders(jid)
-        told = self.orders(jid).get(state, {})
+        earlier = self.orders(jid).get(state, {})
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
-            pipe.hset(name, state, values.dumps({**told, **order}))
+            pipe.hset(name, state, values.dumps({**earlier, **order}))
             pipe.expire(name, ttl)
             pipe.execute()
 

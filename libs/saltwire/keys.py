@@ -77,7 +77,8 @@ class PublicKey:
     def from_pem(cls, pem: str | bytes) -> PublicKey:
         """Parse a PEM; the old header ``RSA PUBLIC KEY`` is accepted too.
 
-        Raises PeerFault unless it is an RSA key of 1024 to 16384 bits with an exponent of at most 64 bits, in at most 16 kB.
+        Raises PeerFault unless it is an RSA key of 1024 to 16384 bits with an exponent of at most 64 bits, in at most
+        16 kB.
         """
         if len(pem) > _MAX_PEM:
             raise PeerFault(f"a public key of {len(pem)} characters; {_MAX_PEM} are allowed")

@@ -84,8 +84,8 @@ _STEPS = tuple(_WIDER.get(first, (1, 0)) for first in range(256))
 
 
 def check_values(data: bytes, most: int) -> None:
-    """Raise PeerFault if msgpack bytes hold more than ``most`` values. Nothing is built: a peer's six megabytes of empty
-    maps would become 800 megabytes of memory.
+    """Raise PeerFault if msgpack bytes hold more than ``most`` values. Nothing is built: a peer's six megabytes of
+    empty maps would become 800 megabytes of memory.
     """
     # Each value has one byte or more.
     if len(data) <= most:

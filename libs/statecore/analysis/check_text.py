@@ -1,4 +1,6 @@
-"""Format the findings of ``check``: as text in the form of compiler errors (``file:line: level: message``), or as SARIF. Pure."""
+"""Format the findings of ``check``: as text in the form of compiler errors (``file:line: level: message``), or as
+SARIF. Pure.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def sarif(findings: Sequence[Finding], uri: Callable[[str], str], version: str) -> dict[str, object]:
     """Return the findings as a SARIF 2.1.0 log with one run, as a map for JSON.
 
-    ``uri(file)`` returns the file's path for the viewer, relative to the repository if possible. ``version`` is statecore's.
+    ``uri(file)`` returns the file's path for the viewer, relative to the repository if possible. ``version`` is
+    statecore's.
     """
     names = list(RULES)
     return {

@@ -43,7 +43,9 @@ class Finding:
         return RULES[self.rule].level
 
     def as_data(self) -> dict[str, object]:
-        """Return the finding as a map for JSON, without empty fields. ``line`` and ``column`` count from 1; 0 means unknown."""
+        """Return the finding as a map for JSON, without empty fields. ``line`` and ``column`` count from 1; 0 means
+        unknown.
+        """
         place = {"file": self.mark.file, "line": self.mark.line, "column": self.mark.column} if self.mark else {}
         details = {"sls": self.sls, "id": self.id, "hint": self.hint, "excerpt": self.excerpt, "runs": list(self.runs)}
         head = {"level": self.level.value, "rule": self.rule, "message": self.message}

@@ -34,7 +34,8 @@ LineOf = Callable[[Low, tuple[str, ...]], str]
 
 
 def remarks(low: Low, line_of: LineOf) -> Iterator[Remark]:
-    """Yield a remark for each deprecated form, empty condition, unquoted file mode and unquoted version of the low chunk ``low``.
+    """Yield a remark for each deprecated form, empty condition, unquoted file mode and unquoted version of the low
+    chunk ``low``.
 
     ``line_of(low, keys)`` returns the source line of an argument.
     """

@@ -1,4 +1,5 @@
-"""Check a low chunk's state function and arguments against the loaded state modules. Pure; the caller looks up the signatures.
+"""Check a low chunk's state function and arguments against the loaded state modules. Pure; the caller looks up the
+signatures.
 
 The arguments are sorted by the engine's own rules (``engine.arguments``), so a finding predicts the engine's error.
 """
@@ -32,9 +33,11 @@ Lookup = Callable[[str], Known]
 
 
 def remarks(low: Low, lookup: Lookup, *, whole: bool = True) -> Iterator[Remark]:
-    """Yield a remark for an unknown function, for each unknown argument and for each missing argument of the low chunk ``low``.
+    """Yield a remark for an unknown function, for each unknown argument and for each missing argument of the low chunk
+    ``low``.
 
-    Missing arguments are reported only if ``whole`` is true: the chunk is compiled, so no extend or ``use`` can still add any.
+    Missing arguments are reported only if ``whole`` is true: the chunk is compiled, so no extend or ``use`` can still
+    add any.
     """
     full = f"{low['state']}.{low['fun']}"
     state_keys = (str(low["__id__"]), str(low["state"]))

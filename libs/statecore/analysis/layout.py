@@ -1,8 +1,8 @@
 """Place the boxes and arrows of a diagram in layers, earlier states above later ones. Pure Python without dependencies.
 
-Sugiyama's method in short. Each connected part gets layers by longest path. A long arrow gets a bend in each layer that it
-crosses. Barycentres of the neighbours order each layer, then coordinates are assigned. Connected parts are placed side by side
-in rows. Boxes without arrows fill a grid below the parts, in order.
+Sugiyama's method in short. Each connected part gets layers by longest path. A long arrow gets a bend in each layer that
+it crosses. Barycentres of the neighbours order each layer, then coordinates are assigned. Connected parts are placed
+side by side in rows. Boxes without arrows fill a grid below the parts, in order.
 """
 
 from __future__ import annotations
@@ -163,7 +163,9 @@ def _spread(
     below: Mapping[_Cell, list[_Cell]],
     size: Mapping[_Cell, float],
 ) -> dict[_Cell, float]:
-    """Return each cell's x coordinate (its centre), close to its neighbours' and without overlap. The leftmost edge is 0."""
+    """Return each cell's x coordinate (its centre), close to its neighbours' and without overlap. The leftmost edge is
+    0.
+    """
     x: dict[_Cell, float] = {}
     for row in rows:
         at = 0.0

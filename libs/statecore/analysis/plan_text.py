@@ -20,7 +20,8 @@ _SIGNS: Mapping[str, str] = {
 def plan_text(data: PlanData, *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
     """Return the plan ``data`` as text: each state with its predicted changes and diffs, then the summary line.
 
-    ``everything`` also shows the states that would not change. ``shorten(place)`` returns a shorter form of a ``file:line``.
+    ``everything`` also shows the states that would not change. ``shorten(place)`` returns a shorter form of a
+    ``file:line``.
     """
     shown = [each for each in data["states"] if everything or each["verdict"] != PredictedOutcome.UNCHANGED]
     return "\n".join([*("\n".join(_state(each, shorten)) + "\n" for each in shown), data["summary"]])

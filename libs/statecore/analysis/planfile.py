@@ -87,7 +87,9 @@ class PlanFault(Exception):
 
 
 def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> PlanData:
-    """Return a plan as a map for JSON: ``summary`` (one line), ``states``. ``places`` maps a state's tag to its ``file:line``."""
+    """Return a plan as a map for JSON: ``summary`` (one line), ``states``. ``places`` maps a state's tag to its
+    ``file:line``.
+    """
     return {
         "summary": summary([each.verdict for each in predictions]),
         # A listen reaction has its own tag. It is declared where the listening state is.
@@ -131,7 +133,9 @@ def opened(text: str) -> PlanFile:
 
 
 def drift(planned: PlanData, now: PlanData) -> list[str]:
-    """Return the differences between the stored plan and the plan made now, one line each; an empty list if there are none."""
+    """Return the differences between the stored plan and the plan made now, one line each; an empty list if there are
+    none.
+    """
     before = {each["tag"]: each for each in planned["states"]}
     after = {each["tag"]: each for each in now["states"]}
     found = [f"{_named(each)}: it is no longer in the run" for name, each in before.items() if name not in after]
@@ -223,7 +227,8 @@ _NOWHERE = "/dev/null"
 def unified(change: FileChange) -> str:
     """Return the unified diff of a file change, each line ended by a newline.
 
-    Returns a sentence if the change may not be shown, is binary, or only creates or removes an empty file; "" if nothing changes.
+    Returns a sentence if the change may not be shown, is binary, or only creates or removes an empty file; "" if
+    nothing changes.
     """
     if change.before == change.after:
         return ""

@@ -1,7 +1,8 @@
 """Predict the result of each state from a state run in test mode and from the plans of native states. Pure.
 
-A verdict is ``unknown`` if it depends on an unknown result: a state that reacts to a state with an unknown result is unknown.
-A state that fails in test mode, but requires a state that will change, is unknown too: the change may prevent the failure.
+A verdict is ``unknown`` if it depends on an unknown result: a state that reacts to a state with an unknown result is
+unknown. A state that fails in test mode, but requires a state that will change, is unknown too: the change may prevent
+the failure.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ Plans = Mapping[tuple[str, str, str], Mapping[str, Plan]]
 def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
     """Return a prediction for each state, in order of evaluation.
 
-    ``running`` is the running dictionary of the state run in test mode; ``plans`` are the plans that native states returned in it.
+    ``running`` is the running dictionary of the state run in test mode; ``plans`` are the plans that native states
+    returned in it.
     """
     positions = {name: position for position, name in enumerate(graph.tags)}
     seen = _Seen(graph)
@@ -243,7 +245,9 @@ _MOVING = frozenset({PredictedOutcome.CHANGE, PredictedOutcome.UNKNOWN})
 
 
 def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts: bool) -> PredictedOutcome:
-    """Return the outcome that the state's own test return predicts. ``reacts``: the return may include mod_watch's changes."""
+    """Return the outcome that the state's own test return predicts. ``reacts``: the return may include mod_watch's
+    changes.
+    """
     steps = any(plan.steps for plan in plans.values())
     if entry["result"] is False:
         return PredictedOutcome.FAIL
@@ -285,7 +289,9 @@ def _reasons(
 
 
 def _listener(graph: Graph, name: str, entry: RunningEntry, plans: Plans, seen: _Seen) -> Prediction | None:
-    """Return the prediction for a ``listen`` reaction at the end of the run; None if no state that it listens to will change."""
+    """Return the prediction for a ``listen`` reaction at the end of the run; None if no state that it listens to will
+    change.
+    """
     own = untag(name)
     wanted = own.id.removeprefix(_LISTENER)
     for low in graph.chunks:

@@ -1,7 +1,9 @@
-"""Trace each argument and requisite of one ID to the SLS that wrote it, by comparing the ID before and after each compiler pass.
+"""Trace each argument and requisite of one ID to the SLS that wrote it, by comparing the ID before and after each
+compiler pass.
 
-A normal run records none of this. Extends are applied one at a time, so that each can be compared with the values before it.
-The effects of ``require_in`` and its kind, and of ``use``, are found by comparing the ID before and after the pass. Pure.
+A normal run records none of this. Extends are applied one at a time, so that each can be compared with the values
+before it. The effects of ``require_in`` and its kind, and of ``use``, are found by comparing the ID before and after
+the pass. Pure.
 """
 
 from __future__ import annotations
@@ -81,7 +83,9 @@ class Followed(NamedTuple):
 
 
 def followed(draft: Draft, wanted: str) -> Followed:
-    """Compile a draft (options, tree, matches) and record the history of the ID ``wanted``. Errors are in ``draft.faults``."""
+    """Compile a draft (options, tree, matches) and record the history of the ID ``wanted``. Errors are in
+    ``draft.faults``.
+    """
     history: History | None = None
     for step in PASSES:
         before = draft
@@ -105,7 +109,9 @@ def _declared(wanted: str, body: Mapping[str, object]) -> History:
 
 
 def _take(history: History, state: str, name: str, value: object, origin: Origin) -> None:
-    """Record an argument or a requisite's references. References are added to the list; an argument replaces the earlier value."""
+    """Record an argument or a requisite's references. References are added to the list; an argument replaces the
+    earlier value.
+    """
     if name in REQUISITES:
         listed = value if isinstance(value, list) else [value]
         history.wanted += [RequisiteOrigin(state, name, reference, origin) for reference in listed]

@@ -1,4 +1,6 @@
-"""Find requisites that cannot work: cycles, contradictions, waits for events that never happen, patterns without a match. Pure."""
+"""Find requisites that cannot work: cycles, contradictions, waits for events that never happen, patterns without a
+match. Pure.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ class Reference(NamedTuple):
 def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
     """Yield all remarks on requisites except cycles and references to nothing, which the compiler reports.
 
-    In ``graph``, watches must not have been turned into requires. ``reacts(state)`` tells whether the state module has mod_watch.
+    In ``graph``, watches must not have been turned into requires. ``reacts(state)`` tells whether the state module has
+    mod_watch.
     """
     for position, low in enumerate(graph.chunks):
         keys = (str(low["__id__"]), str(low["state"]))
@@ -67,7 +70,9 @@ def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
 
 
 def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
-    """Yield a remark for each ``listen`` and ``listen_in`` that refers to no state. A run reports these only at its end."""
+    """Yield a remark for each ``listen`` and ``listen_in`` that refers to no state. A run reports these only at its
+    end.
+    """
     for low in chunks:
         for kind in ("listen", "listen_in"):
             for key, value in written(low.get(kind)):
@@ -97,7 +102,9 @@ def written(value: object) -> Iterator[tuple[str, str]]:
 
 
 def targets_of(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[int, ...]:
-    """Return the positions of the chunks that the reference ``key: value`` of ``low`` refers to, by the compiler's own rules."""
+    """Return the positions of the chunks that the reference ``key: value`` of ``low`` refers to, by the compiler's own
+    rules.
+    """
     others = [{name: each[name] for name in each if name not in KINDS} for each in chunks]
     at = next(position for position, each in enumerate(chunks) if each is low)
     others[at] |= {"require": [{key: value}]}
@@ -115,7 +122,9 @@ def rings(graph: Graph) -> list[list[Link]]:
 
 
 def ring_text(ring: Sequence[Link], place: Callable[[Low, str], str]) -> str:
-    """Return a cycle as text: ``file:line (ID: requisite) -> ... -> file:line``, from its first state back to the same state."""
+    """Return a cycle as text: ``file:line (ID: requisite) -> ... -> file:line``, from its first state back to the same
+    state.
+    """
     stops = [f"{place(one.by, one.kind)} ({one.low['__id__']}: {_reason(one)})" for one in ring]
     return " -> ".join([*stops, place(ring[0].by, ring[0].kind)])
 

@@ -1,4 +1,5 @@
-"""Find undefined names in Jinja templates, including branches that were not rendered. Pure: works on the parsed template.
+"""Find undefined names in Jinja templates, including branches that were not rendered. Pure: works on the parsed
+template.
 
 Rendering reports only problems in the branches that it executes; this module also reads the branches for other systems.
 Names that the template tests before use (``is defined``, ``default``, ``in``, ``get``) are not reported.
@@ -69,7 +70,9 @@ def unknown_functions(
 
 
 def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, object]) -> Iterator[Spot]:
-    """Yield each key missing from the pillar that is read with ``pillar[...]``, or with ``pillar.get`` without a default."""
+    """Yield each key missing from the pillar that is read with ``pillar[...]``, or with ``pillar.get`` without a
+    default.
+    """
     spared = {id(node) for node in _asked_first(tree)}
     # Code inside a condition may run only on minions that have the key.
     for branch in tree.find_all((nodes.If, nodes.CondExpr, nodes.Macro)):
@@ -124,7 +127,9 @@ def _salt_function(node: nodes.Node) -> str:
 
 
 def _pillar_path(node: nodes.Node) -> tuple[str, ...] | None:
-    """Return the keys of a pillar access whose keys are constants; None for other nodes and for accesses with a default."""
+    """Return the keys of a pillar access whose keys are constants; None for other nodes and for accesses with a
+    default.
+    """
     if isinstance(node, nodes.Call):
         if len(node.args) == 1 and not node.kwargs and isinstance(node.args[0], nodes.Const):
             if _salt_function(node.node) == "pillar.get":

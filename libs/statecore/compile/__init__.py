@@ -60,7 +60,7 @@ HALTS: frozenset[Pass] = frozenset({low_chunks.number_states, requisites.apply_u
 
 
 class Compiled(NamedTuple):
-    """Result of a compilation: high data, low chunks in order of the run, requisite graph and faults.
+    """Result of the state compiler: high data, low chunks in order of the run, requisite graph, faults.
 
     ``chunks`` and ``graph`` are empty if there are faults.
     """
@@ -75,9 +75,9 @@ class Compiled(NamedTuple):
 
 
 def gather_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:
-    """Render SLS references and their includes into high data, without compiling the high data to low chunks.
+    """Render SLS files and their includes, and return their high data without low chunks.
 
-    Shows the high data of a tree that does not compile. ``matches`` maps saltenv to SLS references or globs.
+    It also works for a state tree that does not compile. ``matches`` maps saltenv to SLS references or globs.
     """
     gathered = _through(GATHER, Draft(opts=opts, tree=tree, matches=matches))
     return Compiled(_shown(gathered), (), gathered.faults)
@@ -91,7 +91,7 @@ def compile_sls(
     reacts: Callable[[str], bool] = assume_mod_watch,
     excludes: Sequence[object] = (),
 ) -> Compiled:
-    """Render and compile SLS references. Errors of rendering are among the result's faults.
+    """Render and compile SLS files. Errors of rendering are in the result's ``faults``; none is raised.
 
     ``matches`` maps saltenv to SLS references or globs. ``reacts(state)`` returns True if the state module has a
     ``mod_watch`` function. ``excludes`` are exclude entries in addition to those that the SLS files declare.

@@ -18,7 +18,7 @@ from statecore.model.types import High
 
 
 def join(draft: Draft) -> Draft:
-    """Return the draft with the high data, extends and excludes of all its SLS files.
+    """Compiler pass: join the high data, extends and excludes of all rendered SLS files. Return the new draft.
 
     Each ID gets ``__sls__``, ``__env__`` and ``__sls_included_from__``. The extends are in the order in which the SLS
     files were opened: an SLS before those it includes. So the extends of an included SLS are applied after those of its

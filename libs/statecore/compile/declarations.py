@@ -14,7 +14,8 @@ from statecore.model.types import High
 
 
 def expand(draft: Draft) -> Draft:
-    """Return the draft with the short declarations of its high data and extends expanded.
+    """Compiler pass: expand ``pkg.installed: [...]`` to ``pkg: [..., installed]`` in high data and extends. Return the
+    new draft.
 
     State modules that come from a short declaration follow the others, as in Salt. Faults: an ID that is not a map of
     states, and a state of an extend that is not a list. (Extends are applied before the pass ``shape.check`` would see

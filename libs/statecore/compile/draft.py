@@ -43,7 +43,7 @@ REQUISITES_IN: Mapping[str, str] = {
 
 
 class Part(NamedTuple):
-    """One rendered SLS file of the compilation, and the SLS references that included it."""
+    """One rendered SLS file of a compilation, and the references of the SLS files that included it."""
 
     rendered: RenderedSls
     #: SLS references of its includers, nearest first. Empty for an SLS that was asked for directly.
@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 class Extension(NamedTuple):
-    """One ID of an ``extend`` declaration, or one ID that a requisite_in adds requisites to."""
+    """Arguments to add to the states of one ID: from an ``extend`` declaration, or from a ``require_in`` and its like."""
 
     id: str
     #: Map of state module to argument list, with ``__sls__`` and ``__env__`` of the declaring SLS.
@@ -61,16 +61,16 @@ class Extension(NamedTuple):
 
 
 def assume_mod_watch(_state: str) -> bool:
-    """Return True for every state module.
+    """Return True for every state module, as if each had a ``mod_watch`` function.
 
-    For callers that compile without a loader: all state modules count as having mod_watch.
+    Callers that compile SLS files without a loader pass this function as ``reacts``.
     """
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The compiler's working data: input, the results so far and the faults.
+    """Working data of the state compiler: SLS files, high data, low chunks and faults so far.
 
     A draft is immutable. Each pass returns a new draft and copies the high data that it changes.
     """
@@ -90,9 +90,10 @@ class Draft:
     faults: tuple[SlsFault, ...] = ()
 
     def fault(self, message: str, origin: Mapping[str, object], *keys: object, hint: str = "") -> SlsFault:
-        """Return a fault with the position of ``keys`` (ID, state module, argument) in the SLS file.
+        """Return an SlsFault with ``message`` and the line in the SLS file of the path ``keys`` (ID, state module,
+        argument).
 
-        ``origin`` names the SLS by its ``__sls__`` and ``__env__``.
+        ``origin`` names the SLS by its keys ``__sls__`` and ``__env__``.
         """
         sls, saltenv = str(origin.get("__sls__", "")), str(origin.get("__env__", "base"))
         path = [str(key) for key in keys]
@@ -101,12 +102,12 @@ class Draft:
         return SlsFault(message, mark, sls, path[0] if path else "", excerpt, hint)
 
     def with_faults(self, faults: Sequence[SlsFault]) -> Draft:
-        """Return the draft with ``faults`` added."""
+        """Return a copy of the draft with these SlsFaults added to its own."""
         return replace(self, faults=(*self.faults, *faults)) if faults else self
 
 
 def disabled(opts: Mapping[str, object]) -> frozenset[str]:
-    """Set of the requisites that the option ``disabled_requisites`` disables."""
+    """Set of the kinds of requisites (``require``, ``watch_in``) that the option ``disabled_requisites`` disables."""
     named = opts.get("disabled_requisites") or []
     if isinstance(named, str):
         return frozenset({named})

@@ -22,7 +22,7 @@ def well_formed(entry: object) -> bool:
 
 
 def exclude(draft: Draft) -> Draft:
-    """Return the draft without the excluded IDs."""
+    """Compiler pass: remove the IDs that ``exclude`` declarations name. Return the new draft."""
     if not draft.excludes:
         return draft
     slses = excluded_slses(draft.excludes)

@@ -18,18 +18,18 @@ from statecore.model.types import High
 
 
 def extend(draft: Draft) -> Draft:
-    """Return the draft with its extends applied to the high data. Extends of an excluded SLS are ignored.
+    """Compiler pass: apply the ``extend`` declarations to the high data. Return the new draft.
 
-    An extend of an ID that is not in the high data is a fault.
+    Extends of an excluded SLS are ignored. An extend of an ID that is not in the high data is a fault.
     """
     return replace(extended(draft, draft.extends, strict=False), extends=())
 
 
 def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> Draft:
-    """Return the draft with ``extensions`` applied to its high data.
+    """Return the draft with ``extensions`` (arguments to add to the states of an ID) applied to its high data.
 
-    With ``strict`` (for requisite_in) the target must have the state module that the extension names; without it, an ID
-    that lacks the state module gets it. An unknown target is a fault.
+    With ``strict`` (for requisite_in) the ID must have the state module that the extension names; without it, an ID
+    that lacks the state module gets it. An unknown ID is a fault.
     """
     high: High = dict(draft.high)
     # Lists that were copied here are appended to in place: a thousand require_in of one state then cost a thousand
@@ -66,7 +66,7 @@ def _named(high: High, name: str, state: str, *, strict: bool) -> str | None:
 
 
 def excluded_slses(excludes: Iterable[object]) -> frozenset[str]:
-    """Set of the SLS references and globs in an exclude list."""
+    """Set of the SLS references and globs in the entries of ``exclude`` declarations."""
     found = (entry.get("sls") if isinstance(entry, Mapping) else entry for entry in excludes)
     return frozenset(entry for entry in found if isinstance(entry, str) and entry)
 
@@ -86,7 +86,7 @@ def _laid(run: object, over: list[object], own: dict[int, list[object]]) -> list
 
 
 def _owned(values: list[object], own: dict[int, list[object]]) -> list[object]:
-    """Return the list itself if it was copied earlier in this call, else a copy that may be changed."""
+
     if id(values) not in own:
         values = list(values)
         own[id(values)] = values

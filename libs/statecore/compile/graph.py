@@ -29,7 +29,7 @@ _GLOB = frozenset("*?[]")
 
 
 class Fault(NamedTuple):
-    """A requisite that cannot be resolved: its target does not exist, or it leads back to its own chunk."""
+    """A requisite of a low chunk that cannot be resolved: its target does not exist, or it leads back to its own chunk."""
 
     #: Error text, in Salt's words.
     message: str
@@ -42,7 +42,7 @@ class Fault(NamedTuple):
 
 
 class Need(NamedTuple):
-    """One resolved requisite of one chunk: its kind and the positions of the chunks it names."""
+    """One resolved requisite of a low chunk: its kind ("require") and the positions of the chunks that it names."""
 
     kind: str
     #: Positions of the named chunks in ``Graph.chunks``.
@@ -50,14 +50,16 @@ class Need(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One entry of the run list: a chunk to run, or a chunk to check (run in test mode) for a prereq."""
+    """One entry of the run list of states: a low chunk to run, or a low chunk to run in test mode first for a
+    ``prereq``.
+    """
 
     position: int
     check: bool = False
 
 
 class Graph(NamedTuple):
-    """The low chunks of a run with their tags, requisites and order."""
+    """The low chunks of a state run with their tags, their resolved requisites and the order of the run."""
 
     chunks: tuple[Low, ...] = ()
     tags: tuple[str, ...] = ()
@@ -102,14 +104,18 @@ class _Names:
         return in_sls
 
     def find(self, key: str, value: str) -> tuple[int, ...]:
-        """Return the positions of the chunks that a reference ``key: value`` names, in order and without repetition."""
+        """Return the positions of the low chunks that a requisite's reference ``key: value`` names, each once, in
+        order.
+        """
         known = self._cache.get((key, value))
         if known is None:
             known = self._cache[(key, value)] = tuple(dict.fromkeys(self._search(key, value)))
         return known
 
     def nearest(self, key: str, value: str) -> str:
-        """Return the known SLS, ID or name most similar to ``value``, or ""."""
+        """Return the known SLS, state ID or name most similar to ``value``, for an error message; "" if none is
+        similar.
+        """
         known = list(self._in_sls) if key == "sls" else [name for state, name in self._named if state == key]
         return next(iter(close_matches(value, known, n=1)), "")
 
@@ -130,7 +136,7 @@ class _Names:
 
 
 def link(chunks: Sequence[Low], empty: Collection[str] = ()) -> Graph:
-    """Return the graph of the chunks, with every requisite resolved and the chunks in their given order.
+    """Return the requisite graph of low chunks: each requisite resolved to the chunks it names, in the given order.
 
     ``empty`` holds the SLS references of the run without any state: a requisite on one of them is met. A chunk that
     occurs twice counts once. References that name nothing are in ``faults`` and not in ``needs``.
@@ -205,7 +211,7 @@ class _Edge(NamedTuple):
 
 
 def cycle(graph: Graph) -> Fault | None:
-    """Return the first cycle of requisites as a fault with all its chunks. None if there is no cycle."""
+    """Return the first cycle of requisites in the graph as a Fault with all its low chunks; None if there is no cycle."""
     done: set[tuple[int, bool]] = set()
     for start in range(len(graph.chunks)):
         ring = _ring(graph, start, done)
@@ -221,10 +227,7 @@ def cycle(graph: Graph) -> Fault | None:
 
 
 def _ring(graph: Graph, start: int, done: set[tuple[int, bool]]) -> list[_Edge]:
-    """Return a cycle that can be reached from ``start``, or [].
 
-    Iterative, because users' chains can exceed Python's recursion limit.
-    """
     path: list[tuple[int, bool]] = [(start, False)]
     kinds: list[str] = []
     pending = [_steps(graph, start, False)]

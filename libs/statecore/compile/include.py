@@ -22,9 +22,9 @@ _ANY_ENVIRONMENT = "_xenv"
 
 
 def include(draft: Draft) -> Draft:
-    """Return the draft with the rendered SLS files in order of evaluation.
+    """Compiler pass: render the SLS files of the run and the files that they include. Return the new draft.
 
-    Faults: an unknown saltenv, an SLS that cannot be found or rendered, a malformed include.
+    Included files come first. Faults: an unknown saltenv, an SLS that cannot be found or rendered, a malformed include.
     """
     if draft.tree is None:
         return draft
@@ -56,7 +56,7 @@ class _Gathering:
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, sls: str, saltenv: str, included_from: tuple[str, ...]) -> None:
-        """Render an SLS and add it after all SLS files that it includes. An SLS that was added before is skipped."""
+        """Render an SLS file and append it to the parts, after all SLS files that it includes. Each SLS is taken once."""
         if (saltenv, sls) in self._seen:
             return
         begun = len(self._seen)
@@ -108,9 +108,9 @@ class _Gathering:
             self.take(sls, saltenv, included_from)
 
     def _absolute(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
-        """Return the full SLS reference of a relative one.
+        """Return the full reference of an included SLS such as ``..common``; each leading dot goes up one level.
 
-        Leading dots count levels, as in Python. None (and a fault) if too many.
+        None, and a fault, if it has more dots than the including SLS has levels.
         """
         found = _RELATIVE.fullmatch(wanted)
         if found is None:
@@ -129,10 +129,7 @@ class _Gathering:
         return ".".join([*levels[: -len(dots)], rest])
 
     def _having(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
-        """Return the saltenv of the run that has the SLS; the includer's own saltenv if several have it.
 
-        None (and a fault) otherwise.
-        """
         having = [env for env in self.draft.matches if self.tree.find(wanted, env)]
         if len(having) == 1 or rendered.saltenv in having:
             return having[0] if len(having) == 1 else rendered.saltenv

@@ -17,9 +17,9 @@ _ORIGIN = ("__sls__", "__env__", "__sls_included_from__")
 
 
 def make_chunks(draft: Draft) -> Draft:
-    """Return the draft with one low chunk for each state of its high data, in order of declaration.
+    """Compiler pass: make one low chunk of each state in the high data, in order of declaration. Return the new draft.
 
-    ``names`` is not yet expanded. The requisites of ``disabled_requisites`` are removed.
+    The argument ``names`` is not yet expanded. Requisites that ``disabled_requisites`` disables are removed.
     """
     found = []
     for name, body in draft.high.items():
@@ -55,9 +55,9 @@ def _chunk(name: str, state: str, run: list[object], origin: Mapping[str, object
 
 
 def expand_names(draft: Draft) -> Draft:
-    """Return the draft with one chunk for each entry of ``names``.
+    """Compiler pass: replace each low chunk with ``names`` by one chunk for each name. Return the new draft.
 
-    ``name_order`` numbers them, so that sorting keeps their order.
+    ``name_order`` numbers these chunks, so that sorting keeps their order.
     """
     return replace(draft, chunks=tuple(each for low in draft.chunks for each in _each(low)))
 
@@ -86,9 +86,9 @@ FIRST = 10000
 
 
 def number_states(draft: Draft) -> Draft:
-    """Return a copy of the draft in which each state without ``order`` has the next number from 10000 on.
+    """Compiler pass: give each state without ``order`` the next number from 10000 on. Return the new draft.
 
-    The draft is unchanged where ``state_auto_order`` is False.
+    Nothing changes if the option ``state_auto_order`` is False.
     """
     if not draft.opts.get("state_auto_order", True):
         return draft

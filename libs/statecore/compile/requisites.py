@@ -17,7 +17,8 @@ from statecore.model.types import Low
 
 
 def invert_requisite_in(draft: Draft) -> Draft:
-    """Return the draft in which every requisite_in has become a requisite of its target.
+    """Compiler pass: turn every ``require_in``, ``watch_in`` etc. into a requisite of the state it names. Return the
+    new draft.
 
     All requisite_in that name one ID become one extension. As in Salt, only the first state module that they name must
     exist in that ID. Faults: a reference with a dot, an unknown target.
@@ -63,7 +64,8 @@ _OWN = frozenset(REQUISITES_IN) | {
 
 
 def apply_use(draft: Draft) -> Draft:
-    """Return the draft in which every state with ``use`` has got the arguments that it lacks from the state it names.
+    """Compiler pass: give every state with ``use`` the arguments that it lacks from the state it names. Return the new
+    draft.
 
     If two named states have the same argument, the later state's value is used. A reference with a dot is a fault.
     """
@@ -102,9 +104,9 @@ _UNWATCHED: Mapping[str, str] = {"watch": "require", "watch_any": "require_any"}
 
 
 def resolve(draft: Draft) -> Draft:
-    """Return the draft with its requisite graph. A requisite that names no chunk is a fault.
+    """Compiler pass: resolve the requisites of the low chunks to the chunks they name. Return the draft with the graph.
 
-    Source: docs/state-system.md#reconciliation.
+    A requisite that names no chunk is a fault. Source: docs/state-system.md#reconciliation.
     """
     chunks = tuple(_reconciled(low, draft) for low in draft.chunks)
     graph = link(chunks, {part.rendered.sls for part in draft.parts if not part.rendered.high})
@@ -114,7 +116,7 @@ def resolve(draft: Draft) -> Draft:
 
 
 def located_fault(draft: Draft, fault: Fault) -> SlsFault:
-    """Return a graph fault as an SLS fault with file and line.
+    """Return a faulty requisite (a Fault of the graph) as an SlsFault with file and line.
 
     For a cycle, its hint lists the positions of all requisites in it.
     """
@@ -132,7 +134,7 @@ def _place(draft: Draft, low: Low, kind: str) -> str:
 
 
 def _reconciled(low: Low, draft: Draft) -> Low:
-    """Return the chunk. If its state module has no mod_watch, its watch requisites become require requisites."""
+    """Return the low chunk with its ``watch`` requisites turned into ``require`` if its state module has no mod_watch."""
     idle = [kind for kind in _UNWATCHED if kind in low]
     if not idle or draft.reacts(low["state"]):
         return low

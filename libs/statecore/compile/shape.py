@@ -27,7 +27,9 @@ _FORMED = _REFERRING | {"names", *_ORIGIN}
 
 
 def check(draft: Draft) -> Draft:
-    """Return the draft with a fault for every state that is not a list of one function and well-formed arguments."""
+    """Compiler pass: add a fault for every state that is not a list of one function and its arguments. Return the new
+    draft.
+    """
     doubtful = [(name, body) for name, body in draft.high.items() if not _sound(name, body)]
     return draft.with_faults([fault for name, body in doubtful for fault in _of_id(draft, name, body)])
 

@@ -38,10 +38,10 @@ _NEVER = float("inf")
 
 
 def sort(draft: Draft) -> Draft:
-    """Return the draft with its chunks in order of the run and a number as ``order`` in each. A prereq's target is
-    listed twice.
+    """Compiler pass: put the low chunks in the order of the run, with a number as ``order`` in each. Return the new
+    draft.
 
-    A cycle of requisites is a fault.
+    The target of a ``prereq`` is listed twice. A cycle of requisites is a fault.
     """
     nodes = order(draft.graph)
     ring = cycle(draft.graph) if nodes is None else None
@@ -55,9 +55,9 @@ def sort(draft: Draft) -> Draft:
 
 
 def order(graph: Graph) -> tuple[Node, ...] | None:
-    """Return the graph's nodes in order of the run, or None if there is a cycle.
+    """Return the nodes of a requisite graph in order of the run; None if there is a cycle.
 
-    Sets the ``order`` of the chunks to numbers.
+    The ``order`` of each low chunk becomes a number.
     """
     waits = _waits(graph)
     orders = _Orders(graph, waits)
@@ -85,8 +85,9 @@ def order(graph: Graph) -> tuple[Node, ...] | None:
 
 @dataclass(slots=True)
 class _Waits:
-    """The waiting relation between nodes. Nodes that are required together form one group, so that a required SLS costs
-    its states once.
+    """Which low chunks must be listed after which, while the run list is sorted.
+
+    Chunks that are required together form one group, so that a requisite on a whole SLS costs its states once.
     """
 
     #: Check nodes of the chunks that prereqs name.
@@ -102,8 +103,9 @@ class _Waits:
     _known: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def add(self, node: Node, kind: str, targets: tuple[int, ...], declared: int) -> None:
-        """Record that ``node`` waits for ``targets`` because the chunk at position ``declared`` has a requisite of this
-        kind.
+        """Record that a low chunk must be listed after ``targets``.
+
+        ``declared`` is the position of the chunk whose requisite of this ``kind`` demands it.
         """
         check = kind == "prereq"
         group = self._known.get((targets, check))
@@ -141,7 +143,7 @@ def _nodes(position: int, checked: Container[int]) -> tuple[Node, ...]:
 
 
 class _Orders:
-    """Numeric ``order`` of chunks, and sort keys of nodes."""
+    """The number ``order`` of each low chunk, and the sort keys of the run list."""
 
     def __init__(self, graph: Graph, waits: _Waits) -> None:
         self._graph, self._waits = graph, waits
@@ -152,7 +154,7 @@ class _Orders:
         self._lowest: dict[tuple[int, ...], float] = {}
 
     def rank(self, node: Node) -> tuple[tuple[float, float], str, str, Node]:
-        """Return the sort key by which nodes that are ready are compared."""
+        """Return the sort key by which the next low chunk is chosen among those whose requisites are all listed."""
         low = self._graph.chunks[node.position]
         own = self._settle(node.position, low)
         tag = self._graph.tags[node.position]
@@ -160,10 +162,7 @@ class _Orders:
         return (min(own, self._waited_for(node)), own), label, f"{tag}_|-__prereq_test__" if node.check else tag, node
 
     def _settle(self, position: int, low: Low) -> float:
-        """Return the chunk's own order as a number and store it.
 
-        Negative orders count from the end; ``names`` keep their sequence.
-        """
         if position not in self._settled:
             self._settled.add(position)
             number = self._number(low)
@@ -174,10 +173,7 @@ class _Orders:
         return own
 
     def _number(self, low: Low) -> float:
-        """Return the chunk's declared order as a number.
 
-        ``first``, ``last`` and missing or invalid orders have fixed numbers.
-        """
         declared = low.get("order")
         if not isinstance(declared, int | float):
             declared = {"first": 0, "last": self._cap + _BEYOND}.get(str(declared), self._cap)

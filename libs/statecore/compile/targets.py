@@ -13,7 +13,7 @@ from statecore.model.types import High
 
 
 def targets(references: object, high: High) -> Iterator[tuple[str, str]]:
-    """Yield (state module, ID or name) for every reference.
+    """Yield (state module, ID or name) for every reference in the value of a ``require_in``, ``use`` or similar.
 
     A reference ``sls: SLS`` yields all states of that SLS. A bare ID or name yields its first state. A bare text that
     is neither an ID nor a name yields nothing, as in Salt.
@@ -33,7 +33,7 @@ def targets(references: object, high: High) -> Iterator[tuple[str, str]]:
 
 
 def ids_with_state(high: High, name: str, state: str) -> list[str]:
-    """List of the IDs that have the state module ``state`` and are called ``name``.
+    """List of the IDs in the high data that have a state of the module ``state`` and are called ``name``.
 
     That is the ID ``name`` itself, or else every ID with the argument ``name: name``.
     """
@@ -48,8 +48,8 @@ def ids_with_state(high: High, name: str, state: str) -> list[str]:
 
 
 def dotted_reference_fault(draft: Draft, kind: str, target: tuple[str, str], name: str) -> SlsFault:
-    """Return the fault for a reference of the ID ``name`` that holds a function (``pkg.installed``) instead of a state
-    module.
+    """Return the SlsFault for a requisite of the ID ``name`` that refers to ``pkg.installed: ID`` instead of ``pkg:
+    ID``.
     """
     state, other = target
     body = draft.high[name]

@@ -12,10 +12,11 @@ log = logging.getLogger(__name__)
 
 
 def settle(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
-    """Return a plan's state return: ``name``, ``changes``, ``result`` and ``comment``.
+    """Apply a native state's plan, or describe it in test mode; return the state return.
 
-    The keys ``warnings``, ``skip_req`` and ``data`` are added if the plan has them. In test mode no step runs, and the
-    result of a plan with steps is None. A step that fails ends the plan with result False.
+    The state return has ``name``, ``changes``, ``result`` and ``comment``. The keys ``warnings``, ``skip_req`` and
+    ``data`` are added if the plan has them. In test mode no step runs, and the result of a plan with steps is None. A
+    step that fails ends the plan with result False.
     """
     more: dict[str, object] = {"warnings": list(plan.warnings)} if plan.warnings else {}
     if plan.skip_req:

@@ -53,7 +53,7 @@ class Arguments(NamedTuple):
 
 
 def bind(low: Mapping[str, object], parameters: Parameters) -> Arguments:
-    """Return a low chunk's arguments for a function with these parameters, with all faults of the chunk. Never raises."""
+    """Return the arguments of a low chunk for a state function with these parameters, with all faults. Never raises."""
     named, plain = parameters.named, parameters.plain
     others = low.keys() - INTERNAL
     values = {key: low[key] for key in named if key in low}
@@ -98,8 +98,8 @@ _WANTED = (
 def _wrong(values: Mapping[str, object], plain: Mapping[str, frozenset[str]]) -> Mapping[str, str] | None:
     """Map of argument name to its fault, such as "a list, not 'x'"; None without faults.
 
-    A fault is a value that no conversion makes fit: a map or list in place of a single value, a single value in place of a
-    list, or words in place of a number.
+    A fault is a value that no conversion makes fit: a map or list in place of a single value, a single value in place
+    of a list, or words in place of a number.
     """
     found = {}
     for name, value in values.items():
@@ -110,7 +110,7 @@ def _wrong(values: Mapping[str, object], plain: Mapping[str, frozenset[str]]) ->
 
 
 def _unfit(value: object, kinds: frozenset[str]) -> str:
-    """Describe a value that fits none of the kinds ("a map", "a list", or the quoted value); "" if the value fits."""
+
     lists, maps = kinds & {"list", "Sequence"}, kinds & {"Mapping", "dict"}
     if isinstance(value, Mapping):
         return "" if maps else "a map"
@@ -140,7 +140,7 @@ def _nearest(key: str, known: list[str]) -> str:
 
 
 def complaint(arguments: Arguments, function: str) -> str:
-    """Return the faults as the comment of a failed state, one a line; "" without faults."""
+    """Return the faults of a state's arguments as the comment of the failed state, one a line; "" without faults."""
     lines = [f"Missing parameter {name} for state {function}" for name in arguments.missing]
     unknown = arguments.unknown or {}
     if unknown:

@@ -1,8 +1,8 @@
 """Call of one state function: check of the chunk, guards, the call, and a check of the function's return. Never raises.
 
 Faults of the user (unknown function, unknown argument, missing parameter) are found before the host is changed; their
-comment names the file and line of the SLS. An exception becomes a failed state with a short reason, and its traceback is
-logged.
+comment names the file and line of the SLS. An exception becomes a failed state with a short reason, and its traceback
+is logged.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _REQUIRED = ("name", "result", "changes", "comment")
 
 
 def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[str, object]:
-    """Call the state function of one low chunk and return its state return (``name``, ``changes``, ``result``, ``comment``,
-    ...).
+    """Call the state function of one low chunk and return its state return (``name``, ``changes``, ``result``,
+    ``comment``, ...).
 
     ``ctx`` is the chunk's own context. ``locate`` finds the chunk's place in the user's SLS file.
     """
@@ -74,7 +74,10 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
 
 
 def finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, object]) -> object:
-    """Finish the call of a state function that another state called: a returned Plan is applied, or described in test mode."""
+    """Finish a state function that another state called: apply its Plan, or describe the Plan in test mode.
+
+    A return that is not a Plan is returned unchanged.
+    """
     if isinstance(returned, Plan):
         return settle(returned, arguments.get("name"), test=ctx.test)
     return returned
@@ -121,7 +124,9 @@ def _checks_itself(served: LoadedModule, function: str) -> bool:
 
 
 def _regular(low: Low, returned: object) -> dict[str, object]:
-    """Return the state return with its comment as text and its result as True, False or None; a failed one if it is malformed."""
+    """Return the state return with its comment as text and its result as True, False or None; a failed one if it is
+    malformed.
+    """
     if not isinstance(returned, dict):
         wrong = "Malformed state return. Data must be a dictionary type."
     elif not isinstance(returned.get("changes"), dict):

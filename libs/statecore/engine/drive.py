@@ -1,7 +1,7 @@
 """Run of a graph of low chunks: carries out the machine's instructions.
 
-Calls states here or in parallel processes, numbers and times them, repeats them (``retry``), calls mod_watch, fires events.
-``machine`` decides order and requisites.
+Calls states here or in parallel processes, numbers and times them, repeats them (``retry``), calls mod_watch, fires
+events. ``machine`` decides order and requisites.
 
 Source: docs/state-system.md#runtime
 """
@@ -47,7 +47,9 @@ _BRINGS_MODULES: Mapping[str, Callable[[Low], bool]] = {
 
 
 def _splay(most: int) -> int:
-    """Return a random number of seconds from 0 to ``most``. It only spreads load over minions, so it need not be secure."""
+    """Return a random number of seconds from 0 to ``most``. It only spreads load over minions, so it need not be
+    secure.
+    """
     if not most:
         return 0
     # Few runs have a splay, so most need not load the module.
@@ -85,7 +87,7 @@ class EngineOptions:
 
 
 def run(graph: Graph, ctx: Context, loader: Loader, options: EngineOptions | None = None) -> Running:
-    """Run the chunks of a graph in its order, each after its requisites. Return the running dictionary.
+    """Run the states of a requisite graph in its order, each after its requisites. Return the running dictionary.
 
     The run is in test mode if ``ctx.test`` is True. ``listen`` calls follow after all states.
     """
@@ -103,7 +105,7 @@ def run(graph: Graph, ctx: Context, loader: Loader, options: EngineOptions | Non
 
 
 def single(low: Low, ctx: Context, loader: Loader, options: EngineOptions | None = None) -> RunningEntry:
-    """Call one chunk without its requisites, and return its entry of the running dictionary."""
+    """Call the state of one low chunk without its requisites. Return its entry of the running dictionary."""
     driver = _Driver(loader, options or EngineOptions())
     driver.begin(ctx, Graph((low,), (tag(low),), ((),), ((),)))
     return driver.call(CallState(node=Node(0), low=low))
@@ -116,7 +118,7 @@ def _listed(graph: Graph) -> tuple[Low, ...]:
 
 @dataclass(slots=True)
 class _Driver:
-    """State of one run: run numbers, contexts, and the state modules whose ``mod_init`` was called."""
+    """One state run in progress: run numbers, contexts, and the state modules whose ``mod_init`` was called."""
 
     loader: Loader
     options: EngineOptions
@@ -129,13 +131,15 @@ class _Driver:
     _initialised: set[str] = field(default_factory=set)
 
     def begin(self, ctx: Context, graph: Graph) -> None:
-        """Prepare the context of the run, and its test mode context for prereq checks."""
+        """Prepare the context of the state run, and a second context in test mode for the checks of ``prereq``."""
         self._ctx = attached(replace(ctx, lowstate=_listed(graph)), self.loader, finish)
         self._check_ctx = attached(replace(self._ctx, test=True), self.loader, finish)
         self._length = len(graph.chunks)
 
     def walk(self, graph: Graph) -> Running:
-        """Run a graph to its end, or to the first failure that ends the run (failhard). Return the running dictionary."""
+        """Run the states of a graph, to the end or to the first failure with ``failhard``. Return the running
+        dictionary.
+        """
         machine = Machine(graph, self._stops, self.options.wanted)
         self._running = machine.running
         children = Children()
@@ -183,7 +187,7 @@ class _Driver:
         machine.begun(instruction)
 
     def _collect(self, children: Children, nodes: Collection[Node], machine: Machine) -> None:
-        """Wait until one of these states ends in its child process, and record its entry."""
+        """Wait until one of these parallel states ends in its child process, and record its entry."""
         instruction, entry = children.finished(nodes)
         if "__run_num__" not in entry:
             entry = report.ran(instruction.low, entry, self.number(), self.options.now(), timedelta())
@@ -224,10 +228,7 @@ class _Driver:
         return entry
 
     def _watching(self, low: Low, requisites: Mapping[str, list[Low]]) -> Low:
-        """Return the chunk's mod_watch call.
 
-        ``__reqs__`` (Salt's key) holds all its requisites, ``__changed__`` the watched states that changed.
-        """
         changed = [each for each in requisites.get("watch", ()) if self._running[tag(each)]["changes"]]
         return {**low, "sfun": low["fun"], "fun": "mod_watch", "__reqs__": dict(requisites), "__changed__": changed}
 
@@ -354,7 +355,7 @@ class _Driver:
 
 
 class Retry(NamedTuple):
-    """Argument ``retry`` of a state: call again until the result is ``until``.
+    """Argument ``retry`` of a Salt state: the state is called again until its result is ``until``.
 
     ``attempts`` counts the first call too. ``interval`` and ``splay`` are seconds.
     """
@@ -376,7 +377,7 @@ _Option = TypeVar("_Option", bool, int)
 
 
 def parse_retry(value: object) -> Retry:
-    """Return the Retry of a chunk's argument ``retry`` (True, False or a dict).
+    """Return the Retry for the argument ``retry`` of a Salt state (True, False or a map).
 
     A value of a wrong type is logged, and its default is used.
     """
@@ -405,5 +406,5 @@ def _retry_option(given: Mapping[object, object], key: str, kind: type[_Option],
 
 
 def attempt_comment(attempt: int, result: object, comment: str) -> str:
-    """Return the comment line for a failed attempt of a state with ``retry``."""
+    """Return Salt's comment line for a failed attempt of a state with ``retry``."""
     return f'Attempt {attempt}: Returned a result of "{result}", with the following comment: "{comment}"'

@@ -21,7 +21,7 @@ _COMMAND_OPTIONS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "tim
 
 
 class GuardVerdict(NamedTuple):
-    """Joined answer of one state's guards."""
+    """Joined result of the guards (onlyif, unless, creates) of one state: whether to skip the state, and the comment."""
 
     #: True: the state is not called, because it is in the desired condition or does not apply.
     skip: bool
@@ -34,9 +34,9 @@ class _Answer(NamedTuple):
 
 
 def guards(low: Low, ctx: Context) -> GuardVerdict | None:
-    """Evaluate all guards of a chunk in Salt's order.
+    """Evaluate the guards (onlyif, unless, creates) of a state and return their joined verdict; None without guards.
 
-    Return None if it has none. Raises NotAvailable for an unknown ``fun``.
+    Raises NotAvailable for an unknown ``fun``.
     """
     answers = [ask(low, ctx) for key, ask in GUARDS.items() if key in low]
     if not answers:
@@ -61,7 +61,7 @@ def excluded(low: Low, ctx: Context) -> bool:
 
 
 def check_cmd(low: Low, ctx: Context) -> tuple[bool, str]:
-    """Return (success, comment) of the argument check_cmd: True if all its commands exit with 0."""
+    """Run the commands of a state's argument ``check_cmd``. Return (True if all exit with 0, comment)."""
     for command in _listed(low["check_cmd"]):
         if _retcode(str(command), ctx, {}, unreachable=100) != 0:
             return False, "check_cmd determined the state failed"
@@ -118,11 +118,7 @@ def _holds(item: str | dict[str, object], low: Low, ctx: Context, *, unreachable
 
 
 def _function_holds(item: dict[str, object], ctx: Context) -> bool:
-    """Call an item's ``fun`` and return the truth of its result.
 
-    ``args`` are positional arguments, ``get_return`` is the path ("a:b") of a part of the result, all other keys are
-    keyword arguments.
-    """
     keywords = {key: value for key, value in item.items() if key not in ("fun", "args", "get_return")}
     arguments = item.get("args") or []
     if not isinstance(arguments, Iterable):

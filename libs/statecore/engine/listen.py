@@ -20,7 +20,9 @@ _KEPT_OUT = frozenset(
 
 
 class Listening(NamedTuple):
-    """mod_watch calls at the end of a run, and errors of references to unknown states."""
+    """Calls of ``mod_watch`` at the end of a state run (requisite ``listen``), and errors of references to unknown
+    states.
+    """
 
     #: Chunks of the mod_watch calls, in order, each once.
     chunks: tuple[Low, ...]
@@ -29,7 +31,10 @@ class Listening(NamedTuple):
 
 
 def listening(chunks: Sequence[Low], running: Running) -> Listening:
-    """Return the mod_watch calls that the changes of this run trigger. ``chunks`` are in run order."""
+    """Return the ``mod_watch`` calls that ``listen`` requisites demand after a state run.
+
+    ``chunks`` are the low chunks in run order. ``running`` is the running dictionary.
+    """
     if not any("listen" in low or "listen_in" in low for low in chunks):
         return Listening(chunks=(), errors={})
     names = _names(chunks)
@@ -52,7 +57,9 @@ def listening(chunks: Sequence[Low], running: Running) -> Listening:
 def _pairs(
     chunks: Sequence[Low], names: Mapping[tuple[str, str], list[Low]]
 ) -> Iterator[tuple[Low | tuple[str, str], tuple[str, str]]]:
-    """Yield (listener, target) for each reference. A reference is (state module, ID or name); a listener may be a chunk."""
+    """Yield (listener, target) for each reference. A reference is (state module, ID or name); a listener may be a
+    chunk.
+    """
     for low in chunks:
         for reference in _references(low.get("listen"), names):
             yield low, reference

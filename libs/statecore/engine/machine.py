@@ -1,13 +1,13 @@
-"""Order of a state run, as a state machine without side effects: ``step()`` returns an instruction, ``feed()`` takes its
-entry.
+"""Order of a state run, as a state machine without side effects: ``step()`` returns an instruction, ``feed()`` takes
+its entry.
 
 The machine walks the run list in order. Before a state it evaluates the state's requisites, and their requisites before
-them. It keeps its own stack, so a chain of ten thousand states causes no recursion error. A prereq's target is first run as
-a check in test mode, and the check's entry is kept in ``foreseen``; then the state with the prereq runs; then the target
-itself.
+them. It keeps its own stack, so a chain of ten thousand states causes no recursion error. A prereq's target is first
+run as a check in test mode, and the check's entry is kept in ``foreseen``; then the state with the prereq runs; then
+the target itself.
 
-A state that runs in a parallel process is ``begun()`` and fed later. States that need it wait. Parallel states that need it
-are put off, so that other states run meanwhile.
+A state that runs in a parallel process is ``begun()`` and fed later. States that need it wait. Parallel states that
+need it are put off, so that other states run meanwhile.
 
 Source: docs/state-system.md#requisite-evaluation
 """
@@ -26,7 +26,10 @@ from statecore.model.types import Low, Running, RunningEntry
 
 
 class CallState(NamedTuple):
-    """Instruction: call the state function. If ``watch`` is True and the call changed nothing, call mod_watch too."""
+    """Instruction of the state engine: call this state's function.
+
+    If ``watch`` is True and the call changed nothing, call mod_watch too.
+    """
 
     node: Node
     low: Low
@@ -38,7 +41,7 @@ class CallState(NamedTuple):
 
 
 class LeaveOut(NamedTuple):
-    """Instruction: do not call the state; record this result and comment."""
+    """Instruction of the state engine: do not call this state; record this result and comment for it."""
 
     node: Node
     low: Low
@@ -47,9 +50,9 @@ class LeaveOut(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Instruction: do not call the state.
+    """Instruction of the state engine: do not call this state; record ``entry``, the result of its test run, for it.
 
-    Its entry is that of its prereq check, because a state that had to run before it failed.
+    It is given for the target of a ``prereq`` whose preceding state failed.
     """
 
     node: Node
@@ -58,7 +61,7 @@ class Adopt(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Instruction: wait until the entry of one of these parallel states has been fed."""
+    """Instruction of the state engine: wait until one of these parallel states has ended."""
 
     nodes: frozenset[Node]
 
@@ -79,7 +82,7 @@ class _Visit:
 
 
 class Machine:
-    """Evaluator of a graph.
+    """Decides which state of a requisite graph runs next; it calls no state itself.
 
     ``stop(low, entry)`` returns True if the entry ends the run (failhard). ``wanted(low)`` limits the run to chunks and
     their requisites.
@@ -109,10 +112,10 @@ class Machine:
         self._seen_in_group: dict[tuple[str, int], set[Seen]] = {}
 
     def step(self) -> Instruction | Wait | None:
-        """Return the next instruction; None when the run is over.
+        """Return the instruction for the next state of the run; None when the run is over.
 
-        Answer each instruction with ``feed``, or with ``begun`` and ``feed`` later. Answer a Wait with ``feed`` for one of
-        its nodes.
+        Answer each instruction with ``feed``, or with ``begun`` and ``feed`` later. Answer a Wait with ``feed`` for one
+        of its nodes.
         """
         while not self.stopped:
             if not self._stack and not self._begin():
@@ -134,15 +137,12 @@ class Machine:
         return Wait(frozenset(self._busy)) if self._busy else None
 
     def begun(self, instruction: CallState) -> None:
-        """Record that the state runs in a parallel process. ``feed`` takes its entry later."""
+        """Record that this state now runs in a parallel process. Pass its result to ``feed`` later."""
         self._busy.add(instruction.node)
         self._leave()
 
     def _yields(self, node: Node, needed: Node) -> bool:
-        """Put off the node and all nodes on the stack below it, and return True, so that other states run first.
 
-        Return False if the node may not run later than the run list says.
-        """
         if needed in self._busy and not self._graph.chunks[node.position].get("parallel"):
             # The iterator has passed ``needed``: a new one asks for it again.
             self._stack[-1] = _Visit(node, self._todo(node))
@@ -153,7 +153,7 @@ class Machine:
         return True
 
     def feed(self, instruction: Instruction, entry: RunningEntry) -> None:
-        """Record the entry of an instruction that was carried out."""
+        """Record the result (entry of the running dictionary) of a state whose instruction was carried out."""
         node = instruction.node
         self._busy.discard(node)
         tag = self._graph.tags[node.position]
@@ -166,8 +166,8 @@ class Machine:
             self._leave()
 
     def ready(self, wanted: Callable[[Low], bool]) -> list[Low]:
-        """Return the chunks that ``wanted`` accepts, that have not run, and whose requisites have been evaluated and are met,
-        in order.
+        """Return the low chunks that ``wanted`` accepts and that could run now: not yet run, and their requisites are
+        met.
         """
         return [low for position, low in enumerate(self._graph.chunks) if wanted(low) and self._may_run(Node(position))]
 
@@ -185,10 +185,7 @@ class Machine:
         assert not any(self._done(node) for node in self._open)
 
     def _begin(self) -> bool:
-        """Enter a node that was put off and can run now, else the next node of the run list without an entry.
 
-        Return False if none is left.
-        """
         for node in self._put_off:
             if not any(need in self._busy or need in self._put_off for need in self._direct(node)):
                 del self._put_off[node]
@@ -292,10 +289,7 @@ class Machine:
         return list(names)
 
     def _cycle(self, node: Node, needed: Node) -> LeaveOut:
-        """Return the failure of a requisite that needs itself.
 
-        The compiler refuses such SLS files; literal low data may contain one.
-        """
         nodes = [visit.node for visit in self._stack]
         ring = [*nodes[nodes.index(needed) :], needed]
         names = " -> ".join(requisite_name(self._graph.chunks[each.position]) for each in ring)

@@ -34,7 +34,7 @@ class _Child:
 
 @dataclass(slots=True)
 class Children:
-    """Child processes whose states are running."""
+    """Child processes of a state run: each runs one state with ``parallel: True``."""
 
     _running: dict[Node, _Child] = field(default_factory=dict)
 
@@ -42,7 +42,9 @@ class Children:
         return len(self._running)
 
     def start(self, instruction: CallState, work: Callable[[], RunningEntry]) -> None:
-        """Fork a child that calls ``work``. Raises OSError when the system refuses another process."""
+        """Fork a child process that calls ``work`` and sends back its result. Raises OSError if no process can be
+        started.
+        """
         ours, theirs = os.pipe()
         try:
             pid = os.fork()
@@ -57,9 +59,9 @@ class Children:
         self._running[instruction.node] = _Child(instruction, pid, ours)
 
     def finished(self, nodes: Collection[Node]) -> tuple[CallState, RunningEntry]:
-        """Wait until one of these states ends.
+        """Wait until one of these parallel states ends. Return (its instruction, its entry of the running dictionary).
 
-        Return its instruction and its entry; a child that died gives a failed entry.
+        A child process that died gives a failed entry.
         """
         with selectors.DefaultSelector() as selector:
             for node in nodes:
@@ -73,7 +75,7 @@ class Children:
                         return child.instruction, self._ended(self._running.pop(key.data))
 
     def all(self) -> frozenset[Node]:
-        """Return the nodes whose states are running."""
+        """Return the graph nodes of all parallel states that are running."""
         return frozenset(self._running)
 
     def _ended(self, child: _Child) -> RunningEntry:

@@ -14,9 +14,9 @@ from statecore.model.types import RunningEntry
 def ran(
     low: Mapping[str, object], outcome: Mapping[str, object], number: int, started: datetime, took: timedelta
 ) -> RunningEntry:
-    """Return the entry of a state that was called.
+    """Return the running dictionary's entry for a state that was called.
 
-    ``started`` is local time; the entry's duration is milliseconds with three decimals.
+    ``started`` is local time. The entry's ``duration`` is milliseconds with three decimals.
     """
     return {
         **outcome,

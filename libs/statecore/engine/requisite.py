@@ -1,10 +1,11 @@
-"""Meaning of each requisite: the table ``REQUISITES``, and the rules that make one decision of all requisites of a state.
+"""Meaning of each requisite: the table ``REQUISITES``, and the rules that make one decision of all requisites of a
+state.
 
 Pure.
 
 A row's ``look`` maps the entry of one target to a Seen. Its ``fold`` joins the Seen values of all targets of one kind:
-``_any`` kinds need one good target, ``onfail_all`` needs all. ``RULES`` are read from top to bottom over all that was seen;
-the first that fits decides. Requisites are evaluated in the order of ``REQUISITES`` (as in Salt 3008).
+``_any`` kinds need one good target, ``onfail_all`` needs all. ``RULES`` are read from top to bottom over all that was
+seen; the first that fits decides. Requisites are evaluated in the order of ``REQUISITES`` (as in Salt 3008).
 
 Source: docs/state-system.md#requisite-evaluation
 """
@@ -19,7 +20,7 @@ from statecore.model.types import RunningEntry
 
 
 class Seen(Enum):
-    """State of one target, as one requisite sees it."""
+    """Condition of one target of a requisite (a state that another state requires, watches, ...) after it ran."""
 
     MET = auto()
     FAILED = auto()
@@ -38,9 +39,8 @@ class Seen(Enum):
 
 
 class Decision(Enum):
-    """Decision about a state after its requisites have been evaluated.
-
-    FAIL and the members below it do not run the state.
+    """Decision about a state after its requisites were evaluated: RUN and its variants call it, FAIL and the rest do
+    not.
     """
 
     RUN = auto()
@@ -93,7 +93,7 @@ def _every(seen: set[Seen]) -> set[Seen]:
 
 
 def _any(seen: set[Seen]) -> set[Seen]:
-    """Join for ``_any`` kinds: one good target makes up for the others."""
+
     forgiven: set[Seen] = set()
     if seen & {Seen.MET, Seen.CHANGED}:
         forgiven.add(Seen.FAILED)
@@ -105,7 +105,7 @@ def _any(seen: set[Seen]) -> set[Seen]:
 
 
 def _all_failed(seen: set[Seen]) -> set[Seen]:
-    """Join for ``onfail_all``: one successful target outweighs all failed ones."""
+
     return seen - {Seen.MET} if Seen.SUCCEEDED in seen else seen
 
 
@@ -176,10 +176,7 @@ NOT_RUN: Mapping[Decision, tuple[bool, str]] = {
 
 
 def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
-    """Return the set of Seen values of these targets' entries, before ``fold``.
-
-    Sets of parts of a target list can be joined.
-    """
+    """Return the set of conditions (Seen) of a requisite's targets, given their entries of the running dictionary."""
     row = REQUISITES[kind]
     seen: set[Seen] = set()
     for entry in entries:
@@ -192,10 +189,7 @@ def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
 
 
 def decide(by_kind: Mapping[str, set[Seen]]) -> Decision:
-    """Return the decision about a state.
-
-    ``by_kind`` maps each kind of its requisites to the Seen values of their targets.
-    """
+    """Return whether and how a state runs, given the conditions (Seen) of its targets by kind of requisite."""
     seen: set[Seen] = set()
     for kind, found in by_kind.items():
         seen |= REQUISITES[kind].fold(found)

@@ -1,7 +1,8 @@
 """Slots: arguments that are computed when the state runs (``__slot__:salt:test.echo(x)``).
 
-A slot is a whole text argument, or a text at most two levels deep in a list or map argument. ``.key.key`` behind the call
-picks a part of the result; ``~ text`` appends to a text result. A malformed slot is left unchanged and logged, as in Salt.
+A slot is a whole text argument, or a text at most two levels deep in a list or map argument. ``.key.key`` behind the
+call picks a part of the result; ``~ text`` appends to a text result. A malformed slot is left unchanged and logged, as
+in Salt.
 
 Source: docs/state-system.md#slots
 """
@@ -26,7 +27,10 @@ _ARGUMENT = re.compile(r"""((?:[^,"'\[\](){}]|"[^"]*"|'[^']*'|[\[({][^\])}]*[\])
 
 
 def resolve(args: list[object], kwargs: Mapping[str, object], ctx: Context) -> tuple[list[object], dict[str, object]]:
-    """Return the arguments with each slot replaced by the result of its function. Raises what the function raises."""
+    """Return a state's arguments with each slot (``__slot__:salt:...``) replaced by the result of its function.
+
+    Raises the errors of that function.
+    """
     return [_value(item, ctx) for item in args], {key: _value(item, ctx) for key, item in kwargs.items()}
 
 

@@ -75,8 +75,9 @@ def copy_tree(origin: Path, place: Path) -> None:
 
 
 def extended_attributes(path: str | int) -> dict[str, bytes]:
-    """Return the extended attributes of a file, including ACLs and the security context; {} when the file system has
-    none.
+    """Map of name to value (bytes) of a file's extended attributes, including ACLs and the SELinux context.
+
+    {} if the file system has none.
     """
     try:
         names = os.listxattr(path)

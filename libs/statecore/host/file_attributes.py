@@ -20,14 +20,14 @@ _KEPT = "e"
 
 
 class Difference(NamedTuple):
-    """Letters to set, and letters to remove."""
+    """chattr letters to set on a file, and chattr letters to remove from it."""
 
     added: str
     removed: str
 
 
 def checked(wanted: object) -> str:
-    """Return the letters of a state's argument ``attrs``. Raises InvocationError for unknown letters."""
+    """Return the chattr letters ("i", "a") in a state's argument ``attrs``. Raises InvocationError for unknown letters."""
     letters = str(wanted)
     if unknown := sorted(set(letters) - set(LETTERS)):
         raise InvocationError(f"attrs are letters of {LETTERS}, not {''.join(unknown)!r}")
@@ -35,29 +35,30 @@ def checked(wanted: object) -> str:
 
 
 def read(host: ManagedHost, name: str) -> str:
-    """Return the letters of a file at the host's path ``name``. Raises HostError, also when the file system has no
-    such attributes.
+    """Return the chattr letters that are set on a file of the host.
+
+    Raises HostError, also if the file system has no such attributes.
     """
-    told = _run(host, "lsattr", "-d", name)
-    shown = told.stdout.split(None, 1)
-    if told.retcode or not shown:
-        raise HostError(f"the attributes of {name} cannot be read: {_reason(told, 'lsattr')}")
+    result = _run(host, "lsattr", "-d", name)
+    shown = result.stdout.split(None, 1)
+    if result.retcode or not shown:
+        raise HostError(f"the attributes of {name} cannot be read: {_reason(result, 'lsattr')}")
     return "".join(letter for letter in shown[0] if letter in LETTERS)
 
 
 def difference(found: str, wanted: str) -> Difference:
-    """Return the letters to set and to remove on a file that has the letters ``found``."""
+    """Return the chattr letters to set and to remove on a file that has the letters ``found``."""
     new = set(wanted) | (set(found) & set(_KEPT))
     return Difference("".join(sorted(new - set(found))), "".join(sorted(set(found) - new)))
 
 
 def change(host: ManagedHost, name: str, todo: Difference) -> None:
-    """Set and remove letters of a file. Raises HostError."""
+    """Set and remove chattr letters of a file of the host. Raises HostError."""
     for sign, letters in (("-", todo.removed), ("+", todo.added)):
         if letters:
-            told = _run(host, "chattr", f"{sign}{letters}", name)
-            if told.retcode:
-                raise HostError(f"{sign}{letters} cannot be set on {name}: {_reason(told, 'chattr')}")
+            result = _run(host, "chattr", f"{sign}{letters}", name)
+            if result.retcode:
+                raise HostError(f"{sign}{letters} cannot be set on {name}: {_reason(result, 'chattr')}")
 
 
 def _run(host: ManagedHost, program: str, *arguments: str) -> CommandResult:
@@ -66,6 +67,6 @@ def _run(host: ManagedHost, program: str, *arguments: str) -> CommandResult:
     return host.run([program, *arguments])
 
 
-def _reason(told: CommandResult, program: str) -> str:
-    lines = (told.stderr or told.stdout).strip().splitlines()
-    return lines[-1].removeprefix(f"{program}: ") if lines else f"{program} ended with {told.retcode}"
+def _reason(result: CommandResult, program: str) -> str:
+    lines = (result.stderr or result.stdout).strip().splitlines()
+    return lines[-1].removeprefix(f"{program}: ") if lines else f"{program} ended with {result.retcode}"

@@ -31,7 +31,7 @@ HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Account(NamedTuple):
-    """User account: fields of a line of /etc/passwd."""
+    """One user account of the managed host: the fields of a line of /etc/passwd."""
 
     name: str
     uid: int
@@ -41,11 +41,13 @@ class Account(NamedTuple):
 
 
 class Host:
-    """Implementation of ``ports.ManagedHost``."""
+    """The managed host: runs commands, resolves paths, looks up users and groups. Implements ``ports.ManagedHost``."""
 
     def __init__(self, root: str | Path = "/", *, host_pid: bool = False) -> None:
-        """``host_pid``: process 1 is the host's init. With the default ``root``, the root of process 1 is the host's
-        root.
+        """Manage the system whose ``/`` is the directory ``root`` of this process.
+
+        ``host_pid``: process 1 is the host's init (a container that shares the host's PID namespace). With the default
+        ``root``, the root of process 1 is then the host's root.
         """
         self._host_pid = host_pid
         self._root = Path(namespaces.FIRST / "root" if host_pid and str(root) == "/" else root).absolute()
@@ -243,9 +245,7 @@ class Host:
         return [account.gid, *member_of]
 
     def _lines(self, path: str, fields: int) -> list[list[str]]:
-        """Return the fields of the lines of a colon-separated file of the mounted host, at least ``fields`` each; []
-        without the file.
-        """
+
         try:
             real = self.path(path)
             state = real.stat()
@@ -357,7 +357,7 @@ class Host:
 
 
 def _followed(path: str) -> Path:
-    """Resolve a link of this machine, so that the link's target is replaced and not the link. Raises HostError."""
+
     place = Path(path)
     if not place.is_symlink():
         return place
@@ -368,7 +368,7 @@ def _followed(path: str) -> Path:
 
 
 def _link(place: Path) -> str | None:
-    """Return the target of a link; None when the path is not a link, does not exist, or is not readable."""
+
     try:
         return str(place.readlink())
     except OSError:
@@ -413,9 +413,7 @@ def communicate(
 
 
 def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes] | None:
-    """Return all output when the pipes are closed; None when another process still has them open after _GRACE
-    seconds.
-    """
+
     try:
         out, err = process.communicate(timeout=_GRACE)
     except subprocess.TimeoutExpired:
@@ -424,7 +422,7 @@ def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes] | None:
 
 
 def _what_there_is(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Return the output so far. A daemon that left the process group still has the pipes open and keeps running."""
+
     try:
         out, err = process.communicate(timeout=0)
     except subprocess.TimeoutExpired as late:

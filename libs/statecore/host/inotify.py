@@ -47,7 +47,7 @@ _BUFFER = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One event of inotify."""
+    """One change of a watched file or directory, as the kernel's inotify reports it."""
 
     #: The configured path that contains the changed file.
     root: str
@@ -88,8 +88,10 @@ class Watcher:
         self._watches: dict[int, _InotifyWatch] = {}
 
     def watch(self, path: str, place: Path, masks: Iterable[str], recurse: bool, auto_add: bool) -> None:
-        """Watch the host's ``path``, which this process reaches at ``place``. Does nothing when it is already
-        watched in the same way.
+        """Start to watch a file or directory of the managed host.
+
+        ``place`` is the path by which this process reaches it. Nothing happens if it is already watched in the same
+        way.
         """
         mask = 0
         for name in masks:
@@ -103,12 +105,12 @@ class Watcher:
         self._add(path, path, place)
 
     def keep_only(self, paths: Iterable[str]) -> None:
-        """End the watches of all other paths."""
+        """Stop watching all files and directories except these paths."""
         for path in set(self._roots) - set(paths):
             self._forget(path)
 
     def read(self) -> list[Change]:
-        """Return the changes since the last call."""
+        """Return the changes of the watched files and directories since the last call."""
         found: list[Change] = []
         while True:
             try:
@@ -124,7 +126,7 @@ class Watcher:
                 found += self._change(number, mask, name)
 
     def close(self) -> None:
-        """End all watches."""
+        """Stop watching all files and directories."""
         os.close(self._handle)
 
     def _change(self, number: int, mask: int, name: str) -> list[Change]:
@@ -161,11 +163,7 @@ class Watcher:
                 self._add(root, os.path.join(path, below.name), below)
 
     def _begun(self, place: Path, mask: int) -> int:
-        """Return the number of a new watch.
 
-        On a mounted host the watch starts at the directory's descriptor and follows no link, so that a swapped link
-        leads nowhere.
-        """
         with located(place, follow=True) as (name, way):
             inside = name if way is None else f"/proc/self/fd/{way}/{name}"
             wanted = mask if way is None else mask | MASKS["dont_follow"]

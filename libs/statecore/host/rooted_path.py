@@ -176,7 +176,7 @@ class RootedPath(PosixPath):
         return (path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern))
 
     def rglob(self, pattern: str) -> Iterator[RootedPath]:  # type: ignore[override]
-        """Return the entries below the directory, at any depth, whose names match the pattern."""
+        """Return the files and directories below this directory, at any depth, whose names match the pattern."""
         for place, directories, rest in walk(self):
             yield from (type(self)(place, name) for name in (*directories, *rest) if fnmatch.fnmatchcase(name, pattern))
 
@@ -205,7 +205,10 @@ class RootedPath(PosixPath):
 
 @lru_cache(maxsize=16)
 def below(root: Path) -> type[RootedPath]:
-    """Return the class of the paths of one mounted host. Cached, because Python never frees a class."""
+    """Return the subclass of RootedPath for the paths of one mounted host.
+
+    Cached, because Python never frees a class.
+    """
     return type("RootedPath", (RootedPath,), {"top": str(root), "__slots__": ()})
 
 
@@ -245,10 +248,12 @@ def located(path: Path, *, follow: bool = False) -> Iterator[tuple[str, int | No
 
 
 def leads_into(path: str | Path, directory: str | Path) -> bool:
-    """Return whether a path, with its links followed, is ``directory`` or below it. Missing last components are allowed.
+    """Return whether a path, with its links followed, is ``directory`` or below it. Missing last components are
+    allowed.
 
-    False for a path that cannot be resolved completely: a loop, a link without a target, a chain of links whose text is longer
-    than PATH_MAX. ``os.path.realpath`` without ``strict`` stops at these and returns a path that the kernel does not use.
+    False for a path that cannot be resolved completely: a loop, a link without a target, a chain of links whose text is
+    longer than PATH_MAX. ``os.path.realpath`` without ``strict`` stops at these and returns a path that the kernel does
+    not use.
     """
     rest: list[str] = []
     place = os.path.normpath(Path(path).absolute())
@@ -288,7 +293,7 @@ def access(path: Path, mode: int) -> bool:
 
 
 def file_system(path: Path) -> os.statvfs_result:
-    """Return statvfs(3) of the path's file system. Raises OSError."""
+    """Return the size and free space (os.statvfs) of the file system that holds a path. Raises OSError."""
     with located(path, follow=True) as (name, way):
         descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=way)
     try:
@@ -330,9 +335,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool) -> str:
-    """Walk down to the last component and return its name. ``ways`` collects the open descriptors from the root to
-    its directory. ``strict``: raise PermissionError where the path would leave the root.
-    """
+
     waiting = parts[::-1]
     links = 0
     while waiting:
@@ -364,7 +367,7 @@ def _walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool) ->
 
 
 def _link(name: str, way: int) -> str | None:
-    """Return the target of a link; None when the name is not a link or does not exist."""
+
     try:
         return os.readlink(name, dir_fd=way)
     except OSError as error:

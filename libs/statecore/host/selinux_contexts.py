@@ -28,7 +28,7 @@ _SPECIAL = re.compile(r"([.^$?*+|()\[\]{}\\])")
 
 
 class SecurityContext(NamedTuple):
-    """An SELinux context, or a wanted one; "" keeps the current part."""
+    """An SELinux context of a file (user, role, type, range), or a wanted one; "" keeps the current part."""
 
     seuser: str = ""
     serole: str = ""
@@ -40,8 +40,9 @@ class SecurityContext(NamedTuple):
 
 
 def wanted(argument: object) -> SecurityContext | None:
-    """Parse a state's argument ``selinux``: a map of seuser, serole, setype, serange. None when it is empty. Raises
-    InvocationError.
+    """Return the SELinux context in a state's argument ``selinux``: a map of seuser, serole, setype, serange.
+
+    None if the argument is empty. Raises InvocationError for other keys.
     """
     parts = argument if isinstance(argument, list) else [argument or {}]
     maps = [part for part in parts if isinstance(part, Mapping)]
@@ -54,7 +55,7 @@ def wanted(argument: object) -> SecurityContext | None:
 
 
 def read(host: ManagedHost, name: str) -> SecurityContext:
-    """Return the context of a file at the host's path. Raises HostError, also on a host without SELinux."""
+    """Return the SELinux context of a file of the host. Raises HostError, also on a host without SELinux."""
     result = host.run(["stat", "-c", "%C", name])
     parts = result.stdout.strip().split(":", 3)
     if result.retcode:
@@ -65,13 +66,13 @@ def read(host: ManagedHost, name: str) -> SecurityContext:
 
 
 def difference(found: SecurityContext, wish: SecurityContext) -> SecurityContext:
-    """Return the parts of the wanted context that differ from the current one; "" for equal parts."""
+    """Return the parts of the wanted SELinux context that differ from the current one; "" for equal parts."""
     pairs = zip(found, wish, strict=True)
     return SecurityContext(*(want if want != have else "" for have, want in pairs))
 
 
 def reported_change(found: SecurityContext, todo: SecurityContext) -> dict[str, str]:
-    """Return the change in Salt's format: the keys "Old" and "New" with texts."""
+    """Return the change of a file's SELinux context in Salt's format: a map with the keys "Old" and "New"."""
 
     def shown(context: SecurityContext) -> str:
         words = zip(_PARTS.values(), context, todo, strict=True)
@@ -83,9 +84,9 @@ def reported_change(found: SecurityContext, todo: SecurityContext) -> dict[str, 
 def change(
     host: ManagedHost, name: str, found: SecurityContext, todo: SecurityContext, *, persist: bool = True
 ) -> None:
-    """Set parts of a file's context; if ``persist``, also store them in the policy. Raises HostError.
+    """Set parts of the SELinux context of a file; if ``persist`` is True, also store them in the policy.
 
-    The context is read again afterwards, and a difference is an error.
+    The context is read again afterwards. Raises HostError if it is not the wanted one.
     """
     # Both programs require the type with every other part.
     full = todo._replace(setype=todo.setype or found.setype)

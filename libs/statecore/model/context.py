@@ -72,15 +72,17 @@ class Context:
         return function(*args, **kwargs)
 
     def may(self, name: str) -> bool:
-        """Return whether the option ``whitelist_modules`` lets jobs and SLS files call the function. Modules may
-        call every function.
+        """Return True if the option ``whitelist_modules`` allows jobs and SLS files to call this function.
+
+        Execution modules may call every function, whatever the option says.
         """
         named = self.opts.get("whitelist_modules")
         return not named or name.partition(".")[0] in named
 
     def asked(self, name: str, /, *args: object, **kwargs: object) -> Any:
-        """Call a function that an SLS file names. Raises NotAvailable when it does not exist, or
-        ``whitelist_modules`` excludes it.
+        """Call an execution function that an SLS file names, and return its result.
+
+        Raises NotAvailable when the function does not exist or the option ``whitelist_modules`` excludes it.
         """
         if not self.may(name):
             raise NotAvailable(name)

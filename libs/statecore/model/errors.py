@@ -27,7 +27,7 @@ class StatecoreError(Exception):
 
 
 class Mark(NamedTuple):
-    """A place in a source file. Lines and columns count from 1; 0 means unknown."""
+    """A position in a source file: file name, line and column. Lines and columns count from 1; 0 means unknown."""
 
     file: str
     line: int = 0
@@ -43,7 +43,7 @@ class Mark(NamedTuple):
 
 
 class SlsFault(NamedTuple):
-    """One fault of a state tree, as shown under "Data failed to compile:".
+    """One error in a state tree (an SLS that does not render or compile), as shown under "Data failed to compile:".
 
     ``message`` is Salt's own text, which users search for. Salt has no ``mark``, ``excerpt`` and ``hint``.
     """
@@ -75,7 +75,9 @@ class SlsError(StatecoreError):
         self.faults: tuple[SlsFault, ...] = tuple(faults)
 
     def lines(self) -> list[str]:
-        """The faults as texts: the list that Salt returns in place of a running dictionary."""
+        """Return the errors of the state tree as a list of texts. Salt returns this list in place of a running
+        dictionary.
+        """
         return [str(fault) for fault in self.faults]
 
 
@@ -100,8 +102,9 @@ class CommandError(StatecoreError):
 
     @property
     def strerror_without_changes(self) -> str:
-        """The message with the detail but without the detail's key ``changes``: a state returns its changes beside
-        the comment.
+        """The error message and its structured detail as text, without the detail's key ``changes``.
+
+        A state that fails returns its changes in a field of its own, so its comment need not repeat them.
         """
         if not isinstance(self.info, Mapping):
             return str(self)
@@ -142,8 +145,9 @@ class HostError(CommandError):
 
 @dataclass
 class StateFailure(StatecoreError):
-    """Ends a step of a plan: the state fails with this comment, and keeps the changes of this error and of the
-    earlier steps.
+    """Exception that makes a Salt state fail while it applies its changes.
+
+    The state returns ``comment``. Its ``changes`` are those of this exception and those made before it was raised.
     """
 
     comment: str
@@ -154,7 +158,7 @@ class StateFailure(StatecoreError):
 
 
 def _lines(data: object, indent: int, prefix: str) -> Iterator[str]:
-    """Yield lines of the data in the layout of the outputter ``nested``, without colours."""
+
     margin = " " * indent
     if isinstance(data, Mapping):
         if indent:

@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class _LazyModule(ModuleType):
-    """Stand-in for a module that is not imported yet."""
+    """Stand-in for a Python module: the module is imported when one of its names is first used."""
 
     def __getattr__(self, name: str) -> object:
         return getattr(importlib.import_module(self.__name__), name)
@@ -43,7 +43,7 @@ def deferred(make: Callable[[], _T]) -> _T:
 
 
 class _Deferred:
-    """Stand-in for an object that is not made yet."""
+    """Stand-in for an object: the object is created when one of its attributes is first used."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._make = make

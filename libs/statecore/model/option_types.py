@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """A type of option values: its name in words, and a function that returns whether a value has the type."""
+    """A type of a minion option's value: its name for messages, and a function that tells if a value has the type."""
 
     words: str
     fits: Callable[[object], bool]
@@ -65,7 +65,7 @@ OPTIONS: Mapping[str, Kind] = {
 
 
 def type_errors(options: Mapping[str, object]) -> list[str]:
-    """Return one sentence for each option whose value has the wrong type."""
+    """Return one sentence for each minion option in ``options`` whose value has the wrong type; [] without errors."""
     found = {name: (kind, options[name]) for name, kind in OPTIONS.items() if options.get(name) is not None}
     return [
         f"'{name}' must be {kind.words}, not the {type(value).__name__} {value!r}"

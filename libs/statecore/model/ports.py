@@ -36,7 +36,7 @@ class Files(Protocol):
     """The state tree behind ``salt://``: local directories, or a cache of the master's fileserver."""
 
     def envs(self) -> list[str]:
-        """Names of the existing saltenvs, with "base" first when it exists."""
+        """List of the names of the saltenvs (environments of the state tree); "base" is first if it exists."""
         ...
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
@@ -52,7 +52,7 @@ class Files(Protocol):
         ...
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Map of the relative path of each symbolic link in the tree to its target."""
+        """Map of each symbolic link in the state tree to its target; both are paths relative to the tree's root."""
         ...
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
@@ -64,13 +64,14 @@ class Files(Protocol):
         ...
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
-        """Local path of the file's current content; None when there is no such file. The caller must not write to
-        that path.
+        """Return a local path that has the current content of a file of the state tree; None if there is no such file.
+
+        The caller must not write to that path.
         """
         ...
 
     def shown(self, fetched: Path) -> str:
-        """Text for messages about a fetched file: its path, or its ``salt://`` URL when the path is only a cached
+        """Return the name of a fetched file for messages: its path, or its ``salt://`` URL if the path is a cached
         copy.
         """
         ...
@@ -80,14 +81,17 @@ class Templates(Protocol):
     """Template engines for the content of files (``template: jinja``)."""
 
     def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
-        """Rendered text. ``source`` is the salt:// URL or local path, for messages and relative imports. Raises
-        SlsError with a place.
+        """Return the text that a template engine ("jinja", "mako", ...) makes of a template.
+
+        ``source`` is the template's ``salt://`` URL or path, for messages and relative imports. Raises SlsError with
+        file and line.
         """
         ...
 
     def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> Any:
-        """Data that the renderers make of a text: those of its ``#!`` line, else those of ``pipe`` ("jinja|yaml").
-        Raises SlsError.
+        """Return the data (usually a map) that Salt's renderers make of an SLS text.
+
+        The renderers are those of the text's ``#!`` line, else those of ``pipe`` ("jinja|yaml"). Raises SlsError.
         """
         ...
 
@@ -96,7 +100,7 @@ class Events(Protocol):
     """Receiver of events: the master's event bus, or nothing."""
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
-        """Send an event. Return True when it was accepted."""
+        """Send an event with this tag and data to the event bus. Return True if the bus accepted it."""
         ...
 
 
@@ -104,27 +108,33 @@ class Jobs(Protocol):
     """The jobs that run on this minion now; ``saltutil.running``, ``find_job`` and ``signal_job`` use them."""
 
     def running(self) -> list[dict[str, Any]]:
-        """List of the loads of running jobs, each with ``jid``, ``fun`` and ``pid``."""
+        """List of the jobs that run on this minion: each is the job's load with its ``jid``, ``fun`` and ``pid``."""
         ...
 
     def signal(self, jid: str, number: int) -> str:
-        """Send a signal to the process of a job. Return Salt's sentence about the result."""
+        """Send the signal ``number`` to the process of the job ``jid``. Return Salt's sentence about the result."""
         ...
 
 
 class MinionControl(Protocol):
-    """Requests of a function to the minion that runs it. ``salt-call --local`` serves them in its own process."""
+    """Services of the minion's main process that an execution function may use.
+
+    They refresh data, ask the master, and change the schedule and beacons. ``salt-call --local`` has no such process
+    and implements them itself.
+    """
 
     def refresh_pillar(self) -> bool:
-        """Compile pillar anew for the next job."""
+        """Make the minion fetch its pillar again before its next job. Return True if the request was accepted."""
         ...
 
     def refresh_modules(self) -> bool:
-        """Load the modules anew from the disk for the next job."""
+        """Make the minion load its modules from the disk again before its next job. Return True if the request was
+        accepted.
+        """
         ...
 
     def refresh_grains(self) -> bool:
-        """Gather grains anew for the next job."""
+        """Make the minion gather its grains again before its next job. Return True if the request was accepted."""
         ...
 
     def compile_pillar(
@@ -199,7 +209,9 @@ class MasterCall(NamedTuple):
 
 
 class Master(Protocol):
-    """The services that the master gives to the states of an orchestration."""
+    """The master's services for the states of an orchestration: publish jobs, call runners and wheel functions, read
+    events.
+    """
 
     @property
     def jid(self) -> str:
@@ -222,27 +234,37 @@ class Master(Protocol):
         ...
 
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
-        """Run several runners in parallel. Return ``return``, ``success`` and ``jid`` of each, in order. A refusal
-        is a return.
+        """Call several runner functions in parallel and wait for all of them.
+
+        Return one map for each call, in order, with the keys ``return``, ``success`` and ``jid``. A call that the
+        master refuses gives such a map too.
         """
         ...
 
     def wheel(self, call: MasterCall) -> dict[str, Any]:
-        """Run a wheel function. Return its ``return`` and ``success``. A refusal is a return."""
+        """Call a wheel function of the master and return a map with the keys ``return`` and ``success``.
+
+        A call that the master refuses gives such a map too.
+        """
         ...
 
     def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield (tag, data) of events whose tag starts with ``prefix``, as they arrive, for so many seconds."""
+        """Yield (tag, data) of the master's events whose tag starts with ``prefix``, as they arrive, for ``seconds``
+        seconds.
+        """
         ...
 
     def orders(self) -> dict[str, dict[str, object]]:
-        """Map of state id to the order given to this orchestration, in the format of ``state_runs.pauses``. Raises
-        CommandError.
+        """Map of state ID to the operator's order for that state of this orchestration: {"kill": True}, or a pause.
+
+        Raises CommandError if the master does not answer.
         """
         ...
 
     def end_orders(self) -> None:
-        """Delete the orders of this orchestration, which has ended."""
+        """Delete the operators' orders (pause, resume, kill) to this orchestration. Call it when the orchestration has
+        ended.
+        """
         ...
 
 
@@ -250,8 +272,9 @@ class Catalog(Protocol):
     """The loader's knowledge about modules, for ``sys.*`` and for hints in messages."""
 
     def names(self, kind: str = "modules") -> list[str]:
-        """All names "module.function" of a kind (modules, states, grains, returners); for renderers, the names of
-        the renderers.
+        """List of all function names "module.function" of one kind of modules (modules, states, grains, returners).
+
+        For the kind "renderers": the names of the renderers.
         """
         ...
 
@@ -302,9 +325,10 @@ class StateSystem(Protocol):
         ...
 
     def show_high(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> High | list[str]:
-        """High data of the top file (``mods`` is None) or of SLS references, or the list of errors.
+        """Return the high data of the top file (``mods`` is None) or of the SLS references ``mods``, or the list of
+        errors.
 
-        With the option ``verify``, faults in the structure of the high data are returned instead.
+        With the option ``verify``, errors in the form of the high data count too.
         """
         ...
 
@@ -323,7 +347,7 @@ class StateSystem(Protocol):
         ...
 
     def run_parts(self, options: Mapping[str, object]) -> Any:
-        """Parts of a run that has not started (``statecore.runtime.state_runs``), for commands that analyse the run."""
+        """Return the parts of a state run that has not started (``RunParts``), for commands that analyse the run."""
         ...
 
 
@@ -339,7 +363,7 @@ class ManagedHost(Protocol):
 
     @property
     def mounted(self) -> bool:
-        """True when the host's root is not ``/``."""
+        """True if the managed host is a system mounted in a directory: its root is not ``/`` of this machine."""
         ...
 
     def path(self, path: str, *, follow: bool = True) -> Path:

@@ -30,14 +30,17 @@ _STDERR = 2
 
 
 class TimeLimitExceeded(BaseException):
-    """The time limit is over. A BaseException, so that user code with ``except Exception`` does not catch it."""
+    """The time limit of a block of users' code is over.
+
+    It is a BaseException, so that users' code with ``except Exception`` does not catch it.
+    """
 
     #: FILE:LINE of the interrupted code; "" when unknown.
     place = ""
 
 
 class ComputedTooMuch(TimeLimitExceeded):
-    """Code used too much CPU time or memory. ``seconds`` is the limit of CPU time."""
+    """Users' code (such as a template) used too much CPU time or memory. ``seconds`` is the limit of CPU time."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -45,11 +48,11 @@ class ComputedTooMuch(TimeLimitExceeded):
 
 
 class ComputedTooLong(ComputedTooMuch):
-    """Code used more CPU time than its limit."""
+    """Users' code (such as a template) used more CPU time than its limit."""
 
 
 class ComputedTooLarge(ComputedTooMuch):
-    """The process grew by more memory than the limit."""
+    """Users' code (such as a template) made the process grow by more memory than the limit."""
 
     @property
     def growth(self) -> int:
@@ -100,7 +103,7 @@ class _LimitWatch:
         self._before = 0
 
     def look(self) -> ComputedTooMuch | None:
-        """Return the error to raise now; None while the block is within its limits."""
+        """Return the exception to raise in users' code that exceeded its limits; None while it is within its limits."""
         size = _resident()
         self._before = self._before or size
         now = time.process_time()
@@ -116,8 +119,8 @@ class _LimitWatch:
 def _resident() -> int:
     """Resident memory of this process in bytes; 0 where /proc/self/statm does not exist."""
     try:
-        with open("/proc/self/statm", "rb") as told:
-            return int(told.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/self/statm", "rb") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
 

@@ -29,7 +29,7 @@ _SEPARATOR = "_|-"
 
 
 class ChunkId(NamedTuple):
-    """Identity of a low chunk: state module, state id, name and function."""
+    """The four fields that identify a low chunk (one call of a Salt state): state module, state ID, name, function."""
 
     state: str
     id: str
@@ -38,12 +38,12 @@ class ChunkId(NamedTuple):
 
     @classmethod
     def of(cls, low: Mapping[str, Any]) -> ChunkId:
-        """Return the identity of a low chunk."""
+        """Return the ChunkId (state module, state ID, name, function) of a low chunk."""
         return cls(low["state"], low["__id__"], str(low["name"]), low["fun"])
 
 
 def tag(low: Mapping[str, object]) -> str:
-    """Return the key of a low chunk in the running dictionary. No other code builds such keys.
+    """Return the key of a low chunk in the running dictionary: ``state_|-id_|-name_|-function``.
 
     Source: docs/state-system.md#tags
     """
@@ -51,13 +51,17 @@ def tag(low: Mapping[str, object]) -> str:
 
 
 def untag(text: str) -> ChunkId:
-    """Return the four fields of a tag. Raises ValueError when the text is not a tag."""
+    """Return the state module, state ID, name and function in a key of the running dictionary
+    (``pkg_|-id_|-vim_|-installed``).
+
+    Raises ValueError if the text is not such a key.
+    """
     state, id_, name, fun = text.split(_SEPARATOR)
     return ChunkId(state, id_, name, fun)
 
 
 class Outcome(NamedTuple):
-    """Result of one applied step."""
+    """Result of one applied step of a Salt state's plan: comment, changes, success."""
 
     #: One line for the state's comment; "" adds no line.
     comment: str = ""
@@ -70,7 +74,7 @@ class Outcome(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """Content of one file of the host before and after a step."""
+    """Content of one file of the managed host before and after a step of a Salt state's plan."""
 
     #: The host's absolute path.
     path: str
@@ -82,7 +86,7 @@ class FileChange(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One change of the host that a plan contains."""
+    """One change of the managed host in a Salt state's plan: its description, and the function that makes the change."""
 
     #: Description in the imperative ("write /etc/motd"); plans and logs show it.
     what: str
@@ -113,17 +117,21 @@ class Plan(NamedTuple):
 
     @classmethod
     def unchanged(cls, comment: str, notes: Sequence[str] = ()) -> Plan:
-        """Return a plan without steps: the host is already in the desired state."""
+        """Return a Salt state's plan without steps: the host is already in the desired state."""
         return cls(result=True, comment=comment, notes=tuple(notes))
 
     @classmethod
     def failed(cls, comment: str, changes: Mapping[str, object] | None = None) -> Plan:
-        """Return a plan without steps: the desired state cannot be reached, and nothing was changed."""
+        """Return a Salt state's plan without steps that fails with ``comment``: the desired state cannot be reached."""
         return cls(result=False, comment=comment, changes=changes or {})
 
     @classmethod
     def change(
         cls, would: str, steps: Sequence[Step], changes: Mapping[str, object] | None = None, notes: Sequence[str] = ()
     ) -> Plan:
-        """Return a plan with steps. ``would`` is the comment in test mode; ``changes`` is the prediction."""
+        """Return a Salt state's plan with steps that change the host.
+
+        ``would`` is the state's comment in test mode. ``changes`` are the predicted changes. ``notes`` are added to the
+        comment.
+        """
         return cls(result=True, comment=would, changes=changes or {}, steps=tuple(steps), notes=tuple(notes))

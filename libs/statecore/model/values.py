@@ -70,7 +70,7 @@ def _in_mapping(value: object, key: object) -> object:
 
 @lru_cache(maxsize=1000)
 def _as_yaml(key: str) -> object:
-    """Return a key as YAML reads it. Cached, because a target is compared with thousands of minions."""
+    """Return a key of a path as YAML reads it ("8080" becomes a number). Cached, because targets repeat the same keys."""
     try:
         return yaml.safe_load(key)
     except yaml.YAMLError:
@@ -155,10 +155,11 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> object:
-    """Return the table's entry whose key, a glob, matches the value at ``path`` in ``data``.
+    """Return the entry of ``table`` whose key, a glob, matches a minion's value (``grains.filter_by``).
 
-    Without a match, the entry ``default`` is returned. The entry is merged over the table's entry ``base``, and
-    ``override`` is merged over the result. Raises InvocationError for entries that are not maps.
+    The value is at ``path`` ("os_family") in ``data`` (the grains). Without a match, the entry ``default`` is returned.
+    The entry is merged over the table's entry ``base``, and ``override`` is merged over the result. Raises
+    InvocationError for entries that are not maps.
     """
     found: object = _MISSING
     value = traverse(data, path, [])
@@ -191,7 +192,7 @@ MASK = "**********"
 
 
 def redacted(value: object) -> object:
-    """Return the value with every scalar masked. None, zero, False and empty values reveal nothing and stay."""
+    """Return a copy of the value with every scalar replaced by ``**********``. None, zero, False and empty values stay."""
     if isinstance(value, Mapping):
         return {key: redacted(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

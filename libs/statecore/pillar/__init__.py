@@ -116,7 +116,7 @@ def pillar_top(
 
 
 def _shown(rows: Sequence[object]) -> list[object]:
-    """Return the rows of a target as Salt shows them: its ``match`` option first, then each SLS reference once."""
+
     match_rows = [row for row in rows if isinstance(row, Mapping) and "match" in row]
     return [*match_rows, *dict.fromkeys(row for row in rows if isinstance(row, str))]
 
@@ -153,5 +153,5 @@ def _by_sls(
 
 
 def _ordered(envs: Mapping[str, object], order: Sequence[object]) -> list[str]:
-    """List of the pillarenvs in the order of ``env_order``, followed by the others."""
+
     return [*(str(env) for env in order if env in envs), *(env for env in envs if env not in order)]

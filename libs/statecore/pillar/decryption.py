@@ -17,7 +17,7 @@ _ABSENT = object()
 def decrypted(
     data: dict[str, object], opts: Mapping[str, object], decrypt: Decrypt, errors: Errors
 ) -> dict[str, object]:
-    """Return a copy of the data with the values at the paths of ``decrypt_pillar`` decrypted.
+    """Return a copy of a minion's pillar with the values at the paths of the option ``decrypt_pillar`` decrypted.
 
     Options used: decrypt_pillar (paths, or ``path: renderer``), decrypt_pillar_delimiter, decrypt_pillar_default,
     decrypt_pillar_renderers. Paths that do not exist are skipped; failures go to ``errors``.
@@ -47,7 +47,9 @@ def decrypted(
 
 
 def _paths(wanted: object, errors: Errors) -> Iterator[tuple[str, str]]:
-    """Yield (path, renderer or "") for each entry. A malformed entry is an error."""
+    """Yield (path, renderer or "") for each entry of the option ``decrypt_pillar``. A malformed entry goes to
+    ``errors``.
+    """
     entries = [wanted] if isinstance(wanted, Mapping) else wanted
     for entry in entries if isinstance(entries, list) else [entries]:
         if isinstance(entry, str) and isinstance(entries, list):

@@ -21,26 +21,28 @@ _FORM = ("The top file", "Malformed topfile", "Improperly formatted", "Environme
 
 
 class Errors:
-    """The errors of one pillar compilation. Each error is listed once."""
+    """Errors of one pillar compilation. The log gets their full text; the minion gets no text that could hold secrets."""
 
     def __init__(self, *, safe: bool) -> None:
-        """Start an empty list. With ``safe``, the reasons of render errors go only to the log."""
+        """Start without errors. With ``safe``, the minion gets only file and line of render errors; the log gets the
+        reason.
+        """
         self._safe = safe
         #: Error messages as the minion gets them under the pillar key ``_errors``.
         self.messages: list[str] = []
 
     def add(self, error: str) -> None:
-        """Add an error whose full text the minion may see."""
+        """Add an error of the pillar compilation whose full text the minion may see."""
         if error not in self.messages:
             log.error("%s", error)
             self.messages.append(error)
 
     def log(self, error: str) -> None:
-        """Log an error without reporting it to the minion."""
+        """Log an error of the pillar compilation that the minion must not see."""
         log.error("%s", error)
 
     def of_sls(self, sls: str, error: SlsError) -> None:
-        """Add the faults that prevent an SLS from being used."""
+        """Add the errors because of which a pillar SLS file cannot be used."""
         for fault in error.faults:
             if fault.message.startswith(f"SLS {fault.sls} "):
                 # This kind of fault quotes no data, so the minion gets its full text. Salt quotes the SLS reference
@@ -54,7 +56,7 @@ class Errors:
                 )
 
     def of_top(self, error: SlsError) -> None:
-        """Add the faults that prevent a top file from being used."""
+        """Add the errors because of which a pillar top file cannot be used."""
         for fault in error.faults:
             if fault.message.startswith(_FORM):
                 self.add(f"Error encountered while rendering pillar top file. {fault.message}{_place(fault.mark)}")
@@ -63,7 +65,7 @@ class Errors:
                 self._report(fault, heading, f"{heading}Please see master log for details.")
 
     def _report(self, fault: SlsFault, heading: str, instead: str) -> None:
-        """Log the full text. Report it to the minion if it may see it, else report ``instead`` with file and line."""
+
         reason, place = REPEATED.sub("", fault.message), _place(fault.mark)
         log.error("%s%s%s", heading, reason, place)
         message = f"{instead}{place}" if self._safe else f"{heading}{reason}{place}"

@@ -11,21 +11,25 @@ from statecore.pillar.merging import Merging
 
 
 class ExternalPillars(Protocol):
-    """Interface that runs external pillar plugins."""
+    """Interface that calls the external pillar plugins (option ``ext_pillar``)."""
 
     def call(
         self, name: str, minion_id: str, pillar: dict[str, object], args: list[object], kwargs: Mapping[str, object]
     ) -> object:
-        """Return the plugin's data. ``pillar`` is the pillar so far. Raises NotAvailable, PluginError."""
+        """Call an external pillar plugin and return its data, which should be a map.
+
+        ``pillar`` is the minion's pillar as far as it is compiled. Raises NotAvailable for an unknown plugin,
+        PluginError for a plugin that fails.
+        """
         ...
 
     def names(self) -> list[str]:
-        """List of the available plugins."""
+        """List of the names of the available external pillar plugins."""
         ...
 
 
 class PluginError(Exception):
-    """A plugin that failed. str() is the reason with file and line."""
+    """An external pillar plugin failed. ``str()`` is the reason with file and line."""
 
 
 class External:
@@ -48,9 +52,9 @@ class External:
     def over(
         self, data: dict[str, object], override: Mapping[str, object] | None, on_demand: Mapping[str, object] | None
     ) -> dict[str, object]:
-        """Return the data with the data of the plugins merged over it.
+        """Return the minion's pillar ``data`` with the data of all external pillar plugins merged over it.
 
-        Plugins see the override merged into the data.
+        The plugins see the ``override`` of the call merged into the pillar.
         """
         wanted = self._opts.get("ext_pillar") or []
         if self._plugins is None:
@@ -96,9 +100,8 @@ class External:
         return dict(given) if isinstance(given, Mapping) and given else None
 
     def _allowed(self, on_demand: Mapping[str, object]) -> bool:
-        """Return True if the option ``on_demand_ext_pillar`` lists all plugins that the minion requests.
-
-        Log those it does not list.
+        """Return True if the option ``on_demand_ext_pillar`` lists all external pillars that the minion asks for. Log
+        the others.
         """
         known = self._opts.get("on_demand_ext_pillar") or []
         refused = sorted(str(name) for name in on_demand if not isinstance(known, list) or name not in known)

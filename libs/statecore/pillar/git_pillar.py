@@ -29,7 +29,7 @@ class NoSuchBranch(StatecoreError):
 
 
 class _Source(NamedTuple):
-    """A repository's tree and the pillarenv that it provides."""
+    """The tree of one git repository of the external pillar ``git``, and the pillarenv that it provides."""
 
     env: str
     view: View

@@ -23,7 +23,7 @@ class PillarMemory:
         self._files: dict[tuple[str, ...], Files] = {}
 
     def files(self, key: tuple[str, ...], make: Callable[[], Files]) -> Files:
-        """Return the cached pillar tree of ``key``, or make it with ``make``.
+        """Return the cached tree of pillar files for ``key``; on the first call, make the tree with ``make``.
 
         ``key`` must hold everything that the tree depends on.
         """
@@ -35,7 +35,7 @@ class PillarMemory:
         return self._files[key]
 
     def mirror(self, directory: Path, remote: GitRemote) -> Mirror:
-        """Return the cached mirror of a remote, with the trees that it has read."""
+        """Return the cached mirror of a git repository, with the trees that it has read so far."""
         known = self._mirrors.setdefault(directory, [])
         found = next((mirror for mirror in known if mirror.remote == remote), None)
         if found is None:

@@ -46,7 +46,7 @@ STRATEGIES: Mapping[str, Callable[[Mapping[str, object], Mapping[str, object], b
 
 
 class Merging:
-    """The merge strategy that the options select."""
+    """Merges parts of a pillar by the strategy that the option ``pillar_source_merging_strategy`` names."""
 
     def __init__(self, opts: Mapping[str, object], errors: Errors) -> None:
         strategy = str(opts.get("pillar_source_merging_strategy") or "smart")
@@ -59,9 +59,9 @@ class Merging:
         self._errors = errors
 
     def merged(self, under: dict[str, object], over: dict[str, object] | None) -> dict[str, object]:
-        """Return both maps merged, ``over`` over ``under``; neither is changed.
+        """Return the two parts of a pillar merged, ``over`` over ``under``. Neither map is changed.
 
-        An unknown strategy is an error and returns ``under``.
+        For an unknown strategy, add an error and return ``under``.
         """
         if not over:
             return under

@@ -25,7 +25,7 @@ _OPTIONS = ("defaults", "key")
 
 @dataclass(slots=True)
 class PillarSls:
-    """Walk over the SLS files of one pillarenv.
+    """Renders the pillar SLS files of one pillarenv, each merged over its includes.
 
     As in Salt, a file that is included a second time contributes its own data, without its includes. It is rendered a
     second time only if the include gives it other defaults.
@@ -44,7 +44,8 @@ class PillarSls:
     _open: set[str] = field(default_factory=set)
 
     def render(self, sls: str, defaults: Mapping[str, object] | None = None) -> dict[str, object] | None:
-        """Return the data of an SLS merged over its includes. None if it does not exist or cannot be rendered.
+        """Return the data of a pillar SLS file merged over its includes; None if it does not exist or cannot be
+        rendered.
 
         ``defaults`` are variables for its template and for the templates of its includes.
         """
@@ -69,7 +70,7 @@ class PillarSls:
         return self.merging.merged(*both) if both[0] else both[1]
 
     def _under(self, include: list[object], includer: str, given: dict[str, object]) -> dict[str, object]:
-        """Return the merged data of all includes of an SLS, later over earlier."""
+        """Return the merged data of all includes of a pillar SLS file, later over earlier."""
         under: dict[str, object] = {}
         for entry in include:
             read = self._read(entry, includer)
@@ -85,7 +86,7 @@ class PillarSls:
         return under
 
     def _known(self, sls: str, own: Mapping[str, object]) -> dict[str, object] | None:
-        """Return the own data of an SLS if it need not be rendered again for these defaults, else None."""
+
         rendered = self._own.get(sls)
         if not rendered:
             return None
@@ -134,7 +135,7 @@ class PillarSls:
         return str(wanted), keys, {str(name): value for name, value in given.items()}
 
     def _found(self, wanted: str, includer: str) -> list[str]:
-        """List of the SLS references that an include names.
+        """List of the pillar SLS files that one entry of an include list names.
 
         As in Salt, those of a glob are listed twice, so that each file's own data overrides the includes of the others.
         """
@@ -146,7 +147,7 @@ class PillarSls:
         return [*found, *found] if len(found) > 1 else found or [wanted]
 
     def _absolute(self, wanted: str, includer: str) -> str:
-        """Return the full SLS reference of a relative one. Leading dots count levels."""
+        """Return the full reference of an included pillar SLS such as ``..common``; each leading dot goes up one level."""
         found = _RELATIVE.fullmatch(wanted)
         if found is None:
             return wanted
@@ -175,7 +176,7 @@ BASE = "base"
 
 
 def environment_asked(opts: Mapping[str, object], saltenv: str | None, pillarenv: str | None) -> str | None:
-    """Return the pillarenv that the pillar is limited to, or None for all."""
+    """Return the only pillarenv that a minion's pillar is compiled from; None if all pillarenvs are merged."""
     if pillarenv:
         return pillarenv
     found = (saltenv if opts.get("pillarenv_from_saltenv") else None) or opts.get("pillarenv")
@@ -183,10 +184,10 @@ def environment_asked(opts: Mapping[str, object], saltenv: str | None, pillarenv
 
 
 class PillarFiles(LocalFiles):
-    """The files of the pillar tree for one compilation."""
+    """The pillar tree: files of the directories in the option ``pillar_roots``."""
 
     def __init__(self, opts: Mapping[str, object], saltenv: str | None = None, pillarenv: str | None = None) -> None:
-        """Prepare the pillar tree.
+        """Read ``pillar_roots`` and the other options; list no files yet.
 
         Options used: pillar_roots, hash_type, pillarenv, pillarenv_from_saltenv, saltenv.
         """
@@ -197,7 +198,9 @@ class PillarFiles(LocalFiles):
         self._envs = list(dict.fromkeys([BASE, *whole]))
 
     def envs(self) -> list[str]:
-        """List of the pillarenvs: base, then as in ``pillar_roots``. Later ones override earlier ones."""
+        """List of the pillarenvs: "base", then the others in the order of ``pillar_roots``. Later ones override earlier
+        ones.
+        """
         return list(self._envs)
 
 
@@ -210,5 +213,7 @@ def _with_any(roots: Mapping[str, Sequence[str | Path]], env: str) -> dict[str, 
 
 
 def _leads_out(env: str) -> bool:
-    """Return True if the pillarenv's name would lead out of the roots. The minion chooses this name."""
+    """Return True if a pillarenv's name such as ``..`` would lead out of the pillar directories. The minion chooses the
+    name.
+    """
     return env in (".", "..") or "/" in env or "\0" in env

@@ -1,7 +1,7 @@
 """Calls of a minion's beacons: which beacon is due, the events that it returns, its faults.
 
-A beacon with a malformed configuration is logged once and left out. A beacon that raises sends its error as an event. Other
-beacons go on. Salt: salt/beacons/__init__.py, Beacon.process
+A beacon with a malformed configuration is logged once and left out. A beacon that raises sends its error as an event.
+Other beacons go on. Salt: salt/beacons/__init__.py, Beacon.process
 
 Source: docs/execution.md#beacons
 """
@@ -71,8 +71,8 @@ class BeaconRuns:
 
         Return (events in the form of ``_minion_event``, names of ``run_once`` beacons to disable).
 
-        ``configured`` maps beacon names to their configurations. ``now`` is in seconds of a monotonic clock. ``states_run``
-        returns True while a state run is in progress.
+        ``configured`` maps beacon names to their configurations. ``now`` is in seconds of a monotonic clock.
+        ``states_run`` returns True while a state run is in progress.
         """
         events: list[dict[str, object]] = []
         done: list[str] = []

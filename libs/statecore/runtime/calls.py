@@ -115,8 +115,8 @@ def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Contex
 def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog) -> object:
     """Return the error text for an unknown function.
 
-    If other functions' names begin with ``fun``, return a map of their names to their documentation, with the error under
-    ``fun``.
+    If other functions' names begin with ``fun``, return a map of their names to their documentation, with the error
+    under ``fun``.
     """
     sentence = str(missing)
     docs = {name: catalog.doc(name) for name in catalog.names() if name.startswith(fun)}
@@ -146,8 +146,8 @@ DIRECT = ("direct_call",)
 def executors_of(job: Mapping[str, object], opts: Mapping[str, object], *, own: bool) -> tuple[str, ...]:
     """Return the names of a job's executors in order: those of the job, else those of the option ``module_executors``.
 
-    ``own``: the minion runs a publication, so the option ``sudo_user`` appends the executor sudo. (sudo starts salt-call,
-    which must not start sudo again.) Raises InvocationError for anything but a text or a list of texts.
+    ``own``: the minion runs a publication, so the option ``sudo_user`` appends the executor sudo. (sudo starts
+    salt-call, which must not start sudo again.) Raises InvocationError for anything but a text or a list of texts.
     """
     named = job.get("module_executors") or opts.get("module_executors") or list(DIRECT)
     names = [named] if isinstance(named, str) else named

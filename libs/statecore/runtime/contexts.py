@@ -1,7 +1,7 @@
 """Contexts of one minion's calls and state runs: ``Runtime`` and the state system build every ``Context`` here.
 
-A context outside of a state run has the pillar in memory. A state run has a context of its own: pillar compiled anew, options of
-the call, templates of the state tree.
+A context outside of a state run has the pillar in memory. A state run has a context of its own: pillar compiled anew,
+options of the call, templates of the state tree.
 """
 
 from __future__ import annotations
@@ -94,8 +94,9 @@ class Contexts:
     ) -> None:
         """Take the ports; those not given are the ports of a minion without a master.
 
-        ``make_state_system`` is called when a state function of these contexts is first used. Grains and pillar that are not
-        given are gathered and compiled when first read. A given pillar is not copied: it may grow while it is compiled.
+        ``make_state_system`` is called when a state function of these contexts is first used. Grains and pillar that
+        are not given are gathered and compiled when first read. A given pillar is not copied: it may grow while it is
+        compiled.
         """
         self.opts: dict[str, object] = {**DEFAULTS, **opts}
         if extension_dir is None and self.opts.get("extension_modules"):
@@ -147,7 +148,8 @@ class Contexts:
     def run_context(self, options: Mapping[str, object]) -> RunContext:
         """Return the context of a new state run with the options of its call (saltenv, pillar, test, localconfig, ...).
 
-        Raises CommandError when the master does not answer, InvocationError for a ``localconfig`` file that cannot be used.
+        Raises CommandError when the master does not answer, InvocationError for a ``localconfig`` file that cannot be
+        used.
         """
         if (path := options.get("localconfig")) is not None:
             others = {key: value for key, value in options.items() if key != "localconfig"}
@@ -171,8 +173,8 @@ class Contexts:
     def reloaded(self, ctx: Context, wanted: frozenset[str], options: Mapping[str, object]) -> Context:
         """Return ``ctx`` with grains, pillar and modules read anew, as a state's arguments ``wanted`` demand.
 
-        ``wanted`` holds "reload_grains", "reload_pillar" or "reload_modules". ``options`` are those of the run: pillar given
-        in the call is merged over the new pillar.
+        ``wanted`` holds "reload_grains", "reload_pillar" or "reload_modules". ``options`` are those of the run: pillar
+        given in the call is merged over the new pillar.
         """
         self.loader.refresh()
         if "reload_grains" in wanted:
@@ -221,7 +223,9 @@ class Contexts:
         return other
 
     def _opts_of_run(self) -> Mapping[str, object]:
-        """Options of a state run: the minion's, with those that its master decides. Raises CommandError without an answer."""
+        """Options of a state run: the minion's, with those that its master decides. Raises CommandError without an
+        answer.
+        """
         if isinstance(self._minion, LocalMinion):
             return self.opts
         try:
@@ -328,8 +332,8 @@ def local_contexts(
 ) -> Contexts:
     """Return the contexts of a minion without a master: files and pillar come from local directories.
 
-    ``files`` replaces the option ``file_roots``. ``pillar`` replaces the pillar directories. ``before_pillar`` is called before
-    each compilation of pillar. ``manage`` and ``refreshed`` are those of ``LocalMinion``.
+    ``files`` replaces the option ``file_roots``. ``pillar`` replaces the pillar directories. ``before_pillar`` is
+    called before each compilation of pillar. ``manage`` and ``refreshed`` are those of ``LocalMinion``.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
 
@@ -398,7 +402,8 @@ _EITHERS = ("state_aggregate", "state_events")
 
 
 def with_master_options(opts: Mapping[str, object], answer: object) -> dict[str, object]:
-    """Return the minion's options with those of the master's answer to ``_master_opts`` merged over them, for a state run.
+    """Return the minion's options with those of the master's answer to ``_master_opts`` merged over them, for a state
+    run.
 
     An answer other than a map changes nothing. Salt: salt/state.py, BaseHighState.__gen_opts
 

@@ -63,8 +63,8 @@ def gather(
 
 
 def _means(expression: str, name: str) -> bool:
-    """Return True if a row of ``grains_blacklist`` matches the grain's name, as a glob or as a regular expression of the whole
-    name.
+    """Return True if a row of ``grains_blacklist`` matches the grain's name, as a glob or as a regular expression of
+    the whole name.
     """
     try:
         return fnmatch.fnmatchcase(name, expression) or re.fullmatch(expression, name) is not None

@@ -1,4 +1,5 @@
-"""Pillar of a minion, and SLS files that master_tops modules assign to it. Runs on a master, or on a minion without one.
+"""Pillar of a minion, and SLS files that master_tops modules assign to it. Runs on a master, or on a minion without
+one.
 
 Users' plugins run here: each of their faults becomes an error of the pillar or a log line.
 
@@ -54,9 +55,9 @@ def pillar_of(
 ) -> PillarResult:
     """Compile a minion's pillar from ``pillar_roots`` and the external pillars that the options of ``ctx`` name.
 
-    The pillar of ``ctx`` is ``live``. ``live`` is filled while the pillar is compiled, so pillar files and plugins see what
-    is compiled so far. ``own_id`` is the id in the plugins' ``__opts__``: that of the process that runs them. ``memory``
-    keeps parsed files between compilations, for processes that compile many pillars.
+    The pillar of ``ctx`` is ``live``. ``live`` is filled while the pillar is compiled, so pillar files and plugins see
+    what is compiled so far. ``own_id`` is the id in the plugins' ``__opts__``: that of the process that runs them.
+    ``memory`` keeps parsed files between compilations, for processes that compile many pillars.
     """
     remembered = PillarMemory() if memory is None else memory
     opts = {**ctx.opts, "saltenv": wanted.saltenv or ctx.opts.get("saltenv")}
@@ -108,8 +109,8 @@ def as_data(result: PillarResult) -> dict[str, object]:
 def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, object]) -> dict[str, list[str]]:
     """Map of saltenv to SLS references, joined from all modules that the option ``master_tops`` names.
 
-    ``minion_opts`` are the minion's options with its ``id`` and ``grains``; the modules get them as ``opts``. As in Salt, a
-    module that fails is logged and assigns nothing.
+    ``minion_opts`` are the minion's options with its ``id`` and ``grains``; the modules get them as ``opts``. As in
+    Salt, a module that fails is logged and assigns nothing.
     """
     configured = ctx.opts.get("master_tops") or {}
     here = replace(ctx, host=Host("/"))

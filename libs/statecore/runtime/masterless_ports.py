@@ -1,4 +1,6 @@
-"""Ports of a minion without a master: used by salt-call --local, and by embedding programs that give no ports of their own."""
+"""Ports of a minion without a master: used by salt-call --local, and by embedding programs that give no ports of their
+own.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class NoJobs:
 
 
 class LocalMinion:
-    """Port to a master for a minion without one: does in this process the work of the master and of the minion's main process."""
+    """Port to a master for a minion without one: does in this process the work of the master and of the minion's main
+    process.
+    """
 
     def __init__(
         self,
@@ -49,8 +53,8 @@ class LocalMinion:
         """Take the functions that do the work.
 
         ``compile_pillar`` compiles pillar; without it the pillar is the override alone. ``tops`` returns {saltenv: SLS
-        references} of master_tops modules. ``manage`` asks the minion that runs on this host. ``refreshed`` is called with
-        "pillar", "modules" or "grains" when a function asks to refresh it; it returns the answer to that function.
+        references} of master_tops modules. ``manage`` asks the minion that runs on this host. ``refreshed`` is called
+        with "pillar", "modules" or "grains" when a function asks to refresh it; it returns the answer to that function.
         """
         self._compile_pillar = compile_pillar
         self._tops = tops

@@ -124,7 +124,9 @@ class LoaderCatalog:
         return served.bound(function, ctx)
 
     def _renderer_doc(self, name: str) -> str | None:
-        """Return the documentation of a renderer: of a user's function ``render``, else of ours; of its module if it has none."""
+        """Return the documentation of a renderer: of a user's function ``render``, else of ours; of its module if it
+        has none.
+        """
         try:
             return self._source.loader.doc("renderers", f"{name}.render", self._source.context)
         except NotAvailable:
@@ -145,8 +147,8 @@ class NoTemplates:
 class RunScratch(dict[str, object]):
     """Memory of modules for one state run (Salt's ``__context__``): empty when a run starts, as in Salt.
 
-    It starts with those entries of the call's memory that describe how the call was made, and the grains set in the call.
-    The exit code is written to the call's memory too.
+    It starts with those entries of the call's memory that describe how the call was made, and the grains set in the
+    call. The exit code is written to the call's memory too.
     """
 
     _OF_THE_CALL = ("cmd.shell", "pillar.mask", "grains.set", "retcode")

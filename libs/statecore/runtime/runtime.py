@@ -1,4 +1,6 @@
-"""statecore with everything wired for one minion: jobbers of a minion, salt-call and embedding programs use ``Runtime``."""
+"""statecore with everything wired for one minion: jobbers of a minion, salt-call and embedding programs use
+``Runtime``.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,8 @@ class Runtime:
     ) -> None:
         """Take the ports; those not given are the ports of a minion without a master.
 
-        Grains and pillar that are not given are gathered and compiled when first read. A given pillar is not copied: it may
-        grow while it is compiled.
+        Grains and pillar that are not given are gathered and compiled when first read. A given pillar is not copied: it
+        may grow while it is compiled.
         """
         self._use(
             Contexts(
@@ -118,9 +120,10 @@ class Runtime:
     ) -> Returned:
         """Run an execution function as a job. Errors come back as a value too, with Salt's exit code and words.
 
-        ``kwargs`` may hold the publication's ``__pub_*`` arguments. They reach only functions that take any keyword; built-in
-        functions get ``__pub_id`` alone. ``job`` is the publication, if there is one: it may name executors
-        (``module_executors``, ``executor_opts``). ``trusted``: the minion itself calls, so ``whitelist_modules`` does not apply.
+        ``kwargs`` may hold the publication's ``__pub_*`` arguments. They reach only functions that take any keyword;
+        built-in functions get ``__pub_id`` alone. ``job`` is the publication, if there is one: it may name executors
+        (``module_executors``, ``executor_opts``). ``trusted``: the minion itself calls, so ``whitelist_modules`` does
+        not apply.
         """
         # A blackout is looked up in pillar that is in memory: compiling pillar for it would slow every call.
         restraints = (self.contexts.known_pillar, self.grains)
@@ -151,7 +154,9 @@ def _state_system(contexts: Contexts) -> StateSystem:
 
 
 def gather_grains(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the grains of a host: built-in grains, users' grain modules, the static grains file, the option ``grains``."""
+    """Return the grains of a host: built-in grains, users' grain modules, the static grains file, the option
+    ``grains``.
+    """
     return dict(Runtime(opts, files=LocalFiles({}), host=host, pillar={}).grains)
 
 
@@ -168,12 +173,14 @@ def local_runtime(
     fetches: bool = False,
     refreshed: Callable[[str], bool] | None = None,
 ) -> Runtime:
-    """Return the runtime of a minion without a master (salt-call --local): files and pillar come from local directories.
+    """Return the runtime of a minion without a master (salt-call --local): files and pillar come from local
+    directories.
 
     ``grains`` and ``pillar`` replace those of the host and of ``pillar_roots``: those of another minion, for example.
-    ``jobs`` knows the jobs that run on this host; None when no one does. ``manage`` asks the minion that runs on this host.
-    ``events`` and ``master`` are those of an orchestration, which a master runs. ``files`` replaces ``file_roots``.
-    ``fetches``: this process itself fetches Git repositories for files and pillar. ``refreshed``: as of ``LocalMinion``.
+    ``jobs`` knows the jobs that run on this host; None when no one does. ``manage`` asks the minion that runs on this
+    host. ``events`` and ``master`` are those of an orchestration, which a master runs. ``files`` replaces
+    ``file_roots``. ``fetches``: this process itself fetches Git repositories for files and pillar. ``refreshed``: as of
+    ``LocalMinion``.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     own = masterless.OwnFetches(whole, load_user_backend) if fetches and _needs_fetches(whole) else None

@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 
 def words_of(expression: str) -> list[str]:
-    """Split a compound target into words. A parenthesis is a word of its own, unless it belongs to an expression
-    such as ``E@(a|b)``.
+    """Split a compound target ("G@os:Debian and not E@web.*") into its words.
+
+    A parenthesis is a word of its own, unless it belongs to an expression such as ``E@(a|b)``.
     """
     words: list[str] = []
     for piece in expression.split():
@@ -31,9 +32,10 @@ def words_of(expression: str) -> list[str]:
 
 
 def compile_words(words: Sequence[str], meaning: Callable[[str], Callable[[T], bool]]) -> Callable[[T], bool]:
-    """Compile words to a function that matches a subject. ``meaning`` compiles one word that is not an operator.
+    """Return a function that tells if a minion matches the words of a compound target.
 
-    Raises TargetError when two words have no operator between them, a word is missing, or a parenthesis is not closed.
+    ``meaning`` returns such a function for one word that is not an operator. Raises TargetError if an operator, a word
+    or a closing parenthesis is missing.
     """
     return _CompoundParser(words, meaning).parse()
 

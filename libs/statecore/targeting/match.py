@@ -36,7 +36,7 @@ _NOT_IN_IDS = frozenset("@*?[]()")
 
 
 class Subject(NamedTuple):
-    """A minion as matchers see it: id, grains, pillar."""
+    """A minion that a target is compared with: its id, grains and pillar."""
 
     id: str
     grains: Mapping[str, object]
@@ -53,7 +53,7 @@ Expand: TypeAlias = Callable[[str], Sequence[str]]
 
 
 class Pattern(Protocol):
-    """A compiled regular expression."""
+    """A compiled regular expression of a target."""
 
     def match(self, text: str, /) -> object:
         """Return something other than None when the pattern matches the beginning of the text."""
@@ -84,8 +84,6 @@ SALTS_READING = Reading(python_regex)
 
 
 class _Language(NamedTuple):
-    """Settings that an expression is compiled with."""
-
     delimiter: str
     nodegroups: Mapping[str, object]
     depth: int = 0
@@ -104,16 +102,14 @@ def matches(
     delimiter: str = DEFAULT_DELIMITER,
     nodegroups: Mapping[str, object] | None = None,
 ) -> bool:
-    """Return whether the target matches the subject. Raises TargetError."""
+    """Return True if a target of the type ``tgt_type`` matches the minion ``subject``. Raises TargetError."""
     return compile_target(tgt, tgt_type, delimiter=delimiter, nodegroups=nodegroups)(subject)
 
 
 def users_matcher(matchers: Mapping[str, Callable[..., object]], tgt_type: str) -> Callable[..., bool] | None:
-    """Return the user's own matcher of a target type (``match`` in ``_matchers/TYPE_match.py``); None when there is
-    none.
+    """Return the user's own matcher of a target type (``match`` in ``_matchers/TYPE_match.py``); None if there is none.
 
-    The matcher is called with the target, and with ``delimiter`` and ``minion_id`` when its signature has these
-    parameters.
+    The matcher gets the target. It gets ``delimiter`` and ``minion_id`` too if it has these parameters.
     """
     own = matchers.get(f"{tgt_type}_match.match")
     if own is None:
@@ -137,7 +133,10 @@ def compile_target(
     ranges: Expand | None = None,
     reading: Reading = SALTS_READING,
 ) -> Matcher:
-    """Compile a target to a matcher. Raises TargetError for an unknown target type and for an invalid expression."""
+    """Return a function that tells if a minion (a Subject) matches the target ``tgt``.
+
+    Raises TargetError for an unknown target type and for an invalid expression.
+    """
     compiler = MATCHERS.get(tgt_type)
     if compiler is None:
         raise TargetError(f"there is no target type '{tgt_type}'; there are {', '.join(sorted(MATCHERS))}")

@@ -18,11 +18,11 @@ Fits: TypeAlias = Callable[[object, str], bool]
 def nested_match(
     data: object, expression: str, fits: Fits, delimiter: str = DELIMITER, *, wildcards: bool = True
 ) -> bool:
-    """Return whether the value at a path of ``expression`` fits the last part of the expression.
+    """Return True if a minion's grains or pillar match an expression such as ``os:Debian`` or ``roles:web:*``.
 
-    Every split into path and value is tried, the longest path first. For a map, the pattern is compared with its keys;
-    for a list, with each member. The path ``*`` is the whole map, and ``*`` before a pattern means every value of a
-    map. Without ``wildcards``, ``*`` is a text like any other.
+    The last part of the expression is compared with the value at the path before it. Every split into path and value is
+    tried, the longest path first. In a map the keys are compared, in a list the members. The path ``*`` is the whole
+    map; ``*`` before a pattern means every value of a map. Without ``wildcards``, ``*`` is a text like any other.
     """
     return _Search(fits, wildcards).found(data, expression, delimiter)
 
@@ -81,8 +81,6 @@ class _Search:
 
 @lru_cache(maxsize=1000)
 def _cuts(expression: str, delimiter: str) -> tuple[tuple[str, str], ...]:
-    """Return every (path, value) that the expression can be split into. Cached, because a target is compared with
-    many minions.
-    """
+
     parts = expression.split(delimiter)
     return tuple((delimiter.join(parts[:at]), delimiter.join(parts[at:])) for at in range(len(parts) - 1, 0, -1))

@@ -30,7 +30,9 @@ def configure_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def run_explain(given: argparse.Namespace) -> tuple[int, str]:
-    """Return (exit code, output) of ``statecore explain``. Raise CommandFault for wrong options, SlsError for an unknown ID."""
+    """Return (exit code, output) of ``statecore explain``. Raise CommandFault for wrong options, SlsError for an
+    unknown ID.
+    """
     slses = None if given.sls == "highstate" else [each for each in given.sls.split(",") if each]
     with runtime_of(parsed_options(given, grains=given.grains)) as runtime:
         explanation = explain(runtime.run_parts({"test": True}), slses, given.wanted)
@@ -50,7 +52,9 @@ def configure_graph(parser: argparse.ArgumentParser) -> None:
 
 
 def run_graph(given: argparse.Namespace) -> tuple[int, str]:
-    """Return (exit code, output) of ``statecore graph``. Raise CommandFault for wrong options, SlsError if the tree is faulty."""
+    """Return (exit code, output) of ``statecore graph``. Raise CommandFault for wrong options, SlsError if the tree is
+    faulty.
+    """
     slses = [each for word in given.sls for each in word.split(",") if each] or None
     with runtime_of(parsed_options(given, grains=given.grains)) as runtime:
         made = FORMATS[given.format](drawn(runtime.run_parts({"test": True}), slses))

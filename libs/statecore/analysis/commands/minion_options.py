@@ -1,4 +1,6 @@
-"""The command-line options that describe the minion (trees, grains, pillar, host root), and the runtime built from them."""
+"""The command-line options that describe the minion (trees, grains, pillar, host root), and the runtime built from
+them.
+"""
 
 from __future__ import annotations
 
@@ -100,8 +102,8 @@ def parsed_options(given: argparse.Namespace, *, tree: str = "", grains: str = "
 def runtime_of(options: MinionOptions, *, keep: str = "", jobs: Jobs | None = None) -> Iterator[Runtime]:
     """Yield the minion's runtime in this process. Raise CommandFault for unusable options.
 
-    Users' modules are synced to a temporary directory that is removed afterwards. ``keep`` is the directory for lasting data
-    (backups of replaced files). ``jobs`` are the jobs that run on this host.
+    Users' modules are synced to a temporary directory that is removed afterwards. ``keep`` is the directory for lasting
+    data (backups of replaced files). ``jobs`` are the jobs that run on this host.
     """
     grains = mapping_in(options.grains, "grains") if options.grains else None
     as_file = options.pillar and not Path(options.pillar).is_dir()

@@ -198,7 +198,8 @@ def _results(running: Running, planned: Planned) -> Iterator[str]:
 def _cache(options: MinionOptions, given: argparse.Namespace) -> str:
     """Return the directory for backups and for the records of running jobs.
 
-    It is ``--cachedir``, else the configuration's, else Salt's own for root, else ``statecore`` in the user's cache directory.
+    It is ``--cachedir``, else the configuration's, else Salt's own for root, else ``statecore`` in the user's cache
+    directory.
     """
     if named := given.cachedir or cachedir_of(options):
         return str(Path(named).absolute())
@@ -213,7 +214,8 @@ def _relative(place: str) -> str:
 
 @contextmanager
 def job(cachedir: str, words: Sequence[str]) -> Iterator[ProcDirectory]:
-    """Yield the host's running jobs, and list this process among them as ``state.apply`` with these words while the block runs.
+    """Yield the host's running jobs, and list this process among them as ``state.apply`` with these words while the
+    block runs.
 
     Raise CommandFault if the directory cannot be written: other processes could not see this run.
     """

@@ -1,8 +1,8 @@
 """``check``: render and compile a whole tree for one minion, and report all problems with file and line.
 
-The SLS of the top file are compiled together. Then each SLS that this run does not contain is compiled alone, so that the SLS
-of other minions are checked too. An SLS compiled alone may lack an ID that it requires. That is an error only if no other SLS
-of the tree declares the ID.
+The SLS of the top file are compiled together. Then each SLS that this run does not contain is compiled alone, so that
+the SLS of other minions are checked too. An SLS compiled alone may lack an ID that it requires. That is an error only
+if no other SLS of the tree declares the ID.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ _PLACE = re.compile(r"\s*\((\S+?)(?::(\d+))?\)$")
 
 
 def check(parts: RunParts, slses: Sequence[str] = (), *, pillar_known: bool = True) -> list[Finding]:
-    """Return all findings, unsorted and possibly with duplicates. ``slses`` limits the check to these SLS references and globs.
+    """Return all findings, unsorted and possibly with duplicates. ``slses`` limits the check to these SLS references
+    and globs.
 
     ``pillar_known``: the pillar is the minion's own, so missing pillar keys are reported.
     """
@@ -105,7 +106,9 @@ class _Checker:
             yield from of_others(self.parts)
 
     def _behind(self, alone: Compilation, sls: str, saltenv: str) -> Iterator[Finding]:
-        """Yield further findings of an SLS whose rendering failed on an undefined name; undefined names now render as empty."""
+        """Yield further findings of an SLS whose rendering failed on an undefined name; undefined names now render as
+        empty.
+        """
         stumbled = [one.fault for one in alone.faults if one.rule == "render" and one.fault.sls == sls]
         if not any("is undefined" in fault.message for fault in stumbled):
             return
@@ -137,7 +140,9 @@ class _Checker:
     # ------------------------------------------------------------------------------------------------------------- SLS files
 
     def _listed(self, slses: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
-        """Return the (saltenv, SLS) pairs of the requested files (all files by default), and a finding for each missing file."""
+        """Return the (saltenv, SLS) pairs of the requested files (all files by default), and a finding for each missing
+        file.
+        """
         tree = self.parts.run.tree
         only = self.parts.run.opts.get("saltenv")
         envs = [env for env in tree.files.envs() if not only or env == only]
@@ -192,7 +197,9 @@ class _Checker:
         return f"the nearest of the tree is '{near[0]}' in '{self._declared[near[0]][0]}'" if near else ""
 
     def _of_run(self, compilation: Compilation, own: str | None) -> Iterator[Finding]:
-        """Yield the findings of one compilation. ``own``: the SLS that was compiled alone; findings in other SLS are left out."""
+        """Yield the findings of one compilation. ``own``: the SLS that was compiled alone; findings in other SLS are
+        left out.
+        """
         draft = compilation.draft
         for one in compilation.faults:
             # The compiler reports only the first cycle; ``_of_graph`` reports all of them.
@@ -248,7 +255,9 @@ class _Checker:
 
 
 def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
-    """Merge findings about one template line: a rendering failure takes the column and hint of the finding in the template."""
+    """Merge findings about one template line: a rendering failure takes the column and hint of the finding in the
+    template.
+    """
     failed = {(one.mark.file, one.mark.line) for one in findings if one.rule == "render" and one.mark}
     echoes: dict[tuple[str, int], Finding] = {}
     for one in findings:

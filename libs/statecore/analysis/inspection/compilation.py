@@ -60,7 +60,8 @@ def compiled(
     opts: Mapping[str, object],
     reacts: Callable[[str], bool] = assume_mod_watch,
 ) -> Compilation:
-    """Compile SLS references, given as {saltenv: references}. The draft's run list is valid only if there are no faults.
+    """Compile SLS references, given as {saltenv: references}. The draft's run list is valid only if there are no
+    faults.
 
     ``reacts`` has the meaning that it has for ``compile_sls``: without it, watches are not turned into requires.
     """

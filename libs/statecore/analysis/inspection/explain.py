@@ -34,8 +34,8 @@ _ELSEWHERE = frozenset({"order", "names", "use", "use_in"})
 def explain(parts: RunParts, slses: Sequence[str] | None, wanted: str) -> Explanation:
     """Return the explanation of an ID, or of a state's name, as a map for JSON.
 
-    The run consists of the SLS references ``slses``, or of the top file's if None. Raise SlsError if it does not compile or does
-    not contain ``wanted``.
+    The run consists of the SLS references ``slses``, or of the top file's if None. Raise SlsError if it does not
+    compile or does not contain ``wanted``.
     """
     matches = run_matches(parts, slses)
     draft = Draft(opts=parts.run.opts, tree=parts.run.tree, matches=matches)

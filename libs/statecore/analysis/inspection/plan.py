@@ -32,7 +32,8 @@ class Planned:
 
 
 def run_draft(parts: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = assume_mod_watch) -> Draft:
-    """Compile SLS references, or the top file's if ``slses`` is None. Raise SlsError with all faults, those of the pillar included.
+    """Compile SLS references, or the top file's if ``slses`` is None. Raise SlsError with all faults, those of the
+    pillar included.
 
     ``reacts`` has the meaning that it has for ``compile_sls``.
     """
@@ -61,7 +62,8 @@ def run_matches(parts: RunParts, slses: Sequence[str] | None) -> Mapping[str, Se
 
 
 def plan(parts: RunParts, slses: Sequence[str] | None) -> Planned:
-    """Return the predictions of a run of these SLS references, or of the top file's if ``slses`` is None. Raise SlsError.
+    """Return the predictions of a run of these SLS references, or of the top file's if ``slses`` is None. Raise
+    SlsError.
 
     ``parts`` must be in test mode.
     """
@@ -81,7 +83,9 @@ def report(planned: Planned) -> PlanData:
 
 
 def apply(parts: RunParts, planned: Planned) -> Running:
-    """Execute the planned low chunks without rendering again; return the running dictionary. ``parts`` is not in test mode."""
+    """Execute the planned low chunks without rendering again; return the running dictionary. ``parts`` is not in test
+    mode.
+    """
     return engine.run(_copied(planned.graph), parts.run.ctx, parts.loader, parts.options)
 
 

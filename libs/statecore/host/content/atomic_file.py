@@ -1,11 +1,11 @@
 """Atomic replacement of files: readers see the old content or the complete new content, never a part of it.
 
-Each function makes a temporary file in the directory of the target and renames it over the target. When anything fails, the
-temporary file is removed and the target stays as it was. Files of the managed host are replaced by ``managed_file``, which also
-keeps the owner, the ACL and the extended attributes of the old file.
+Each function makes a temporary file in the directory of the target and renames it over the target. When anything fails,
+the temporary file is removed and the target stays as it was. Files of the managed host are replaced by
+``managed_file``, which also keeps the owner, the ACL and the extended attributes of the old file.
 
-The name of a temporary file ends in the id of the process that writes it. A cleanup can therefore tell the files of killed
-processes from the files of running ones.
+The name of a temporary file ends in the id of the process that writes it. A cleanup can therefore tell the files of
+killed processes from the files of running ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _KEPT_CHARACTERS = 100
 
 
 def temporary_name(name: str) -> str:
-    """Return an unused hidden name for a temporary file beside ``name``: a file name, or a path whose last part is the name."""
+    """Return an unused hidden name for a temporary file beside ``name``: a file name, or a path whose last part is the
+    name.
+    """
     directory, own = os.path.split(name)
     # Random: threads, and containers that share a directory, may have the same process id.
     return os.path.join(directory, f".{own[:_KEPT_CHARACTERS]}.saltern-{os.urandom(6).hex()}.{os.getpid()}")
@@ -33,9 +35,11 @@ def temporary_name(name: str) -> str:
 
 @contextlib.contextmanager
 def replacement(path: Path) -> Iterator[Path]:
-    """Yield an unused path in the directory of ``path``, and rename it over ``path`` when the block ends without an error.
+    """Yield an unused path in the directory of ``path``, and rename it over ``path`` when the block ends without an
+    error.
 
-    The block makes a file, a symbolic link or a hard link at the yielded path. ``path`` may be a ``RootedPath``. Raises OSError.
+    The block makes a file, a symbolic link or a hard link at the yielded path. ``path`` may be a ``RootedPath``. Raises
+    OSError.
     """
     temporary = path.with_name(temporary_name(path.name))
     try:
@@ -68,7 +72,9 @@ def writer(path: Path, mode: int = 0o666, *, exact: bool = False, sync: bool = F
 
 
 def write(path: Path, content: bytes | str, mode: int = 0o666, *, exact: bool = False, sync: bool = False) -> None:
-    """Replace a file by one with this content; text is encoded as UTF-8. The options are those of ``writer``. Raises OSError."""
+    """Replace a file by one with this content; text is encoded as UTF-8. The options are those of ``writer``. Raises
+    OSError.
+    """
     data = content.encode() if isinstance(content, str) else content
     with writer(path, mode, exact=exact, sync=sync) as file:
         file.write(data)
@@ -77,8 +83,8 @@ def write(path: Path, content: bytes | str, mode: int = 0o666, *, exact: bool = 
 def create(path: Path, content: bytes, mode: int) -> bool:
     """Write a file where none exists. Return False, and keep the existing file, where one exists. Raises OSError.
 
-    When several processes create one file at the same time, the first one wins. On a file system without hard links, the last
-    one wins. ``mode`` is reduced by the umask of the process.
+    When several processes create one file at the same time, the first one wins. On a file system without hard links,
+    the last one wins. ``mode`` is reduced by the umask of the process.
     """
     temporary = path.with_name(temporary_name(path.name))
     try:

@@ -26,7 +26,7 @@ class Backup(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Time of the backup in Salt's format."""
+        """The time of the backup as text, in Salt's format."""
         day, month = _DAYS[self.when.weekday()], _MONTHS[self.when.month - 1]
         return self.when.strftime(f"{day} {month} %d %Y %H:%M:%S.%f")
 
@@ -43,12 +43,12 @@ def back_up(path: Path, cache: Path) -> str:
 
 
 def backups_of(path: Path, cache: Path) -> list[Backup]:
-    """Return the backups of a file, the newest first."""
+    """Return the backups of a file of the managed host in the directory ``cache``, the newest first."""
     return sorted((found for name, found in _kept(path.parent, cache) if name == path.name), reverse=True)
 
 
 def names_in(directory: Path, cache: Path) -> list[str]:
-    """Return the sorted names of the files of a directory that have backups."""
+    """Return the sorted names of the files in a directory of the managed host that have backups."""
     return sorted({name for name, _ in _kept(directory, cache)})
 
 

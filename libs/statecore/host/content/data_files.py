@@ -22,8 +22,9 @@ def is_plain(name: str) -> bool:
 
 
 def load(path: Path) -> object:
-    """Return the stored data; None when there is no such file. Raises CommandError for an unreadable or damaged
-    file.
+    """Return the data that a minion stored in a msgpack file; None if there is no such file.
+
+    Raises CommandError for an unreadable or damaged file.
     """
     try:
         return msgpack.unpackb(path.read_bytes(), strict_map_key=False)
@@ -36,9 +37,10 @@ def load(path: Path) -> object:
 
 
 def store(path: Path, data: object) -> None:
-    """Replace the file atomically by one with this data. Values that msgpack does not support are stored as text.
+    """Store data in a msgpack file, which is replaced atomically. Values that msgpack does not support are stored as
+    text.
 
-    Raises CommandError when the file cannot be written.
+    Raises CommandError if the file cannot be written.
     """
     try:
         packed = msgpack.packb(data, default=str, unicode_errors="surrogatepass")
@@ -57,7 +59,7 @@ def store_bytes(path: Path, packed: bytes) -> None:
 
 
 def remove(path: Path) -> bool:
-    """Remove the file. Return whether it existed. Raises CommandError when it cannot be removed."""
+    """Remove a file with stored data. Return True if it existed. Raises CommandError if it cannot be removed."""
     try:
         path.unlink()
     except FileNotFoundError:

@@ -84,7 +84,11 @@ class Ignored:
 
     @classmethod
     def of(cls, ordering: bool, whitespace: bool, comment_characters: object) -> Ignored:
-        """Build from the arguments of ``file.managed``. Raises InvocationError."""
+        """Return the Ignored for the arguments ``ignore_ordering``, ``ignore_whitespace`` and
+        ``ignore_comment_characters``.
+
+        Raises InvocationError if ``ignore_comment_characters`` is not a text or a list of texts.
+        """
         given = comment_characters if isinstance(comment_characters, list) else [comment_characters or ""]
         texts = [each for each in given if isinstance(each, str)]
         if len(texts) != len(given):
@@ -119,6 +123,6 @@ class Ignored:
 
 
 def _changed(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return the removed and the added lines, each after its sign - or +."""
+
     # The first two lines are the header with the file names.
     return [line for line in list(difflib.unified_diff(before, after, n=0))[2:] if line[0] in "-+"]

@@ -34,8 +34,9 @@ WHOLE = 4 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Wanted user, group and mode. None keeps the current value; for a new file None means the default of the
-    process.
+    """Owner and permissions that a state demands for a file: user, group, mode.
+
+    None keeps the current value. For a new file, None means the default of this process.
     """
 
     user: str | int | None = None
@@ -61,7 +62,7 @@ def parse_mode(value: object) -> int | None:
 
 
 def shown_mode(mode: int) -> str:
-    """Return the mode as four octal digits."""
+    """Return permission bits as text of four octal digits ("0644")."""
     return f"{mode:04o}"
 
 
@@ -93,12 +94,12 @@ def read_or_path(path: Path, name: str) -> bytes | Path | None:
 
 
 def source(path: Path) -> bytes | Path:
-    """Return the content of a file, or the path itself when the file is larger than WHOLE. Raises OSError."""
+    """Return the content of a file as bytes, or its path if it is larger than WHOLE bytes. Raises OSError."""
     return path if path.stat().st_size > WHOLE else path.read_bytes()
 
 
 def same(old: bytes | Path | None, new: bytes | Path) -> bool:
-    """Return whether two contents are equal. Raises OSError."""
+    """Return True if two contents (bytes, or the path of a large file) are equal. Raises OSError."""
     if isinstance(old, Path) and isinstance(new, Path):
         return copies.same_content(old, new)
     # A Path is a file larger than WHOLE, bytes are never larger: they differ.
@@ -106,15 +107,14 @@ def same(old: bytes | Path | None, new: bytes | Path) -> bool:
 
 
 def size(content: bytes | Path) -> int:
-    """Return the number of bytes of a content. Raises OSError."""
+    """Return the number of bytes of a content, which is bytes or the path of a large file. Raises OSError."""
     return content.stat().st_size if isinstance(content, Path) else len(content)
 
 
 def times(atime: object, mtime: object) -> tuple[float, float] | None:
-    """Return (access time, modification time) in seconds since 1970. A missing time takes the other one; None when
-    both are missing.
+    """Return (access time, modification time) for the arguments of ``file.touch``, in seconds since 1970.
 
-    Raises InvocationError.
+    A missing time takes the value of the other one. None if both are missing. Raises InvocationError for other values.
     """
     given = [value for value in (atime, mtime) if value is not None]
     if not given:
@@ -200,9 +200,7 @@ def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attribute
 
 
 def _made(aside: str, way: int | None) -> tuple[int, bool]:
-    """Return the descriptor of a new file, and whether the file has a name. A file without a name vanishes when the
-    process is killed.
-    """
+
     directory = os.path.dirname(aside) if way is None else "."  # noqa: PTH120
     if Path("/proc/self/fd").is_dir():
         try:
@@ -215,7 +213,7 @@ def _made(aside: str, way: int | None) -> tuple[int, bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """Attributes of the old file that the new file takes over."""
+    """Owner, mode, ACL and extended attributes of a file that is replaced. The new file takes them over."""
 
     stat: os.stat_result
     extended: Mapping[str, bytes]
@@ -249,7 +247,7 @@ def _fill(file: IO[bytes], data: bytes | Path) -> None:
 
 
 def _attribute(host: ManagedHost, descriptor: int, path: Path, old: _Old | None, wanted: Attributes) -> None:
-    """Give the new file the attributes of the old one, then the wanted ones."""
+
     mine = os.fstat(descriptor)
     if old is not None:
         if (old.stat.st_uid, old.stat.st_gid) != (mine.st_uid, mine.st_gid):
@@ -371,7 +369,7 @@ def directory_mode(mode: int) -> int:
 
 
 def _aside(path: Path) -> Path:
-    """Return an unused temporary path in the same directory."""
+
     return path.with_name(atomic_file.temporary_name(path.name))
 
 

@@ -23,8 +23,9 @@ class SpecialAttributes:
 
     @classmethod
     def of(cls, host: ManagedHost, place: Path, attrs: object, selinux: object) -> SpecialAttributes:
-        """Build from a state's arguments ``attrs`` and ``selinux``, for a file at a path of this process. Raises
-        InvocationError.
+        """Return the SpecialAttributes that a state's arguments ``attrs`` and ``selinux`` demand for a file.
+
+        Raises InvocationError for malformed arguments.
         """
         flags = None if attrs is None else file_attributes.checked(attrs)
         return cls(host, _host_name(host, place), flags, selinux_contexts.wanted(selinux))
@@ -33,8 +34,9 @@ class SpecialAttributes:
         return self.flags is not None or self.security is not None
 
     def changes(self) -> dict[str, object]:
-        """Return the changes that the existing file needs, in Salt's format: keys "attrs" and "selinux". Raises
-        HostError.
+        """Return the changes of chattr attributes and SELinux context that an existing file needs.
+
+        They are in Salt's format: the keys "attrs" and "selinux". Raises HostError.
         """
         found: dict[str, object] = {}
         if self.flags is not None:
@@ -49,7 +51,9 @@ class SpecialAttributes:
         return found
 
     def possible(self, place: Path) -> None:
-        """Raise HostError when the file system of a new file does not support the attributes."""
+        """Raise HostError if the file system of a file to be created does not support chattr attributes or SELinux
+        contexts.
+        """
         if not self:
             return
         while not place.is_dir():
@@ -61,8 +65,9 @@ class SpecialAttributes:
             selinux_contexts.read(self.host, above)
 
     def unseal(self) -> None:
-        """Remove the attributes "immutable" and "append only", so that the file can be changed. ``put`` sets them
-        again.
+        """Remove the chattr attributes "immutable" and "append only" from a file, so that its content can be changed.
+
+        ``put`` sets them again.
         """
         if self.flags is None:
             return
@@ -72,7 +77,10 @@ class SpecialAttributes:
         file_attributes.change(self.host, self.name, Difference("", seals))
 
     def put(self) -> dict[str, object]:
-        """Set the attributes that differ. Return the changes in Salt's format. Raises HostError."""
+        """Set the chattr attributes and the SELinux context of a file where they differ.
+
+        Return the changes in Salt's format. Raises HostError.
+        """
         found = self.changes()
         if "selinux" in found and self.security is not None:
             now = selinux_contexts.read(self.host, self.name)

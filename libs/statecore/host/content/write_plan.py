@@ -25,7 +25,7 @@ _BACKUPS = "file_backup"
 
 
 def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None) -> Step:
-    """Return a step in which a HostError becomes the state's comment."""
+    """Return a step of a Salt state's plan. A HostError in ``run`` becomes the state's comment."""
 
     def run() -> Outcome:
         try:
@@ -39,8 +39,9 @@ def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None)
 def ensure_parent(
     ctx: Context, place: Path, makedirs: bool, wish: Attributes, why: str = "Parent directory not present"
 ) -> None:
-    """Create the parent directory of a file if ``makedirs``. Raises StateFailure with the text ``why`` when it is
-    missing.
+    """Create the parent directory of a file if ``makedirs`` is True.
+
+    Otherwise raises StateFailure with the comment ``why`` if the directory is missing.
     """
     if place.parent.is_dir():
         return
@@ -61,7 +62,7 @@ def parent_attributes(wish: Attributes, dir_mode: object) -> Attributes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """Wanted content and attributes of one file."""
+    """Content, owner, mode and other attributes that a Salt state demands for one file."""
 
     ctx: Context
     name: str
@@ -91,8 +92,9 @@ class Write:
     ignored: Ignored = field(default_factory=Ignored)
 
     def plan(self) -> Plan:
-        """Return a plan with one step, or without steps when nothing differs. Raises HostError for attributes the
-        host does not support.
+        """Return the Salt state's plan that writes the file: one step, or no step if nothing differs.
+
+        Raises HostError for attributes that the host does not support.
         """
         changes = self._changes()
         if not changes:
@@ -103,24 +105,20 @@ class Write:
             what, file = "write", self._file()
         plan = Plan.change(
             f"The file {self.name} is set to be changed\n{NOTE}",
-            (step(f"{what} {self.name}{self._told_large()}", lambda: self._apply(changes), file),),
+            (step(f"{what} {self.name}{self._large_content()}", lambda: self._apply(changes), file),),
             predicted,
         )
         quiet = changes.keys() == {"diff"} and self.old is not None and self.ignored.all_of(self.old, self.new)
         return plan._replace(skip_req=quiet)
 
     def _file(self) -> FileChange | None:
-        """Return the difference that a plan shows; None for large files, which are described in the text of the
-        step.
-        """
+
         if isinstance(self.old, Path) or isinstance(self.new, Path):
             return None
         return FileChange(self.name, self.old, self.new, self.show_changes)
 
-    def _told_large(self) -> str:
-        """Return the size and the digest of a large file as text, so that saved plans of different contents differ;
-        else "".
-        """
+    def _large_content(self) -> str:
+
         if not isinstance(self.new, Path):
             return ""
         return f" ({managed_file.size(self.new)} bytes, sha256 {digests.digest_of(self.new, 'sha256')})"
@@ -192,11 +190,11 @@ def reported_attributes(ctx: Context, wish: Attributes) -> dict[str, object]:
     """Return the attributes of a new file that Salt reports: those that differ from a temporary file of this
     process.
     """
-    told: dict[str, object] = {}
+    described: dict[str, object] = {}
     if wish.user is not None and ctx.host.uid(wish.user) != os.geteuid():
-        told["user"] = wish.user
+        described["user"] = wish.user
     if wish.group is not None and ctx.host.gid(wish.group) != os.getegid():
-        told["group"] = wish.group
+        described["group"] = wish.group
     if wish.mode not in (None, 0o600):
-        told["mode"] = managed_file.shown_mode(wish.mode or 0)
-    return told
+        described["mode"] = managed_file.shown_mode(wish.mode or 0)
+    return described

@@ -1,1 +1,3 @@
-"""State runs: the state system behind the ``state`` module, its queue, pauses, disabled states and the minion's running jobs."""
+"""State runs: the state system behind the ``state`` module, its queue, pauses, disabled states and the minion's running
+jobs.
+"""

@@ -1,7 +1,7 @@
 """States disabled by ``state.disable``, stored in the grain ``state_runs_disabled``.
 
-The grain is a list. Each row is "highstate", the name of an SLS file, "NAME.*" for all SLS files below NAME, or a glob of state
-functions ("test.*").
+The grain is a list. Each row is "highstate", the name of an SLS file, "NAME.*" for all SLS files below NAME, or a glob
+of state functions ("test.*").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Orders to a state run in progress: wait before a state, continue, or end.
 
-``state.pause``, ``state.resume`` and ``state.soft_kill`` write orders; the run reads them before each state. A minion keeps
-the orders in ``<cachedir>/state_pause/<jid>``. The master keeps those of an orchestration.
+``state.pause``, ``state.resume`` and ``state.soft_kill`` write orders; the run reads them before each state. A minion
+keeps the orders in ``<cachedir>/state_pause/<jid>``. The master keeps those of an orchestration.
 """
 
 from __future__ import annotations

@@ -95,7 +95,9 @@ _NOT_HERE = ("include", "exclude", "extend", "extends")
 
 
 def faults(data: Mapping[object, object]) -> list[str]:
-    """Return the faults of the data that a template of ``state.template_str`` rendered to, in Salt's words; [] without faults."""
+    """Return the faults of the data that a template of ``state.template_str`` rendered to, in Salt's words; [] without
+    faults.
+    """
     for word in _NOT_HERE:
         if word in data:
             return [f"The '{word}' declaration found on '{NAME}' is invalid when rendering single templates"]

@@ -1,4 +1,6 @@
-"""Success of a state run: a failed state fails the run, unless ``onfail`` states with ``onfail_stop: False`` made up for it."""
+"""Success of a state run: a failed state fails the run, unless ``onfail`` states with ``onfail_stop: False`` made up
+for it.
+"""
 
 from __future__ import annotations
 

@@ -92,7 +92,9 @@ def still_runs(pid: object, born: object) -> bool:
 
 
 def birth(pid: int) -> str:
-    """Return the process's start time in kernel ticks since boot, as text; "" if it is unknown or the process has ended."""
+    """Return the process's start time in kernel ticks since boot, as text; "" if it is unknown or the process has
+    ended.
+    """
     try:
         # The name in parentheses may hold spaces. Fields from the third on follow it: field 3 is the state, 22 the start time.
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

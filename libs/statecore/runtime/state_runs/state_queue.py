@@ -1,8 +1,8 @@
 """Queue of state runs: one runs at a time, the others wait or are refused.
 
-Each run writes a file ``<cachedir>/state_queue/<jid>`` with its pid, its function, and whether it runs or waits. Files are
-written and compared under one lock, so of two runs that start together one is first. Files of processes that have ended are
-ignored. Runs wait in the order of their JIDs, which are times.
+Each run writes a file ``<cachedir>/state_queue/<jid>`` with its pid, its function, and whether it runs or waits. Files
+are written and compared under one lock, so of two runs that start together one is first. Files of processes that have
+ended are ignored. Runs wait in the order of their JIDs, which are times.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Turn(Enum):
 def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting: bool = False) -> Turn:
     """Decide about a run with this JID, given the other runs of the minion.
 
-    ``queue`` False refuses the run if there is any other run. True lets it wait for runs with an earlier JID. A number lets
-    it wait if fewer than so many runs are before it (0: no limit). ``waiting``: the run already waits, so it is not refused
-    any more.
+    ``queue`` False refuses the run if there is any other run. True lets it wait for runs with an earlier JID. A number
+    lets it wait if fewer than so many runs are before it (0: no limit). ``waiting``: the run already waits, so it is
+    not refused any more.
     """
     ahead = _ahead(others, jid)
     if queue is False:
@@ -93,8 +93,8 @@ def queue_of(ctx: Context, queue: object) -> bool | int:
 def taken(ctx: Context, queue: object = None, concurrent: object = False) -> Iterator[list[str]]:
     """Hold the queue's first place while the block runs; wait for it if ``queue`` says so.
 
-    Yield [] when the run may start, else Salt's sentence about each run before it. ``concurrent`` starts at once, but other
-    runs see it. A state run inside a state run counts as part of it.
+    Yield [] when the run may start, else Salt's sentence about each run before it. ``concurrent`` starts at once, but
+    other runs see it. A state run inside a state run counts as part of it.
     """
     mode = queue_of(ctx, queue)
     if ctx.scratch.get(_HELD):

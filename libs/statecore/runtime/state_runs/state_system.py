@@ -158,8 +158,8 @@ class StateRuns(StateSystem):
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
     def show_usage(self, options: Mapping[str, object]) -> dict[str, dict[str, object]] | list[str]:
-        """Map of saltenv to the SLS files that the top file assigns to this minion, and those that it does not; or the list of
-        errors.
+        """Map of saltenv to the SLS files that the top file assigns to this minion, and those that it does not; or the
+        list of errors.
         """
         run = self._contexts.run_context(options)
         try:
@@ -288,8 +288,8 @@ class StateRuns(StateSystem):
     def _fetch_modules(self, run: RunContext, envs: Sequence[str], options: Mapping[str, object]) -> RunContext:
         """Fetch users' modules of these environments, and return the context of the run.
 
-        Skipped if the state tree has no modules and none were fetched before. If grain modules changed, the run gets a new
-        context with the new grains and a pillar compiled from them.
+        Skipped if the state tree has no modules and none were fetched before. If grain modules changed, the run gets a
+        new context with the new grains and a pillar compiled from them.
         """
         if not run.opts.get("autoload_dynamic_modules", True) or not run.opts.get("extension_modules"):
             return run
@@ -399,7 +399,8 @@ _SUFFIX = ".cache.p"
 
 
 class HighCache:
-    """Cache of one minion's high data, in files ``<cachedir>/NAME.cache.p`` (argument ``cache=True`` of ``state.apply``).
+    """Cache of one minion's high data, in files ``<cachedir>/NAME.cache.p`` (argument ``cache=True`` of
+    ``state.apply``).
 
     Without a ``cachedir`` it stores nothing.
     """

@@ -16,7 +16,10 @@ _NOT_FOUND = "Cannot edit marked block. Markers were not found in file."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Content and markers of a block, and its place in a text without markers. Raises InvocationError, CommandError."""
+    """A managed block of lines (``file.blockreplace``): its content, its marker lines, and its place in a new file.
+
+    Raises InvocationError for several places, CommandError for a place that is not a regular expression.
+    """
 
     marker_start: str = START
     marker_end: str = END
@@ -64,7 +67,7 @@ class Block:
         return new, found
 
     def _inner(self, end: str, end_line: str) -> Iterator[str]:
-        """Yield the lines of the content and the line of the end marker."""
+
         last = end_line.rstrip("\r\n") + end
         *whole, rest = self.content.replace("\r\n", "\n").split("\n")
         yield from (line + end for line in whole)
@@ -87,7 +90,7 @@ class Block:
         return before + block + old[at:]
 
     def _match(self, old: list[str]) -> int:
-        """Return the number of the line before which the block is inserted."""
+        """Return the number of the line before which the block is inserted. Raises CommandError if no line matches."""
         pattern = self.insert_before_match or self.insert_after_match
         if not pattern:
             raise CommandError(_NOT_FOUND)

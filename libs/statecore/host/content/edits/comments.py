@@ -10,7 +10,10 @@ from statecore.host.content.edits.text import compiled
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Regular expression of the lines, and the comment character. Raises InvocationError for an invalid expression."""
+    """The lines to comment or uncomment (``file.comment``): a regular expression, and the comment character.
+
+    Raises InvocationError for an invalid expression.
+    """
 
     regex: str
     #: Comment character. Searches read it as a regular expression, new comments as plain text, as in Salt.
@@ -25,31 +28,31 @@ class Pattern:
         return re.sub(r"^(?:\(\?[iLmsux]\))?\^?(.*?)\$?$", r"\1", self.regex)
 
     def has_line(self, text: str) -> bool:
-        """Return whether a line matches that is not a comment."""
+        """Return True if the text has a line that matches the expression and is not a comment."""
         return _holds(text, rf"^(?!\s*{self.char})\s*{self.bare}")
 
     def has_comment(self, text: str) -> bool:
-        """Return whether a comment matches."""
+        """Return True if the text has a comment whose content matches the expression."""
         return _holds(text, self.char + self.bare)
 
     def has_spaced_comment(self, text: str) -> bool:
-        """Return whether a comment matches, with optional space after the comment character."""
+        """Return True if the text has a matching comment, with or without space after the comment character."""
         return _holds(text, rf"{self.char}[ \t]*{self.regex.lstrip('^')}")
 
     def has_indented_line(self, text: str) -> bool:
-        """Return whether the start of a line matches, after optional indentation."""
+        """Return True if the text has a line whose start, after optional indentation, matches the expression."""
         return _holds(text, rf"^[ \t]*{self.regex.lstrip('^')}")
 
 
 def commented(text: str, pattern: Pattern) -> str:
-    """Return the text with the comment character before each matching line."""
+    """Return the text of a file with the comment character put before each line that the pattern matches."""
     core, end = _core(pattern.regex)
     meant = compiled(f"({core}){end}")
     return "".join(f"{pattern.char}{line}" if meant.match(line) else line for line in _ended(text))
 
 
 def uncommented(text: str, pattern: Pattern) -> str:
-    """Return the text with the comment character removed from each matching comment."""
+    """Return the text of a file with the comment character removed from each comment that the pattern matches."""
     core, end = _core(pattern.regex)
     meant = compiled(rf"^{pattern.char}\s*({core}){end}")
     return "".join(line.lstrip(pattern.char) if meant.match(line) else line for line in _ended(text))

@@ -10,7 +10,7 @@ from statecore.host.content.edits.text import lines, with_unix_ends
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyValueEdit:
-    """Wanted values of keys, and the syntax of the lines."""
+    """Arguments of ``file.keyvalue``: the wanted value of each key, and the syntax of the file's lines."""
 
     pairs: Mapping[str, object]
     separator: str = "="
@@ -25,17 +25,17 @@ class KeyValueEdit:
     prune: bool = False
 
     def line(self, key: str, value: object) -> str:
-        """Return the line of a key and its value."""
+        """Return the line that sets a key to a value, in the syntax of the file ("key = value")."""
         return f"{key}{self.separator}{value}\n"
 
     def folded(self, text: str, ignore_case: bool) -> str:
-        """Return the text in the form for comparisons: in lower case if ``ignore_case``."""
+        """Return a text in the form in which keys and values are compared: in lower case if ``ignore_case`` is set."""
         return text.lower() if ignore_case else text
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """Result of an edit."""
+    """Result of ``file.keyvalue``: the new text, the difference, and the numbers of changed, removed and found keys."""
 
     text: str
     #: Lines of the difference in Salt's own format.
@@ -47,18 +47,18 @@ class Edited:
 
 
 def edit(text: str, wish: KeyValueEdit) -> Edited:
-    """Return the text with the wanted values, and the difference."""
+    """Return the text of a file with the wanted values of its keys, and the difference as lines with + and -."""
     plain, end = with_unix_ends(text)
     edit = _Edit(wish)
     for line in lines(plain):
         edit.take(line)
     edit.add_missing()
     whole = "".join(edit.kept)
-    return Edited(whole.replace("\n", end), tuple(edit.told()), edit.changed, len(edit.pruned), edit.found)
+    return Edited(whole.replace("\n", end), tuple(edit.difference()), edit.changed, len(edit.pruned), edit.found)
 
 
 class _Edit:
-    """State of an edit while it reads the lines in order."""
+    """Progress of ``file.keyvalue``, which reads the lines of a file in order."""
 
     def __init__(self, wish: KeyValueEdit) -> None:
         self.wish = wish
@@ -70,7 +70,7 @@ class _Edit:
         self._left = dict.fromkeys(wish.pairs, wish.count)
 
     def take(self, line: str) -> None:
-        """Keep, change or drop the next line."""
+        """Read the next line of the file: keep it, change its value, or remove it."""
         wish = self.wish
         bare = line.lstrip(wish.uncomment)
         start = wish.folded(bare, wish.key_ignore_case)
@@ -125,9 +125,9 @@ class _Edit:
             self.kept[:0] = reversed(missing)
             self._diff[:0] = ["  <SOF>\n", *(f"+ {line}" for line in reversed(missing))]
 
-    def told(self) -> list[str]:
-        """Return the lines of the difference. Pruned lines come after the first line in reverse order, as in Salt."""
-        told = list(self._diff)
+    def difference(self) -> list[str]:
+        """Return the lines of the difference. Removed lines follow the first line in reverse order, as in Salt."""
+        lines_of_diff = list(self._diff)
         for line in self.pruned:
-            told.insert(1, f"- {line}")
-        return told
+            lines_of_diff.insert(1, f"- {line}")
+        return lines_of_diff

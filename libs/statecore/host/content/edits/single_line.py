@@ -28,7 +28,7 @@ class Line:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Line:
-        """Build from a map of the arguments' names to their values."""
+        """Return the Line for a map of the argument names of ``file.line`` to their values."""
         texts = ("content", "match", "mode", "location", "before", "after")
         wish = {name: None if given[name] is None else str(given[name]) for name in texts}
         mode = wish.pop("mode")
@@ -45,8 +45,9 @@ class Line:
             raise InvocationError(f"location is one of {', '.join(LOCATIONS)}, not '{self.location}'")
 
     def put_into(self, text: str) -> str:
-        """Return the text with the edited line. Raises CommandError when the place of the line is missing or
-        ambiguous.
+        """Return the text of a file with the line inserted, replaced or deleted, as the mode demands.
+
+        Raises CommandError if the place of the line is missing or ambiguous.
         """
         plain, end = with_unix_ends(text)
         old = lines(plain)
@@ -57,15 +58,16 @@ class Line:
         return text if whole == plain else whole.replace("\n", end)
 
     def found(self, old: list[str], wanted: str | None) -> list[str]:
-        """Return the lines that contain a text, or match it as a regular expression."""
+        """Return the lines of a file that contain ``text``, or match it as a regular expression."""
         if not wanted:
             return []
         meant = compiled(wanted, re.DOTALL)
         return [line for line in old if meant.search(line) or wanted in line]
 
     def one(self, old: list[str], name: str) -> int | None:
-        """Return the number of the line that ``before`` or ``after`` matches; None without a match. Raises
-        CommandError for several.
+        """Return the number of the only line that the argument ``before`` or ``after`` matches; None without a match.
+
+        Raises CommandError if several lines match.
         """
         found = self.found(old, getattr(self, name))
         if len(found) > 1:
@@ -73,26 +75,27 @@ class Line:
         return old.index(found[0]) if found else None
 
     def like(self, model: str) -> str:
-        """Return the content with the indentation of the line ``model``."""
+        """Return the wanted content with the indentation of another line of the file (``model``)."""
         content = str(self.content)
         if not self.indent:
             return content
         return model[: len(model) - len(model.lstrip("\t "))] + content.lstrip()
 
     def stands(self, old: list[str], start: int, model: str) -> bool:
-        """Return whether the content is already at line number ``start``, with its own indentation or with that of
-        ``model``.
+        """Return True if the file already has the wanted content at line number ``start``.
+
+        The indentation may be that of the content or that of the line ``model``.
         """
         count = max(len(str(self.content).splitlines()), 1)
         there = "".join(old[start : start + count]).rstrip("\n") if start >= 0 else None
         return there in (str(self.content).rstrip("\r\n"), self.like(model).rstrip("\r\n"))
 
     def stands_before(self, old: list[str], number: int, model: str) -> bool:
-        """Return whether the content already ends directly before line number ``number``."""
+        """Return True if the file already has the wanted content directly before line number ``number``."""
         return self.stands(old, number - max(len(str(self.content).splitlines()), 1), model)
 
     def target(self) -> str | None:
-        """Return the expression that finds the line to replace or delete."""
+        """The expression that finds the line to replace or delete: the argument ``match``, else the content."""
         if not self.match and self.before is None and self.after is None:
             return self.content
         return self.match
@@ -171,9 +174,7 @@ _MODES: Mapping[str, Callable[[Line, list[str]], list[str]]] = {
 
 
 def _ended(new: list[str], *, closed: bool) -> list[str]:
-    """Return the lines with a newline each. The last line gets one only if ``closed``: the old text ended with a
-    newline.
-    """
+
     last = len(new) - 1
     return [
         line if line_end(line) or (number == last and not closed) else f"{line.rstrip()}\n"

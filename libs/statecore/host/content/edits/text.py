@@ -21,7 +21,7 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """Return the bytes of a text from ``decoded``."""
+    """Return the bytes of a file's text. Bytes that were not UTF-8 become the same bytes again."""
     return text.encode("utf-8", "surrogateescape")
 
 
