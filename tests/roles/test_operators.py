@@ -84,7 +84,11 @@ def as_operator(lab: Lab, name: str, *words: str) -> Answer:
         ("ann", ("salt-run", "manage.up"), ""),
         ("ann", ("salt-run", "jobs.active"), "ann may not use @runner for jobs.active (option publisher_acl)"),
         ("ann", ("salt-key", "-L"), "ann may not use @wheel for key.list_all (option publisher_acl)"),
-        ("bob", ("salt", "*", "test.ping"), "bob may not run test.ping on * (option publisher_acl)"),
+        (
+            "bob",
+            ("salt", "*", "test.ping"),
+            "bob may not run test.ping on * (option publisher_acl: it gives this key no right",
+        ),
     ],
     ids=str,
 )

@@ -11,7 +11,6 @@ import pytest
 from saltern.mworker.commands import mine
 from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.linear_regex import linear_regex
-from saltern.mworker.peer_acl import PeerCall, may_publish, nowhere
 from statecore.model.errors import TargetError
 from tests.services.mworker.conftest import FakeMinion, Worker
 
@@ -237,8 +236,3 @@ def test_pillar_of_minions_without_a_right_on_them_is_not_even_compared(
     wrong = minion.ask("minion_pub", **JOB | {"tgt": tgt, "tgt_type": tgt_type})
     assert shown(right) == shown(wrong)
     assert "vault" not in right.get("minions", [])
-
-
-def test_a_call_without_functions_is_not_allowed() -> None:
-    assert may_publish({".*": [".*"]}, "web1", [], nowhere) is False
-    assert may_publish({".*": [".*"]}, "web1", [PeerCall("publish.publish")], nowhere) is False

@@ -17,12 +17,13 @@ from masterstore.errors import StoreError, StoreUnavailable
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.control import ControlError, ok, refused
 from saltern.kit.links.sockets import NAMES
-from saltern.mworker import operator_acl, sign_in
+from saltern.mworker import sign_in
+from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
-from saltern.mworker.commands.control import Reach, call_of, calls_of
+from saltern.mworker.commands.control import call_of, calls_of
 from saltern.mworker.commands.pillar import compile_for
 from saltern.mworker.deferred_reply import DeferredReply, SealedDeferredReply
-from saltern.mworker.peer_acl import nowhere
+from saltern.mworker.rights import Kind, Rights, barred_by_list, question_of, rights_of_operator
 from saltern.mworker.watchdog import Watchdog
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.envelope import Envelope, OpenedRequest, check_version, open_request, parse_request, seal_reply
@@ -263,31 +264,31 @@ class RequestHandler:
         options, name = self._context.options, client or "this key"
         if policy is ControlPolicy.ANY:
             return None
-        calls = calls_of(fields) if policy is ControlPolicy.FUNCTION else [call_of(fields)]
-        published = [call.fun for call in calls] if policy is ControlPolicy.FUNCTION else []
-        if policy is not ControlPolicy.JOBS:
+        kind = Kind(policy.value)
+        calls = calls_of(fields) if kind is Kind.PUBLISH else [call_of(fields)]
+        if kind is not Kind.JOBS:
             who = [client, str(fields.get("user") or "")]
-            if named := operator_acl.barred_by_list(options.publisher_acl_blacklist, who, published):
+            published = [call.fun for call in calls] if kind is Kind.PUBLISH else []
+            if named := barred_by_list(options.publisher_acl_blacklist, who, published):
                 raise ControlError("AuthorizationError", f"{named} is barred (option publisher_acl_blacklist)")
-        option, row = operator_acl.rows_of(options.control_acl, options.publisher_acl, client, own=client in NAMES)
-        if policy is not ControlPolicy.FUNCTION:
-            if not operator_acl.may_use(option, row, policy.value, calls[0]):
-                what = "" if policy is ControlPolicy.JOBS or option == "control_acl" else f" for {calls[0].fun}"
-                raise ControlError("AuthorizationError", f"{name} may not use {policy.value}{what} (option {option})")
+        rights = rights_of_operator(options.control_acl, options.publisher_acl, client)
+        if kind is not Kind.PUBLISH:
+            if decided(rights, kind, calls).refused:
+                what = "" if kind is Kind.JOBS or rights.whole_names else f" for {calls[0].fun}"
+                raise ControlError("AuthorizationError", f"{name} may not use {kind.value}{what} ({_where(rights)})")
             return None
-        if not operator_acl.barred_functions(option, row, calls, nowhere):
-            return None
-        question = operator_acl.question_of(fields)
-        if question and self._may_ask(client, operator_acl.may_use(option, row, "@jobs", calls[0]), *question):
-            return question[1]
-        reach = Reach(self._context, fields)
-        if barred := operator_acl.barred_functions(option, row, calls, reach.covered):
-            raise ControlError(
-                "AuthorizationError",
-                f"{name} may not run {', '.join(barred)}"
-                + ("" if option == "control_acl" else f" on {fields.get('tgt', '*')} (option {option})"),
-            )
-        return reach.minions
+        question = question_of(fields)
+        if question and not decided(rights, kind, calls).everywhere:
+            reads_jobs = not decided(rights, Kind.JOBS, calls).refused
+            if self._may_ask(client, reads_jobs, *question):
+                return question[1]
+        delimiter = kwargs.get("delimiter") if isinstance(kwargs := fields.get("kwargs"), dict) else None
+        tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
+        try:
+            return reached(self._context, rights, calls, tgt, tgt_type, str(delimiter or ":"))[1]
+        except NotAllowed as error:
+            on = "" if rights.whole_names else f" on {tgt}"
+            raise ControlError("AuthorizationError", f"{name} may not run {error}{on} ({_where(rights)})") from error
 
     def _may_ask(self, client: str, reads_jobs: bool, jid: str, minions: frozenset[str]) -> bool:
         """Return whether an operator may ask which of these minions still run a job: the operator's own job, or any job
@@ -296,6 +297,13 @@ class RequestHandler:
         jobs = self._context.store.jobs
         load = jobs.load(jid)
         return load is not None and (reads_jobs or load.get("user") == client) and minions <= set(jobs.expected(jid))
+
+
+def _where(rights: Rights) -> str:
+    """Return which option allows nothing more, and for a key without any row what to do."""
+    if rights.rules:
+        return f"option {rights.option}"
+    return f"option {rights.option}: it gives this key no right; add a row for it to the master's configuration"
 
 
 def _deferred(opened: OpenedRequest, deferred: DeferredReply) -> SealedDeferredReply:

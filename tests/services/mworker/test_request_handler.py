@@ -285,7 +285,19 @@ class TestControl:
             ({"*": ["@wheel"]}, "cli", "job_returns", {"jid": "1"}, False),
             ({"*": ["@jobs"]}, "cli", "job_returns", {"jid": "1"}, True),
             ({"*": ["@jobs"], "cli": []}, "cli", "job_returns", {"jid": "1"}, False),
-            ({"api": ["@jobs"]}, "cli", "job_returns", {"jid": "1"}, False),
+            ({"api": ["@jobs"]}, "ann", "job_returns", {"jid": "1"}, False),
+            ({"api": ["@jobs"]}, "cli", "job_returns", {"jid": "1"}, True),
+            ({}, "cli", "publish", {"fun": "cmd.run"}, True),
+            ({}, "cli", "wheel", {"fun": "key.list_all"}, True),
+            ({}, "api", "publish", {"fun": "test.ping"}, False),
+            ({}, "api", "runner", {"fun": "test.arg"}, False),
+            ({}, "api", "targets", {"tgt": "*"}, False),
+            ({}, "ann", "publish", {"fun": "test.ping"}, False),
+            ({}, "ann", "job_returns", {"jid": "1"}, False),
+            ({}, "reactor", "publish", {"fun": "cmd.run"}, True),
+            ({}, "maintenance", "runner", {"fun": "test.arg"}, True),
+            ({}, "maintenance", "publish", {"fun": "cmd.run"}, False),
+            ({}, "publisher", "publish", {"fun": "cmd.run"}, False),
             ({}, "cli", "ping", {}, True),
             ({}, "", "wheel", {"fun": "key.list_all"}, False),
         ],
@@ -305,7 +317,7 @@ class TestControl:
         refused = isinstance(answer, tuple) and answer[0] == "AuthorizationError"
         assert refused is not allowed
         if refused and fields.get("fun") == ["test.ping", "cmd.run"]:
-            assert answer[1] == "cli may not run cmd.run"
+            assert answer[1] == "cli may not run cmd.run (option control_acl)"
 
     @pytest.mark.parametrize(
         ("client", "cmd", "fields", "said"),
@@ -327,7 +339,13 @@ class TestControl:
             ("ann", "runner", {"fun": "test.arg"}, "ann may not use @runner for test.arg (option publisher_acl)"),
             ("ann", "wheel", {"fun": "key.list_all"}, ""),
             ("ann", "wheel", {"fun": "key.accept"}, "ann may not use @wheel for key.accept (option publisher_acl)"),
-            ("bob", "job_returns", {"jid": "1"}, "bob may not use @jobs (option publisher_acl)"),
+            (
+                "bob",
+                "job_returns",
+                {"jid": "1"},
+                "bob may not use @jobs (option publisher_acl: it gives this key no right; add a row for it to the"
+                " master's configuration)",
+            ),
             ("cli", "publish", {"fun": "test.ping", "tgt": "*"}, ""),
             ("cli", "publish", {"fun": "cmd.run", "tgt": "*"}, "cmd.run is barred (option publisher_acl_blacklist)"),
             ("cli", "runner", {"fun": "test.arg", "user": "eve"}, "eve is barred (option publisher_acl_blacklist)"),

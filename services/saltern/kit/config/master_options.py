@@ -236,8 +236,9 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     )
     reactor_niceness: int = option(0, "niceness of the reactor process, added to its current one")
     control_acl: dict[str, list[str]] = option(
-        {"*": [".*", "@runner", "@wheel", "@jobs"]},
-        "client key name -> permissions: function patterns, @runner, @wheel, @jobs",
+        {},
+        "client key name -> permissions: function patterns, @runner, @wheel, @jobs. Without a row, `cli` may do everything, "
+        "the master's roles what their work needs, and every other key nothing",
     )
     publisher_acl: dict[str, list[Any]] = option(
         {}, "operator's key name -> functions, `target: functions`, @runner, @wheel, as Salt has them for users"

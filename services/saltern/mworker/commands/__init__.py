@@ -55,7 +55,7 @@ class ControlPolicy(Enum):
     """Which entry of the operator's access list allows a control command."""
 
     #: The operator's access list (control_acl, publisher_acl) must allow the function.
-    FUNCTION = "function"
+    FUNCTION = "publish"
     #: The operator's access list must contain @jobs.
     JOBS = "@jobs"
     #: The operator's access list must contain @runner.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
@@ -14,8 +14,8 @@ from saltern.kit.command.arguments import on_the_wire, read_arguments
 from saltern.kit.config.durations import seconds_of
 from saltern.kit.links.answers import PublishAnswer, RunnerAnswer, TargetAnswer
 from saltern.kit.links.control import ControlError
-from saltern.mworker.peer_acl import PeerCall
 from saltern.mworker.processes import TooManyRunners
+from saltern.mworker.rights import Call
 from saltern.mworker.runners import RUNNERS, users
 from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
 from saltern.mworker.targets import Resolved, resolve, spelled
@@ -213,7 +213,7 @@ def _typed(fields: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
     return value
 
 
-def calls_of(fields: Mapping[str, object]) -> list[PeerCall]:
+def calls_of(fields: Mapping[str, object]) -> list[Call]:
     """Return the functions of a publish request with their arguments, as minions read them. Raises ControlError.
 
     The access lists decide by them, and the publication is made of them. A request can hold bytes where a publication
@@ -226,56 +226,28 @@ def calls_of(fields: Mapping[str, object]) -> list[PeerCall]:
         raise ControlError("InvocationError", f"the arguments cannot be sent to a minion: {error}") from error
     groups = received if isinstance(received, list) else []
     if isinstance(fun, str):
-        return [PeerCall(fun, *read_arguments(groups))]
+        return [Call(fun, *read_arguments(groups))]
     if len(groups) > len(fun) or not all(isinstance(group, list) for group in groups):
         raise ControlError("InvocationError", "arg must be a list of lists, one for each of several functions")
     groups += [[] for _ in fun[len(groups) :]]
-    return [PeerCall(name, *read_arguments(group)) for name, group in zip(fun, groups, strict=True)]
+    return [Call(name, *read_arguments(group)) for name, group in zip(fun, groups, strict=True)]
 
 
-def published_arguments(fun: str | list[str], calls: Sequence[PeerCall]) -> list[object]:
+def published_arguments(fun: str | list[str], calls: Sequence[Call]) -> list[object]:
     """Return the field ``arg`` of a publication: the arguments of one function, or a list of them for several."""
     sent = [on_the_wire(call.args, call.kwargs) for call in calls]
     return sent[0] if isinstance(fun, str) else [*sent]
 
 
-def call_of(fields: Mapping[str, object]) -> PeerCall:
+def call_of(fields: Mapping[str, object]) -> Call:
     """Return the runner or wheel function of a request with its arguments, which the access lists check."""
     kwarg = fields.get("kwarg")
     arg = fields.get("arg")
-    return PeerCall(
+    return Call(
         str(fields.get("fun", "")),
         arg if isinstance(arg, list) else (),
         kwarg if isinstance(kwarg, Mapping) else {},
     )
-
-
-class Reach:
-    """The minions that a publish request targets, resolved when they are first needed."""
-
-    def __init__(self, context: WorkerContext, fields: Mapping[str, object]) -> None:
-        self._context, self._fields = context, fields
-
-    @cached_property
-    def minions(self) -> frozenset[str]:
-        """Return the ids of the minions that the request targets. Raises ControlError for a target that cannot be parsed."""
-        fields = self._fields
-        try:
-            tgt, tgt_type = spelled(self._context, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
-            delimiter = str(_typed(fields, "kwargs", dict).get("delimiter") or ":")
-            return frozenset(resolve(self._context, tgt, tgt_type, delimiter).minions)
-        except TargetError as error:
-            raise ControlError("TargetError", str(error)) from error
-
-    def covered(self, target: str) -> bool:
-        """Return whether a compound target matches all minions that the request targets."""
-        try:
-            return self.minions <= set(resolve(self._context, target, "compound").minions)
-        except TargetError as error:
-            self._context.log.error(
-                "publisher_acl: the target %s is not understood and allows nothing: %s", target, error
-            )
-            return False
 
 
 def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, Any]]:

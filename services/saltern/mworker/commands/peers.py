@@ -13,24 +13,19 @@ from typing import Any
 from saltern.kit.command.arguments import parse_arguments
 from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlError
-from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
+from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import control
 from saltern.mworker.deferred_reply import DeferredReply
-from saltern.mworker.peer_acl import EVERYWHERE, PeerCall, granted_targets, may_run
+from saltern.mworker.rights import Call, Kind, rights_of_minion, runners_of_minion
 from saltern.mworker.runners.runner import RunnerTools, run_runner, with_tools
-from saltern.mworker.targets import Resolved, reads_patterns, resolve
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
-from statecore.model.errors import TargetError
 
 #: Fields that a publish request must have.
 _NEEDED = ("fun", "arg", "tgt", "ret")
 
 #: Most seconds that a minion may wait for returns; the reqserver forgets a deferred request after that (DEFERRED_SECONDS).
 _LONGEST_WAIT = 3600.0
-
-#: Seconds of CPU time to compare a request with the expressions of peer and peer_run.
-_RULES_SECONDS = 1.0
 
 
 def pub(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
@@ -84,11 +79,10 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
         return {}
     try:
-        with cpu_limit(_RULES_SECONDS):
-            allowed = may_run(context.options.peer_run, minion_id, fun)
-    except CpuLimit:
-        allowed = False
-    if not allowed:
+        decision = decided(runners_of_minion(context.options.peer_run, minion_id), Kind.RUNNER, [Call(fun)])
+    except ControlError as error:
+        return _refused(context, minion_id, load, error.message)
+    if decision.refused:
         return _refused(context, minion_id, load, "the option peer_run does not let it")
     arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
     try:
@@ -120,7 +114,11 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
-    target, within = _authorise(context, minion_id, calls, tgt, tgt_type)
+    rights = rights_of_minion(context.options.peer, minion_id)
+    try:
+        target, within = reached(context, rights, calls, tgt, tgt_type, peer=True)
+    except NotAllowed as error:
+        raise ControlError("AuthorizationError", f"the option peer does not let it publish {error} there") from error
     fields = {
         **asked,
         "tgt": tgt,
@@ -133,55 +131,7 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     return control.published(context, minion_id, fields, {"id": minion_id}, target)
 
 
-def _authorise(
-    context: WorkerContext, minion_id: str, calls: Sequence[PeerCall], tgt: object, tgt_type: str
-) -> tuple[Resolved, frozenset[str] | None]:
-    """Return (minions that the target matches, minion ids to which the job is restricted or None for no restriction).
-    Raises ControlError if the job is not allowed.
-
-    Rights come first: a target is only compared for a minion that may publish these functions somewhere. The pillar of
-    minions on which it may not publish them counts as empty. The answer is then the same, whatever they hold.
-    """
-    try:
-        with cpu_limit(_RULES_SECONDS):
-            granted = [granted_targets(context.options.peer, minion_id, call) for call in calls]
-    except CpuLimit as error:
-        raise ControlError("AuthorizationError", "the expressions of the option peer take too long with it") from error
-    if not all(granted):
-        raise ControlError("AuthorizationError", "the option peer does not let it")
-    everywhere = all(EVERYWHERE in targets for targets in granted)
-    reach = {} if everywhere else _reach(context, granted)
-    within_reach = None if everywhere else frozenset.intersection(*(_joined(reach, targets) for targets in granted))
-    try:
-        target = resolve(context, tgt, tgt_type, peer=True, pillar_of=within_reach)
-    except TargetError as error:
-        raise ControlError("TargetError", str(error)) from error
-    meant = frozenset(target.minions)
-    if not everywhere and not all(any(meant <= reach[one] for one in targets) for targets in granted):
-        raise ControlError("AuthorizationError", "the option peer does not let it")
-    # Minions compare a target in their main process. Expressions that could keep them busy, or that read their pillar
-    # in Salt's way, are not sent to them: the job goes to the minions by name.
-    by_name = not everywhere or reads_patterns(tgt, tgt_type)
-    return target, meant if by_name else None
-
-
-def _reach(context: WorkerContext, granted: Sequence[Sequence[str]]) -> dict[str, frozenset[str]]:
-    """Return {target of the option ``peer``: minions that it matches}. A target that cannot be parsed matches nobody."""
-    found: dict[str, frozenset[str]] = {}
-    for target in {one for targets in granted for one in targets}:
-        try:
-            found[target] = frozenset(resolve(context, target, "compound").minions)
-        except TargetError as error:
-            context.log.error("peer: the target %s is not understood and allows nothing: %s", target, error)
-            found[target] = frozenset()
-    return found
-
-
-def _joined(reach: Mapping[str, frozenset[str]], targets: Sequence[str]) -> frozenset[str]:
-    return frozenset().union(*(reach[target] for target in targets))
-
-
-def _calls(load: Mapping[str, Any]) -> list[PeerCall]:
+def _calls(load: Mapping[str, Any]) -> list[Call]:
     """Return the functions of a minion's publish request with their arguments.
 
     For several functions (with commas) each argument is a list, or words with spaces.
@@ -190,13 +140,13 @@ def _calls(load: Mapping[str, Any]) -> list[PeerCall]:
     if not isinstance(fun, str) or not fun:
         raise ControlError("InvocationError", f"fun must be the name of a function, not {fun!r}")
     if "," not in fun:
-        return [PeerCall(fun, *_parsed(load["arg"], no_parse))]
+        return [Call(fun, *_parsed(load["arg"], no_parse))]
     names = [name.strip() for name in fun.split(",")]
     groups = [one.split() if isinstance(one, str) else one for one in load["arg"]]
     groups += [[] for _ in names[len(groups) :]]
     if len(groups) != len(names) or not all(isinstance(group, list) for group in groups):
         raise ControlError("InvocationError", "of several functions each needs arguments of its own")
-    return [PeerCall(name, *_parsed(group, no_parse)) for name, group in zip(names, groups, strict=True)]
+    return [Call(name, *_parsed(group, no_parse)) for name, group in zip(names, groups, strict=True)]
 
 
 def _parsed(given: Sequence[object], no_parse: object) -> tuple[list[Any], dict[str, Any]]:

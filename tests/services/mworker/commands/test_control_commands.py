@@ -142,7 +142,7 @@ class TestPublish:
     def test_who_did_it(
         self, new_worker: Callable[..., Worker], user: str | None, option: str, client: str, recorded: str
     ) -> None:
-        worker = new_worker(user=option)
+        worker = new_worker(user=option, control_acl={"api": [".*"]})
         worker.accept("web1")
         jid = worker.control("publish", client, fun="test.ping", user=user)["jid"]
         assert worker.store.jobs.load(jid)["user"] == recorded

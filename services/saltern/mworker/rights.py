@@ -1,0 +1,342 @@
+"""Who may do what: one decision for operators' keys, users of ``external_auth``, and minions (``peer``). No I/O.
+
+``rights_of_...`` finds a sender's rules in the master's options. ``decide`` compares them with a request and returns on which
+targets each call is allowed. The caller then resolves these targets, and the request's own target after them.
+
+The rules are Salt's. Expressions match from the beginning. A rule is one of:
+
+- an expression of functions: they may be published to every minion;
+- ``{TARGET: functions}``: they may be published to the minions of a compound target;
+- ``@runner``, ``@wheel`` or ``@MODULE`` (all runners, all wheel functions, or those of one module), or
+  ``{"@runner": functions}``.
+
+One of ``functions`` is an expression, or ``{FUNCTION: {"args": [...], "kwargs": {...}}}``, which restricts the arguments. A
+rule that is none of these allows nothing. Only ``control_acl`` is Saltern's own: its patterns match a whole function name.
+
+Salt: salt/utils/minions.py, CkMinions; salt/daemons/masterapi.py; salt/acl; salt/utils/stringutils.py, expr_match
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from saltern.kit.command.arguments import looks_like_keyword
+from saltwire.jid import is_jid
+
+#: The target of every minion.
+EVERYWHERE = "*"
+
+#: Functions of the module ``publish`` cannot be published by minions: that could go on for ever. As in Salt, nothing whose
+#: name begins so.
+_PUBLISHES = "publish"
+
+#: Rows of control_acl that keys of the master have while the option names no other: the operator's commands may do
+#: everything, and each role what its work needs. Every other key may do nothing until an option names it.
+OWN_ROWS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "cli": (".*", "@runner", "@wheel", "@jobs"),
+        # Runners publish, start runners and administer keys by it.
+        "mworker": (".*", "@runner", "@wheel", "@jobs"),
+        "reactor": (".*", "@runner", "@wheel"),
+        "maintenance": ("@runner",),
+    }
+)
+
+
+class Kind(Enum):
+    """What a request asks for."""
+
+    PUBLISH = "publish"
+    RUNNER = "@runner"
+    WHEEL = "@wheel"
+    #: Queries about jobs and minions.
+    JOBS = "@jobs"
+
+
+class Call(NamedTuple):
+    """The name of a function and its arguments."""
+
+    fun: str
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Rights:
+    """The rules of one sender."""
+
+    #: Name of the option that holds them, for messages.
+    option: str
+    rules: Sequence[object] = ()
+    #: The rules are patterns of whole function names and the words @runner, @wheel and @jobs.
+    whole_names: bool = False
+    #: The sender may not publish functions of the module ``publish``.
+    no_circles: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The targets on which each call of a request is allowed. Calls without targets are allowed nowhere."""
+
+    calls: Sequence[Call]
+    targets: Sequence[Sequence[str]]
+
+    @property
+    def refused(self) -> list[str]:
+        """Functions that are allowed nowhere, each once."""
+        return self._functions(lambda targets: not targets)
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether every call is allowed on every minion."""
+        return all(EVERYWHERE in targets for targets in self.targets)
+
+    def refused_on(self, minions: frozenset[str], matching: Callable[[str], frozenset[str]]) -> list[str]:
+        """Return the functions that are not allowed on all of these minions, each once.
+
+        As in Salt, one target must contain them all. ``matching``: returns the minions of a compound target.
+        """
+        return self._functions(lambda targets: not any(_is_in(minions, target, matching) for target in targets))
+
+    def reach(self, matching: Callable[[str], frozenset[str]]) -> frozenset[str]:
+        """Return the minions on which a target allows each call; only for a decision that is not ``everywhere``."""
+        joined = [
+            frozenset().union(*(matching(target) for target in targets))
+            for targets in self.targets
+            if EVERYWHERE not in targets
+        ]
+        return frozenset.intersection(*joined)
+
+    def _functions(self, wanted: Callable[[Sequence[str]], bool]) -> list[str]:
+        pairs = zip(self.calls, self.targets, strict=True)
+        return list(dict.fromkeys(call.fun for call, targets in pairs if wanted(targets)))
+
+
+def decide(rights: Rights, kind: Kind, calls: Sequence[Call]) -> Decision:
+    """Return on which targets the rights allow each call. A runner, a wheel function or a query has the target ``*``."""
+    return Decision(calls, [list(dict.fromkeys(_targets(rights, kind, call))) for call in calls])
+
+
+# ------------------------------------------------------------------------------------------------------- rules of a sender
+
+
+def rights_of_operator(
+    control_acl: Mapping[str, Sequence[object]], publisher_acl: Mapping[str, Sequence[object]], client: str
+) -> Rights:
+    """Return the rights of the CurveZMQ key with this name.
+
+    The first of these rows counts: the key's row in control_acl, its row in publisher_acl, the row ``*`` of control_acl,
+    the own row of the operator's commands and the master's roles. Operators that a publisher_acl does not name have no
+    row ``*``. Every other key may do nothing.
+    """
+    if client in control_acl:
+        return Rights("control_acl", control_acl[client], whole_names=True)
+    if client in publisher_acl:
+        return Rights("publisher_acl", publisher_acl[client])
+    if EVERYWHERE in control_acl and (client in OWN_ROWS or not publisher_acl):
+        return Rights("control_acl", control_acl[EVERYWHERE], whole_names=True)
+    if client in OWN_ROWS:
+        return Rights("control_acl", OWN_ROWS[client], whole_names=True)
+    return Rights("publisher_acl" if publisher_acl else "control_acl", whole_names=not publisher_acl)
+
+
+def rights_of_user(
+    external_auth: Mapping[str, object],
+    backend: str,
+    user: str,
+    groups: Sequence[str] = (),
+    *,
+    permissive: bool = False,
+) -> Rights:
+    """Return the rights of a user that ``backend`` (a key of the option external_auth) has authenticated.
+
+    The rows of the user and of the user's groups (``group%``) add up. The row ``*`` counts for users without a row of
+    their own, with ``permissive`` for every user. Unlike Salt, a name in the option is no pattern, and the user's name
+    is none either.
+    """
+    rows = external_auth.get(backend)
+    found: list[object] = []
+    named = False
+    for name, row in rows.items() if isinstance(rows, Mapping) else ():
+        if name == EVERYWHERE and not permissive:
+            continue
+        of_group = str(name).endswith("%")
+        meant = str(name).rstrip("%") in groups if of_group else name in (user, EVERYWHERE)
+        if meant and isinstance(row, list):
+            named = named or not of_group
+            found += row
+    if not permissive and not named and isinstance(rows, Mapping) and isinstance(every := rows.get(EVERYWHERE), list):
+        found += every
+    return Rights(f"external_auth, {backend}", found)
+
+
+def rights_of_minion(peer: Mapping[str, object], minion_id: str) -> Rights:
+    """Return what the option ``peer`` lets a minion publish: the rows of all expressions that match its id."""
+    return Rights("peer", list(_rows_of_minion(peer, minion_id)), no_circles=True)
+
+
+def runners_of_minion(peer_run: Mapping[str, object], minion_id: str) -> Rights:
+    """Return which runners the option ``peer_run`` lets a minion start. Its rules are expressions of runners."""
+    expressions = [rule for rule in _rows_of_minion(peer_run, minion_id) if isinstance(rule, str)]
+    return Rights("peer_run", [{Kind.RUNNER.value: expressions}])
+
+
+def _rows_of_minion(rules: Mapping[str, object], minion_id: str) -> Iterator[object]:
+    for pattern, granted in rules.items():
+        if isinstance(granted, list) and matches(str(pattern), minion_id):
+            yield from granted
+
+
+# ------------------------------------------------------------------------------------------------ what a rule allows
+
+
+def _targets(rights: Rights, kind: Kind, call: Call) -> Iterator[str]:
+    if kind is Kind.PUBLISH:
+        if rights.no_circles and call.fun.startswith(_PUBLISHES):
+            return
+        for rule in rights.rules:
+            yield from _whole_name(rule, call.fun) if rights.whole_names else _published(rule, call)
+    elif rights.whole_names:
+        if kind.value in rights.rules:
+            yield EVERYWHERE
+    elif kind is Kind.JOBS:
+        # As in Salt, where every user who may publish can read all jobs.
+        if rights.rules:
+            yield EVERYWHERE
+    elif any(_allows(rule, kind.value, call) for rule in rights.rules):
+        yield EVERYWHERE
+
+
+def _whole_name(rule: object, fun: str) -> Iterator[str]:
+    """Yield ``*`` if a pattern of control_acl matches the whole name. An invalid pattern matches nothing."""
+    try:
+        if isinstance(rule, str) and not rule.startswith("@") and re.fullmatch(rule, fun):
+            yield EVERYWHERE
+    except re.error:
+        return
+
+
+def _published(rule: object, call: Call) -> Iterator[str]:
+    """Yield the compound target, or ``*``, on which a rule allows a call."""
+    if isinstance(rule, str):
+        if matches(rule, call.fun):
+            yield EVERYWHERE
+    elif isinstance(rule, Mapping) and len(rule) == 1:
+        ((target, functions),) = rule.items()
+        # A rule for the master's own functions (@runner) is no target.
+        if not str(target).startswith("@") and _fits(functions, call):
+            yield str(target)
+
+
+def _allows(rule: object, policy: str, call: Call) -> bool:
+    """Return whether a rule allows a runner or wheel function. ``policy``: @runner or @wheel."""
+    module, dot, function = call.fun.partition(".")
+    if not dot or "." in function:
+        return False
+    whole, of_module = (policy, f"{policy}s"), f"@{module}"
+    if isinstance(rule, str):
+        return rule in (*whole, of_module)
+    if not isinstance(rule, Mapping) or len(rule) != 1:
+        return False
+    ((name, functions),) = rule.items()
+    return (name in whole and _fits(functions, call)) or (
+        name == of_module and _fits(functions, call._replace(fun=function))
+    )
+
+
+def _fits(functions: object, call: Call) -> bool:
+    """Return whether a call is one of ``functions``: expressions, or ``{FUNCTION: arguments}``."""
+    return any(_function_fits(condition, call) for condition in _listed(functions))
+
+
+def _function_fits(condition: object, call: Call) -> bool:
+    if isinstance(condition, str):
+        return matches(condition, call.fun)
+    if not isinstance(condition, Mapping) or len(condition) != 1:
+        return False
+    ((pattern, arguments),) = condition.items()
+    return matches(str(pattern), call.fun) and any(_arguments_fit(one, call) for one in _listed(arguments))
+
+
+def _arguments_fit(condition: object, call: Call) -> bool:
+    if not isinstance(condition, Mapping):
+        return False
+    if any(looks_like_keyword(one) for one in call.args):
+        # Minions of different releases may read it in different ways, so no condition can hold for it.
+        return False
+    args, kwargs = condition.get("args", []), condition.get("kwargs", {})
+    if not isinstance(args, list) or not isinstance(kwargs, Mapping):
+        return False
+    if len(call.args) < len(args) or not kwargs.keys() <= call.kwargs.keys():
+        return False
+    pairs = [*zip(args, call.args, strict=False), *((wanted, call.kwargs[name]) for name, wanted in kwargs.items())]
+    # None in a rule allows any value.
+    return all(wanted is None or matches(str(wanted), str(given)) for wanted, given in pairs)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Return whether an expression of a rule matches the beginning of the text. An invalid one matches nothing."""
+    try:
+        return re.match(pattern, text) is not None
+    except re.error:
+        return False
+
+
+def _is_in(minions: frozenset[str], target: str, matching: Callable[[str], frozenset[str]]) -> bool:
+    return target == EVERYWHERE or minions <= matching(target)
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+# ------------------------------------------------------------------------------------------- blacklist, and a question
+
+
+def barred_by_list(blacklist: Mapping[str, Sequence[str]], users: Sequence[str], functions: Sequence[str]) -> str:
+    """Return the first user or function that the blacklist matches; empty if it matches none."""
+    for kind, names in (("users", users), ("modules", functions)):
+        for name in names:
+            if any(_is_meant(name, str(pattern)) for pattern in blacklist.get(kind) or ()):
+                return name
+    return ""
+
+
+def _is_meant(name: str, pattern: str) -> bool:
+    """Return whether a pattern of Salt's lists matches a name: an equal name, a glob, or a regular expression for the
+    whole name. As in Salt, the anchors bind more tightly than ``|`` in the expression.
+    """
+    if name == pattern or fnmatchcase(name, pattern):
+        return True
+    return any(matches(expression, name) for expression in (rf"\A{pattern}\Z", f"{pattern}\\Z"))
+
+
+#: The function by which `salt` finds out which minions still run a job.
+_FIND_JOB = "saltutil.find_job"
+
+#: Fields of the question `salt` asks about a job that it waits for. Any other field with a value makes a request another one.
+_QUESTION = frozenset({"cmd", "fun", "arg", "tgt", "tgt_type", "user", "request_id", "traceparent", "tracestate"})
+
+
+def question_of(fields: Mapping[str, object]) -> tuple[str, frozenset[str]] | None:
+    """Return (JID, minion ids) if a publish request is the bare question which of these minions still run a job.
+
+    None for any other request: an operator who may not publish saltutil.find_job may ask this question about an own
+    job, but with no returner, executor or other option, and no minions that the job has not.
+    """
+    arg, tgt = fields.get("arg"), fields.get("tgt")
+    if fields.get("fun") != _FIND_JOB or fields.get("tgt_type") != "list":
+        return None
+    if not isinstance(arg, list) or len(arg) != 1 or not is_jid(arg[0]):
+        return None
+    if not isinstance(tgt, list) or not all(isinstance(minion, str) for minion in tgt):
+        return None
+    if any(value for name, value in fields.items() if name not in _QUESTION):
+        return None
+    return str(arg[0]), frozenset(tgt)
