@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from saltern.mworker.rights import question_of
+from saltern.kit.links.rights import question_of
 from tests.services.mworker.conftest import Worker
 
 NewWorker = Callable[..., Worker]

@@ -54,7 +54,10 @@ def _draw(text: str) -> None:
 def no_bus(options: ClientOptions) -> str:
     """Return the message that the event bus did not confirm the subscription."""
     where = f"{options.eventpublisher_host}:{options.event_pub_port}"
-    return f"no answer from the event bus at {where} within {BUS_PATIENCE:g} s; is the eventpublisher running?"
+    return (
+        f"no answer from the event bus at {where} within {BUS_PATIENCE:g} s;"
+        " is the eventpublisher running, and has this key a right (control_acl, publisher_acl)?"
+    )
 
 
 def stock_codes() -> bool:

@@ -9,12 +9,15 @@ Source: docs/execution.md#event-publisher
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import zmq
 
+from saltern.kit.config.master import MasterOptions
 from saltern.kit.links import frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
+from saltern.kit.links.rights import rights_of_operator
 from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
 from saltern.kit.process.service import Role, run_role
 
@@ -34,7 +37,7 @@ _PREFIXES = frozenset(
 
 def _loop(role: Role) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    curve_auth = CurveAuth(context, LinkKeys.load(role.keys))
+    curve_auth = CurveAuth(context, LinkKeys.load(role.keys), partial(_has_rights, role.options))
     pull, pub = context.socket(zmq.PULL), context.socket(zmq.XPUB)
     for one, size in ((pull, QUEUED_EVENTS), (pub, QUEUED_EVENTS)):
         one.setsockopt(zmq.RCVHWM, size)
@@ -69,6 +72,11 @@ def _loop(role: Role) -> None:
         pub.close()
         curve_auth.stop()
         context.term()
+
+
+def _has_rights(options: MasterOptions, client: str) -> bool:
+    """Return whether the master's options give the operator's key with this name any right."""
+    return bool(rights_of_operator(options.control_acl, options.publisher_acl, client).rules)
 
 
 def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from saltern.kit.links.control import ControlError
+from saltern.kit.links.rights import Call, Decision, Kind, Rights, decide
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
-from saltern.mworker.rights import Call, Decision, Kind, Rights, decide
 from saltern.mworker.targets import Resolved, reads_patterns, resolve, spelled
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError

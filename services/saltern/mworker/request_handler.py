@@ -16,6 +16,7 @@ import msgpack
 from masterstore.errors import StoreError, StoreUnavailable
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.control import ControlError, ok, refused
+from saltern.kit.links.rights import Kind, Rights, barred_by_list, question_of, rights_of_operator
 from saltern.kit.links.sockets import NAMES
 from saltern.mworker import sign_in
 from saltern.mworker.authorise import NotAllowed, decided, reached
@@ -23,7 +24,6 @@ from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlP
 from saltern.mworker.commands.control import call_of, calls_of
 from saltern.mworker.commands.pillar import compile_for
 from saltern.mworker.deferred_reply import DeferredReply, SealedDeferredReply
-from saltern.mworker.rights import Kind, Rights, barred_by_list, question_of, rights_of_operator
 from saltern.mworker.watchdog import Watchdog
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.envelope import Envelope, OpenedRequest, check_version, open_request, parse_request, seal_reply

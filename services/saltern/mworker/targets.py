@@ -68,7 +68,7 @@ def _ranges(context: WorkerContext) -> Expand:
 _PEERS_READING = Reading(linear_regex, literal_pillar=True)
 
 #: Seconds of CPU time to compare a target with all minions.
-_OPERATORS_SECONDS = 5.0
+_OPERATORS_SECONDS = 2.0
 _PEERS_SECONDS = 1.0
 
 #: Limits of a minion's target: characters, words of a compound target, characters of a word that is no list.

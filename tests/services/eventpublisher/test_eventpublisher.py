@@ -65,7 +65,8 @@ def live(
     keys = shutil.copytree(role_keys, tmp_path / "keys")
     make_keys(keys, operators=["ann"])
     monkeypatch.setattr(curve_auth, "LOOK_SECONDS", 0.0)
-    role = replace(new_role("eventpublisher", new_options(max_event_size=10_000)), keys=keys / "eventpublisher")
+    options = new_options(max_event_size=10_000, publisher_acl={"ann": ["test."]})
+    role = replace(new_role("eventpublisher", options), keys=keys / "eventpublisher")
     with running(role, eventpublisher._loop):
         yield Live(role, context, keys, eventually)
 

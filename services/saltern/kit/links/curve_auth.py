@@ -21,7 +21,7 @@ import zmq
 from zmq.utils import z85
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.sockets import LINKS, NAMES, LinkKeys, read_known
+from saltern.kit.links.sockets import LINKS, NAMES, ROLES, LinkKeys, read_known
 
 _LOG = logging.getLogger("saltern.links")
 
@@ -40,8 +40,14 @@ class CurveAuth:
     Raises ConfigError for a malformed key file.
     """
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys) -> None:
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys, has_rights: Callable[[str], bool] = bool
+    ) -> None:
+        """``has_rights``: tells for the name of an operator's key, or of ``api``, whether the master's options give it any
+        right. Links whose messages themselves are secret admit no other of these keys.
+        """
         self._keys = keys
+        self._has_rights = has_rights
         self._lock = threading.Lock()
         self._next_look = time.monotonic() + LOOK_SECONDS
         self._told = ""
@@ -85,7 +91,9 @@ class CurveAuth:
         user = self._users.get(key, "")
         name = user.partition(" ")[0]
         row = LINKS.get(link)
-        return user if row and (name in row.clients or (row.operators and name and name not in NAMES)) else ""
+        if row is None or not (name in row.clients or (row.operators and name and name not in NAMES)):
+            return ""
+        return user if not row.rights_needed or name in ROLES or self._has_rights(name) else ""
 
     def _look(self, *, at_once: bool = False) -> None:
         """Read the key directory again where it changed: at most once in LOOK_SECONDS, or now with ``at_once``."""

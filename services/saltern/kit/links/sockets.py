@@ -21,6 +21,9 @@ from saltern.kit.config.master import ConfigError, MasterOptions
 #: Names that keys are made for. "cli" is the operator's commands.
 NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
 
+#: Names of the master's own processes.
+ROLES = frozenset(NAMES) - {"cli", "api"}
+
 #: Form of the name of an operator with a key of their own: none of NAMES.
 OPERATOR = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
@@ -39,6 +42,8 @@ class Link:
     meaning: str
     #: Operators with keys of their own may connect, too.
     operators: bool = False
+    #: Keys that belong to no role need some right in the master's options: who listens reads every event.
+    rights_needed: bool = False
 
 
 LINKS: Mapping[str, Link] = {
@@ -71,6 +76,7 @@ LINKS: Mapping[str, Link] = {
         lambda options: options.eventpublisher_host,
         "events out, by prefix of the tag",
         operators=True,
+        rights_needed=True,
     ),
 }
 

@@ -14,8 +14,8 @@ from saltern.kit.command.arguments import on_the_wire, read_arguments
 from saltern.kit.config.durations import seconds_of
 from saltern.kit.links.answers import PublishAnswer, RunnerAnswer, TargetAnswer
 from saltern.kit.links.control import ControlError
+from saltern.kit.links.rights import Call
 from saltern.mworker.processes import TooManyRunners
-from saltern.mworker.rights import Call
 from saltern.mworker.runners import RUNNERS, users
 from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
 from saltern.mworker.targets import Resolved, resolve, spelled

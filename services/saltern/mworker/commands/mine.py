@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from saltern.kit.links.rights import matches
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
-from saltern.mworker.rights import matches
 from saltern.mworker.targets import is_meant, resolve
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError

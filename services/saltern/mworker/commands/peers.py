@@ -13,10 +13,10 @@ from typing import Any
 from saltern.kit.command.arguments import parse_arguments
 from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlError
+from saltern.kit.links.rights import Call, Kind, rights_of_minion, runners_of_minion
 from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import control
 from saltern.mworker.deferred_reply import DeferredReply
-from saltern.mworker.rights import Call, Kind, rights_of_minion, runners_of_minion
 from saltern.mworker.runners.runner import RunnerTools, run_runner, with_tools
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from saltern.mworker.rights import (
+from saltern.kit.links.rights import (
     OWN_ROWS,
     Call,
     Kind,
