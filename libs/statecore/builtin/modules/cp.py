@@ -121,7 +121,7 @@ def get_url(
     source_hash
         digest that the file of a server is verified against
 
-    Return False if the tree or the host does not have the file. Raises CommandError with a server's error.
+    Return False if the tree or the host does not have the file. Raise CommandError with a server's error.
     """
     found = _fetched(ctx, path, saltenv, FileVerification(source_hash or "", skip_verify=not source_hash))
     if found is None:
@@ -234,17 +234,17 @@ def stat_file(ctx: Context, path: str, saltenv: str | None = None, octal: bool =
 
 
 def list_master(ctx: Context, saltenv: str | None = None, prefix: str = "") -> list[str]:
-    """Return the paths of all files of a saltenv that start with ``prefix``."""
+    """Return the paths of all files of a saltenv of the state tree that start with ``prefix``."""
     return ctx.files.paths(saltenv or ctx.saltenv, prefix)
 
 
 def list_master_dirs(ctx: Context, saltenv: str | None = None, prefix: str = "") -> list[str]:
-    """Return the paths of all directories of a saltenv that start with ``prefix``."""
+    """Return the paths of all directories of a saltenv of the state tree that start with ``prefix``."""
     return ctx.files.dirs(saltenv or ctx.saltenv, prefix)
 
 
 def list_master_symlinks(ctx: Context, saltenv: str | None = None, prefix: str = "") -> dict[str, str]:
-    """Return a map of path to target of all symbolic links of a saltenv."""
+    """Return a map of path to target of all symbolic links of a saltenv of the state tree."""
     return ctx.files.symlinks(saltenv or ctx.saltenv, prefix)
 
 

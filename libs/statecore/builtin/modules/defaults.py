@@ -15,7 +15,7 @@ def get(ctx: Context, key: str, default: object = "") -> object:
     """Return the value at a path in a formula's ``defaults.yaml``. The first part of the path is the formula.
 
     ``core:users:root`` is ``users:root`` in ``salt://core/defaults.yaml`` (or .json). The formula alone returns the
-    whole file, None if there is no such file. Raises SlsError for a file that cannot be parsed.
+    whole file, None if there is no such file. Raise SlsError for a file that cannot be parsed.
 
     CLI Example:
 

@@ -44,7 +44,7 @@ def percent(ctx: Context, args: str | None = None) -> object:
 
 
 def blkid(ctx: Context, device: str | None = None, token: str | None = None) -> dict[str, dict[str, str]]:
-    """Return a map of block device to its tags (UUID, LABEL, TYPE, ...).
+    """Return a map of block device to its tags (UUID, LABEL, TYPE, ...), as the host's blkid lists them.
 
     device
         only this device

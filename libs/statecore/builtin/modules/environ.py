@@ -13,7 +13,7 @@ from statecore.model.errors import InvocationError
 
 
 def setval(ctx: Context, key: str, val: object, false_unsets: bool = False, permanent: object = False) -> object:
-    """Set an environment variable. Return its new value.
+    """Set an environment variable of the minion's process. Return its new value.
 
     val
         text; False sets an empty value, or with ``false_unsets`` removes the variable (the result is then None)
@@ -45,7 +45,8 @@ def setenv(
     update_minion: bool = False,
     permanent: object = False,
 ) -> object:
-    """Set several environment variables. Return a map of name to new value, False if a value is not text.
+    """Set several environment variables of the minion's process. Return a map of name to new value, False if a value is
+    not text.
 
     clear_all
         True: set all other variables to an empty value, or with ``false_unsets`` remove them

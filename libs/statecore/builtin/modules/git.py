@@ -20,12 +20,12 @@ _SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "PasswordAuthentication=n
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the host has ``git``, else a sentence with the reason."""
+    """Return None if the host has the program ``git``; else return the reason as text."""
     return None if ctx.host.which("git") else "the host has no program git"
 
 
 def version(ctx: Context, versioninfo: bool = False) -> object:
-    """Return git's version as text, or with ``versioninfo`` as a list of numbers."""
+    """Return the version of the host's git as text, or with ``versioninfo`` as a list of numbers."""
     text = _do(ctx, None, ["--version"]).split()[2]
     return [int(part) if part.isdecimal() else part for part in text.split(".")] if versioninfo else text
 
@@ -143,7 +143,7 @@ def remote_refs(
     https_pass: str | None = None,
     **kwargs: object,
 ) -> dict[str, str]:
-    """Return a map of ref to SHA1 of a remote repository.
+    """Return the refs of a remote git repository: a map of ref to SHA1.
 
     heads, tags
         True: only branches, only tags
@@ -214,7 +214,7 @@ def branch(
     user: str | None = None,
     **kwargs: object,
 ) -> bool:
-    """Run ``git branch`` with the options ``opts``. Return True."""
+    """Run ``git branch`` with the options ``opts``, such as ``-d`` to delete the branch ``name``. Return True."""
     _do(ctx, cwd, ["branch", *_words(opts), *_operand("name", name)], user=user)
     return True
 
@@ -350,7 +350,7 @@ def _redacted(url: str) -> str:
 
 
 def _operand(kind: str, value: str | None) -> list[str]:
-    """Return ``[value]``, [] without a value. Raises CommandError for a value that git would read as an option."""
+    """Return ``[value]``, [] without a value. Raise CommandError for a value that git would read as an option."""
     if not value:
         return []
     # A single hyphen is the previous branch.

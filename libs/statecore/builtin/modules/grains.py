@@ -131,7 +131,7 @@ def setvals(
     refresh_pillar
         True: refresh the minion's pillar afterwards
 
-    Raises CommandError if the file cannot be read or written, or if no path for it is configured.
+    Raise CommandError if the file cannot be read or written, or if no path for it is configured.
     """
     if not isinstance(grains, Mapping):
         raise InvocationError("setvals grains must be a dictionary.")

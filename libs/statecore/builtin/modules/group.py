@@ -133,4 +133,4 @@ def _do(ctx: Context, words: Sequence[str]) -> bool:
 
 def _not_local(local: bool) -> None:
     if local:
-        raise InvocationError("not supported: local; it needs the libuser programs")
+        raise InvocationError("not supported: local; it needs the programs of libuser")

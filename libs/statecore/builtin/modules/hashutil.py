@@ -51,7 +51,7 @@ def base64_b64encode(ctx: Context, instr: str) -> str:
 
 
 def base64_b64decode(ctx: Context, instr: str) -> str:
-    """Decode base64 to text."""
+    """Decode a base64 text. Return the decoded text."""
     return base64.b64decode(_bytes(instr)).decode("utf-8", "surrogateescape")
 
 
@@ -61,7 +61,7 @@ def base64_encodestring(ctx: Context, instr: str) -> str:
 
 
 def base64_decodestring(ctx: Context, instr: str) -> str:
-    """Decode base64 of several lines to text."""
+    """Decode a base64 text of several lines. Return the decoded text."""
     return base64.decodebytes(_bytes(instr)).decode("utf-8", "surrogateescape")
 
 
@@ -77,18 +77,20 @@ def base64_decodefile(ctx: Context, instr: str, outfile: str) -> bool:
 
 
 def hmac_signature(ctx: Context, string: str, shared_secret: str, challenge_hmac: str) -> bool:
-    """Return whether ``challenge_hmac`` is the HMAC-SHA256 (as base64) of a text with this secret."""
+    """Return whether ``challenge_hmac`` is the HMAC-SHA256 (as base64) of a text with the key ``shared_secret``."""
     made = base64.b64encode(hmac.new(_bytes(shared_secret), _bytes(string), "sha256").digest())
     return hmac.compare_digest(made, _bytes(challenge_hmac))
 
 
 def hmac_compute(ctx: Context, string: str, shared_secret: str) -> str:
-    """Return the HMAC-SHA256 of a text as hexadecimal digits."""
+    """Return the HMAC-SHA256 of a text with the key ``shared_secret``, as hexadecimal digits."""
     return hmac.new(_bytes(shared_secret), _bytes(string), "sha256").hexdigest()
 
 
 def github_signature(ctx: Context, string: str, shared_secret: str, challenge_hmac: str) -> bool:
-    """Return whether a GitHub signature such as ``sha1=...`` fits a text and this secret."""
+    """Return whether ``challenge_hmac``, a GitHub signature such as ``sha1=...``, is that of a text with the key
+    ``shared_secret``.
+    """
     kind, _, wanted = challenge_hmac.partition("=")
     return hmac.compare_digest(hmac.new(_bytes(shared_secret), _bytes(string), kind).hexdigest(), wanted)
 

@@ -27,7 +27,7 @@ def available(ctx: Context) -> str | None:
 
 
 def netplan_active(ctx: Context) -> bool:
-    """Return whether the host has the program ``netplan`` and the directory /etc/netplan."""
+    """Return whether the host uses netplan: it has the program ``netplan`` and the directory /etc/netplan."""
     return ctx.host.which("netplan") is not None and ctx.host.path(_DIRECTORY).is_dir()
 
 

@@ -114,7 +114,7 @@ def ifelse(
     """Return the value that follows the first matching target. The arguments are pairs of target and value, and at the
     end a default value.
 
-    A target may also be True or False. Raises InvocationError if the default value is missing.
+    A target may also be True or False. Raise InvocationError if the default value is missing.
     """
     if len(foo_bar) % 2 == 0:
         raise InvocationError("The ifelse function must have an odd number of arguments!")

@@ -70,7 +70,8 @@ def rand_int(ctx: Context, start: int = 1, end: int = 10, seed: int | float | st
 
 
 def seed(ctx: Context, range: int = 10, hash: int | float | str | None = None) -> int:
-    """Return an integer from 0 to below ``range`` that is always the same on one minion.
+    """Return an integer from 0 to below ``range`` that is always the same on one minion, and differs between
+    minions.
 
     hash
         value to derive the number from; default: the minion's id

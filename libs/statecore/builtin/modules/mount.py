@@ -65,7 +65,7 @@ def active(ctx: Context, extended: bool = False) -> dict[str, dict[str, object]]
 
 
 def is_mounted(ctx: Context, name: str) -> bool:
-    """Return whether a file system is mounted at the path.
+    """Return whether a file system is mounted at the path ``name`` of the host.
 
     CLI Example:
 
@@ -75,7 +75,7 @@ def is_mounted(ctx: Context, name: str) -> bool:
 
 
 def get_mount_from_path(ctx: Context, path: str) -> str:
-    """Return the mount point of the file system that holds the path."""
+    """Return the mount point of the file system that holds a path of the host."""
     found = _holder(ctx, path)
     return found.point if found else "/"
 
@@ -253,7 +253,7 @@ def umount(
 
 
 def is_fuse_exec(ctx: Context, cmd: str) -> bool:
-    """Return whether a program of the host is linked with libfuse. Raises CommandError if the host has no ldd.
+    """Return whether a program of the host is linked with libfuse. Raise CommandError if the host has no ldd.
 
     CLI Example:
 

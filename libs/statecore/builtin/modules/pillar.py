@@ -44,7 +44,7 @@ def get(
     a default.
 
     With ``merge`` the value is merged over the default. With ``pillarenv`` or ``saltenv`` the pillar of that
-    environment is compiled for this call. Raises CommandError for a missing key when the option
+    environment is compiled for this call. Raise CommandError for a missing key when the option
     ``pillar_raise_on_missing`` is set and no default is given.
 
     CLI Example:
@@ -182,9 +182,10 @@ def ext(
 
 
 def file_exists(ctx: Context, path: str, saltenv: str | None = None) -> bool:
-    """Return whether a file exists in the pillar tree of this host. External pillars are not searched.
+    """Return whether a file exists in the pillar tree of this host (``pillar_roots``). External pillars are not
+    searched.
 
-    Without ``saltenv`` all environments are searched. Raises CommandError where no ``pillar_roots`` are configured.
+    Without ``saltenv`` all environments are searched. Raise CommandError where no ``pillar_roots`` are configured.
 
     CLI Example:
 

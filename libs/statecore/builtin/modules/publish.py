@@ -31,7 +31,7 @@ def publish(
     timeout: float = 5,
     via_master: str | None = None,
 ) -> dict[str, object]:
-    """Run a function on minions and return a map of minion id to return value.
+    """Run a function on minions through the master and return a map of minion id to return value.
 
     The map holds the minions that returned within ``timeout`` seconds. It is empty when the master's option ``peer``
     does not allow the call. ``arg`` is one argument or a list of arguments; ``name=value`` is a keyword argument.

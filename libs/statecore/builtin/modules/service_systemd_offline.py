@@ -115,7 +115,7 @@ def enable(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool =
         seen.add(full)
         unit = _needed(ctx, full)
         if not (unit.links() or unit.install.get("Also")):
-            raise CommandError(f"{unit.path} has no [Install] section: it is started by others, or not at all")
+            raise CommandError(f"{unit.path} has no [Install] section: other units start it, or nothing does")
         for link in unit.links():
             link_path = ctx.host.path(link, follow=False)
             link_path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def mask(ctx: Context, name: str, runtime: bool = False) -> bool:
         _not_running(ctx, name)
     link = ctx.host.path(_mask(name, runtime), follow=False)
     if link.exists() and not link.is_symlink():
-        raise CommandError(f"{_mask(name, runtime)} is a file; it is not put away for a mask")
+        raise CommandError(f"{_mask(name, runtime)} is a file, not a link; remove the file to mask the unit")
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(NOTHING)

@@ -31,7 +31,7 @@ def available(ctx: Context) -> str | None:
 
 
 def default_hash(ctx: Context) -> str:
-    """Return the password field of a user who never had a password: "!"."""
+    """Return "!", the password field in /etc/shadow of a user who never had a password."""
     return "!"
 
 
@@ -74,9 +74,9 @@ def list_users(ctx: Context) -> list[str]:
 def gen_password(
     ctx: Context, password: str, crypt_salt: str | None = None, algorithm: str = "sha512", rounds: int | None = None
 ) -> str:
-    """Return the hash of a password. ``crypt_salt`` defaults to a random salt.
+    """Return the hash of a password for /etc/shadow. ``crypt_salt`` defaults to a random salt.
 
-    Raises InvocationError for another algorithm than sha256 and sha512.
+    Raise InvocationError for another algorithm than sha256 and sha512.
 
     CLI Example:
 

@@ -38,8 +38,8 @@ def update(
     recursive_update: bool = True,
     merge_lists: bool = False,
 ) -> object:
-    """Merge ``upd`` into ``dest``, which is changed and returned. Raise InvocationError for values that are not
-    maps.
+    """Merge the map ``upd`` into the map ``dest``, which is changed and returned. Raise InvocationError for values that
+    are not maps.
 
     CLI Example:
 
@@ -235,7 +235,8 @@ def banner(
     text: str | None = None,
     newline: bool = False,
 ) -> str:
-    """Return a comment in a box for the top of a managed file. Raise InvocationError when ``width`` is too small.
+    """Return a comment in a box of ``borderchar``, for the top of a managed file. Raise InvocationError if ``width`` is
+    too small.
 
     CLI Example:
 
@@ -277,7 +278,7 @@ def boolstr(ctx: Context, value: object, true: str = "true", false: str = "false
 
 
 def file_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Return whether the state tree has this file.
+    """Return whether the state tree has the file ``path``.
 
     CLI Example:
 
@@ -287,7 +288,7 @@ def file_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
 
 
 def dir_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Return whether the state tree has this directory.
+    """Return whether the state tree has the directory ``path``.
 
     CLI Example:
 
@@ -297,7 +298,7 @@ def dir_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
 
 
 def path_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:
-    """Return whether the state tree has this file or directory.
+    """Return whether the state tree has the file or directory ``path``.
 
     CLI Example:
 
@@ -310,7 +311,7 @@ def findup(ctx: Context, startpath: str, filenames: object, saltenv: str = "base
     """Return the path of the first of ``filenames`` (files or directories) that exists in a directory of the state tree
     or in one above it.
 
-    ``startpath`` is a directory or a file of the tree. Raises InvocationError for a start that is not in the tree,
+    ``startpath`` is a directory or a file of the tree. Raise InvocationError for a start that is not in the tree,
     CommandError when nothing is found.
 
     CLI Example:

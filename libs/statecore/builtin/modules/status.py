@@ -59,7 +59,7 @@ def cpuinfo(ctx: Context) -> dict[str, object]:
 
 
 def nproc(ctx: Context) -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors that the minion's process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -184,25 +184,25 @@ def netdev(ctx: Context) -> dict[str, dict[str, object]]:
 def w(ctx: Context) -> list[dict[str, str]]:
     """Return a list of maps, one for each login on the host: idle, jcpu, login, pcpu, tty, user, what."""
     if ctx.host.which("w") is None:
-        raise CommandError("the host has no w")
+        raise CommandError("the host does not have the program w")
     rows = (line.split(None, 6) for line in ctx.host.run(["w", "-fh"], env={"LC_ALL": "C"}).stdout.splitlines())
     names = ("user", "tty", "login", "idle", "jcpu", "pcpu", "what")
     return [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
 
 
 def version(ctx: Context) -> str:
-    """Return the kernel's version text (/proc/version)."""
+    """Return the text of /proc/version: the version of the running kernel."""
     return processes.text(ctx.host, "version").strip()
 
 
 def time_(ctx: Context, format: str = "%A, %d. %B %Y %I:%M%p") -> str:
-    """Return the current time in a strftime(3) format."""
+    """Return the machine's current time as text in a strftime(3) format."""
     return datetime.now().strftime(format)
 
 
 def custom(ctx: Context) -> dict[str, object]:
-    """Return the parts of the functions' results that options such as ``status.cpustats.custom: [cpu, ctxt]``
-    select.
+    """Return those parts of the results of ``status`` functions that options such as ``status.cpustats.custom: [cpu,
+    ctxt]`` select, as one map.
 
     CLI Example:
 

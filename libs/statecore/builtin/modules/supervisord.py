@@ -82,8 +82,8 @@ def remove(
 
 
 def reread(ctx: Context, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None) -> str:
-    """Make supervisord read its configuration without starting or stopping programs. Return lines with the
-    differences.
+    """Make supervisord read its configuration without starting or stopping programs. Return supervisorctl's lines with
+    the differences.
 
     CLI Example:
 
@@ -139,7 +139,7 @@ def status_raw(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> str:
-    """Return supervisorctl's table of programs unchanged."""
+    """Return the table of programs that ``supervisorctl status`` prints, unchanged."""
     words = ["status", *([_members(name)] if name else [])]
     result = _run(ctx, words, user, conf_file, bin_env)
     # The exit code is no error: it also means that a program does not run.

@@ -49,7 +49,7 @@ def list_returner_functions(ctx: Context, *args: str, **kwargs: object) -> list[
 
 
 def list_runner_functions(ctx: Context, *args: str, **kwargs: object) -> NoReturn:
-    """Raise CommandError: runners exist only on the master."""
+    """Raise CommandError: runners exist only on the master, where ``salt-run`` lists them."""
     _refuse_runners()
 
 
@@ -69,7 +69,7 @@ def list_returners(ctx: Context, *args: str) -> list[str]:
 
 
 def list_runners(ctx: Context, *args: str) -> NoReturn:
-    """Raise CommandError: runners exist only on the master."""
+    """Raise CommandError: runners exist only on the master, where ``salt-run`` lists them."""
     _refuse_runners()
 
 
@@ -160,7 +160,7 @@ def reload_modules(ctx: Context) -> bool:
 
 
 def _refuse_runners() -> NoReturn:
-    raise CommandError("Runners are the master's; a minion knows none. Ask it with `salt-run`.")
+    raise CommandError("Runners exist only on the master: use `salt-run` there.")
 
 
 def _plain(text: str | None) -> str | None:

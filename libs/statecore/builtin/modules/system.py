@@ -33,7 +33,7 @@ _CONTROL = {"LC_ALL": "C", "SYSTEMD_IGNORE_CHROOT": "1"}
 
 
 def halt(ctx: Context) -> str:
-    """Halt the host. Return the program's output.
+    """Halt the host. Return the output of the program ``halt``.
 
     CLI Example:
 
@@ -50,12 +50,12 @@ def init(ctx: Context, runlevel: int | str) -> str:
         salt '*' system.init 3
     """
     if re.fullmatch(r"[0-9A-Za-z]", str(runlevel)) is None:
-        raise InvocationError(f"'{runlevel}' is no run level")
+        raise InvocationError(f"'{runlevel}' is not a run level")
     return _control(ctx, ["init", str(runlevel)])
 
 
 def poweroff(ctx: Context) -> str:
-    """Switch the host off. Return the program's output."""
+    """Switch the host off. Return the output of the program ``poweroff``."""
     return _control(ctx, ["poweroff"])
 
 
@@ -161,7 +161,7 @@ def set_system_date_time(
         )
         wanted = datetime(year, month, day, hour, minute, second, tzinfo=now.tzinfo)
     except (TypeError, ValueError) as error:
-        raise InvocationError(f"that is no time: {error}") from error
+        raise InvocationError(f"this date or time does not exist: {error}") from error
     words = ["date"]
     if utc_offset is not None:
         words, wanted = ["date", "-u"], wanted.astimezone(UTC)
@@ -197,7 +197,7 @@ def set_computer_name(ctx: Context, hostname: str) -> bool:
 
 
 def get_computer_desc(ctx: Context) -> object:
-    """Return the host's description (PRETTY_HOSTNAME in /etc/machine-info); False without one.
+    """Return the host's description (PRETTY_HOSTNAME in /etc/machine-info); False if it has none.
 
     CLI Example:
 
@@ -239,7 +239,7 @@ def _control(ctx: Context, words: Sequence[str]) -> str:
         raise CommandError(f"the host has no {words[0]}")
     if ctx.host.mounted and not any(ctx.host.path(path).exists() for path in _INITS):
         # In a chroot without its own init, the program would reach the init of the container that Saltern runs in.
-        raise HostError(f"no init of the host at {ctx.host.root} is seen to run: {words[0]} would not reach it")
+        raise HostError(f"no init runs on the host at {ctx.host.root}: {words[0]} would not reach it")
     return ctx.host.run(words, env=_CONTROL, merge_stderr=True).stdout.rstrip()
 
 
@@ -248,7 +248,7 @@ def _when(at_time: int | str | None) -> str:
         return "now"
     text = str(at_time)
     if re.fullmatch(r"\+?\d+|\d\d?:\d\d|now", text) is None:
-        raise InvocationError(f"'{text}' is no time: minutes, or hh:mm")
+        raise InvocationError(f"'{text}' is not a time: give minutes, or hh:mm")
     return text
 
 

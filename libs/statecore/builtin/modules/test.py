@@ -85,7 +85,7 @@ def _installed(name: str) -> str | None:
 
 
 def versions_report(ctx: Context) -> str:
-    """Return the versions of ``versions_information`` as aligned lines of text."""
+    """Return the versions of Saltern, its dependencies and the system as aligned lines of text."""
     lines: list[str] = []
     for section, entries in versions_information(ctx).items():
         lines.append(f"{section}:")
@@ -193,17 +193,17 @@ def retcode(ctx: Context, code: int = 42) -> bool:
 
 
 def outputter(ctx: Context, data: object) -> object:
-    """Return the argument, to try an outputter on it."""
+    """Return the argument ``data`` unchanged, to try an outputter on it."""
     return data
 
 
 def exception(ctx: Context, message: str = "Test Exception") -> None:
-    """Raise an Exception with this message."""
+    """Raise an Exception with the text ``message``."""
     raise Exception(message)
 
 
 def raise_exception(ctx: Context, name: str, *args: object, **kwargs: object) -> bool:
-    """Raise the exception of this name: one of Python, or ``salt.exceptions.X``. Return False for an unknown name."""
+    """Raise the exception with this name: one of Python, or ``salt.exceptions.X``. Return False for an unknown name."""
     plain = {key: value for key, value in kwargs.items() if not key.startswith("__")}
     found = _SALT_EXCEPTIONS.get(name.removeprefix("salt.exceptions.")) or getattr(builtins, name, None)
     if isinstance(found, type) and issubclass(found, Exception):
@@ -212,7 +212,7 @@ def raise_exception(ctx: Context, name: str, *args: object, **kwargs: object) ->
 
 
 def assertion(ctx: Context, assertion: object) -> None:
-    """Raise AssertionError when the argument is not true."""
+    """Raise AssertionError if the argument ``assertion`` is not true. Return None."""
     if not assertion:
         raise AssertionError(f"{assertion!r} is not true")
 
@@ -248,7 +248,7 @@ def opts_pkg(ctx: Context) -> dict[str, object]:
 
 
 def conf_test(ctx: Context) -> object:
-    """Return the option ``test.foo``, or its default."""
+    """Return the value of the minion's option ``test.foo``, or its default."""
     return ctx.call("config.option", "test.foo")
 
 
@@ -293,5 +293,5 @@ def random_hash(ctx: Context, size: int = 9999999999, hash_type: str | None = No
 
 
 def stack(ctx: Context) -> str:
-    """Return the Python stack of this call as text."""
+    """Return the Python call stack of this call as text."""
     return "".join(traceback.format_stack())

@@ -36,7 +36,7 @@ def get_zone(ctx: Context) -> str:
     if _timedatectl(ctx):
         found = re.search(r"^\s*Time ?zone:\s+(\S+)", _timedatectl_output(ctx), re.MULTILINE)
         if found is None:
-            raise CommandError(f"timedatectl prints no time zone:\n{_timedatectl(ctx)}")
+            raise CommandError(f"timedatectl prints no time zone:\n{_timedatectl_output(ctx)}")
         return found[1]
     family = str(ctx.grains.get("os_family"))
     if family in ("Debian", "Gentoo") and (name := _text(ctx, "/etc/timezone").strip()):

@@ -153,7 +153,7 @@ def chhome(ctx: Context, name: str, home: str, persist: bool = False) -> bool:
 
 
 def chgroups(ctx: Context, name: str, groups: str | Iterable[object] | None, append: bool = False) -> bool:
-    """Make a user a member of these groups; without ``append`` also remove it from all others. Return True."""
+    """Make a user a member of the groups ``groups``; without ``append`` also remove it from all others. Return True."""
     wanted = _listed(groups)
     now = set(list_groups(ctx, name))
     if now == set(wanted) or (append and now >= set(wanted)):
@@ -274,4 +274,4 @@ def _do(ctx: Context, words: Sequence[str]) -> bool:
 
 def _not_local(local: bool) -> None:
     if local:
-        raise InvocationError("not supported: local; it needs the programs of libuser, which know of global ones")
+        raise InvocationError("not supported: local; it needs the programs of libuser")

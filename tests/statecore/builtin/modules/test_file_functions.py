@@ -89,7 +89,7 @@ def test_find_deletes(host: PlainMinion) -> None:
         ({"mtime": "soon"}, "invalid time interval: 'soon'"),
         ({"regex": "("}, "invalid regular expression"),
         ({"owner": "nobody"}, "nobody"),
-        ({"print": "colour"}, "print knows group, md5"),
+        ({"print": "colour"}, "print must be of group, md5"),
         ({"delete": "x"}, "not 'x'"),
     ],
 )

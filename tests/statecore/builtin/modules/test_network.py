@@ -180,7 +180,7 @@ def test_a_machine_is_woken(plain: Any) -> None:
         ("ping", ("x",), CommandError, "the host has no ping"),
         ("traceroute", ("x",), CommandError, "the host has no traceroute"),
         ("dig", ("x",), CommandError, "the host has no dig"),
-        ("ip_neighs6", (), CommandError, "the host has no ip"),
+        ("ip_neighs6", (), CommandError, "the host does not have the program ip"),
         ("wol", ("8:0:27",), InvocationError, "Invalid MAC address '8:0:27'"),
         (
             "wol",

@@ -348,7 +348,7 @@ def test_a_data_directory(server, directory):
             {"directory": "/none"},
             'Failed to create tablespace x (ERROR:  directory "/none" does',
         ),
-        ("postgres_tablespace.present", {"directory": "/none", "options": {"a b": 1}}, "'a b' is no option"),
+        ("postgres_tablespace.present", {"directory": "/none", "options": {"a b": 1}}, "'a b' is not an option"),
         ("postgres_tablespace.present", {"directory": "/none", "options": {"a": "b"}}, "are numbers, not 'b'"),
         ("postgres_language.present", {"maintenance_db": "postgres"}, "Failed to install language x (ERROR:"),
         ("postgres_user.present", {"encrypted": False}, "not supported: encrypted: False"),

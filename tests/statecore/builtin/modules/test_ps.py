@@ -112,9 +112,9 @@ def test_processes(plain, child):
     [
         ("ps.proc_info", (2**22 + 1,), CommandError, r"process PID not found \(pid=4194305\)"),
         ("ps.proc_info", (1, ["none"]), InvocationError, "none is no attribute of a process; there are pid, ppid"),
-        ("ps.pgrep", ("(", None, False, True), InvocationError, r"'\(' is no pattern"),
-        ("ps.psaux", ("(",), InvocationError, r"'\(' is no pattern"),
-        ("ps.pkill", ("none", None, "SIGNONE"), InvocationError, "'SIGNONE' is no signal"),
+        ("ps.pgrep", ("(", None, False, True), InvocationError, r"'\(' is not a regular expression"),
+        ("ps.psaux", ("(",), InvocationError, r"'\(' is not a regular expression"),
+        ("ps.pkill", ("none", None, "SIGNONE"), InvocationError, "'SIGNONE' is not a signal"),
         ("ps.status", ("",), InvocationError, "Filter is required for ps.status"),
         ("ps.disk_usage", ("/none",), CommandError, "/none: No such file or directory"),
         ("ps.lsof", ("none",), CommandError, "has no lsof"),

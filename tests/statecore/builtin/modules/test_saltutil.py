@@ -152,7 +152,7 @@ def test_returns_that_are_kept(plain):
     assert plain.call("saltutil.find_cached_job", int(JOB["jid"])) == {"return": True, "jid": JOB["jid"]}
     assert plain.call("saltutil.clear_job_cache", hours=12) is True
     assert [each.name for each in kept.iterdir()] == ["2"]
-    with pytest.raises(InvocationError, match=r"'\.\./2' is no job id"):
+    with pytest.raises(InvocationError, match=r"'\.\./2' is not a JID"):
         plain.call("saltutil.find_cached_job", "../2")
     with pytest.raises(InvocationError, match="hours is a number, not 'x'"):
         plain.call("saltutil.clear_job_cache", "x")
@@ -172,5 +172,5 @@ def test_the_minions_own_key(plain, tmp_path):
     assert not list(tmp_path.glob("minion*.p*"))
     assert (tmp_path / "other").exists()
     plain.opts["file_client"] = "local"
-    with pytest.raises(CommandError, match="there is no master"):
+    with pytest.raises(CommandError, match="this minion has no master"):
         plain.call("saltutil.revoke_auth")

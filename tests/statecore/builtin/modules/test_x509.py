@@ -455,7 +455,7 @@ def test_signed_for_another_minion(host):
     none = host.call("x509.sign_remote_certificate", "none", asked, __pub_id="web1")
     assert none["errors"] == ["signing_policy must be specified and defined on signing minion"]
     path = host.call("x509.sign_remote_certificate", "www", {"csr": "/etc/shadow"}, __pub_id="web1")
-    assert path["errors"][0].startswith("csr: send it, do not name a path")
+    assert path["errors"][0].startswith("csr: give the content, not a path")
 
 
 def test_signed_by_another_minion(host):

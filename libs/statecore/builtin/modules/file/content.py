@@ -17,7 +17,7 @@ from statecore.sources.file_source import FileVerification, find
 
 
 def read(ctx: Context, path: str, binary: bool = False) -> object:
-    """Return the content of a file as text, or with ``binary`` as bytes. Raises CommandError if the file does not
+    """Return the content of a file as text, or with ``binary`` as bytes. Raise CommandError if the file does not
     exist.
     """
     data = bytes_of(ctx, path)
@@ -217,7 +217,7 @@ def seek_write(ctx: Context, path: str, data: str | bytes, offset: int) -> int:
 
 
 def truncate(ctx: Context, path: str, length: int) -> None:
-    """Cut or extend a file to ``length`` bytes."""
+    """Cut or extend a file to ``length`` bytes. Return None."""
     with existing(ctx, path).open("r+b") as file:
         file.truncate(int(length))
 

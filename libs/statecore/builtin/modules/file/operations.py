@@ -109,14 +109,14 @@ def link(ctx: Context, src: str, path: str) -> bool:
 def symlink(
     ctx: Context, src: str, path: str, force: bool = False, atomic: bool = False, follow_symlinks: bool = True
 ) -> bool:
-    """Create the symbolic link ``path`` to ``src``. The link appears in one atomic step.
+    """Create the symbolic link ``path`` to ``src``. Return True. The link appears in one atomic step.
 
     force, atomic
         True: replace a file or link that exists; ``force`` also replaces a directory
     follow_symlinks
         accepted, without effect: an existing link itself is compared, not its target
 
-    Raises CommandError if something else exists at ``path``.
+    Raise CommandError if something else exists at ``path``.
     """
     real_path = ctx.host.path(path, follow=False)
     if lexists(real_path):
@@ -189,7 +189,7 @@ def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
 
 
 def set_mode(ctx: Context, path: str, mode: object) -> str:
-    """Set the mode of a file (octal). Return the new mode as text. Raises CommandError if the file does not exist."""
+    """Set the mode of a file (octal). Return the new mode as text. Raise CommandError if the file does not exist."""
     real_path = ctx.host.path(path)
     # Raises the module's usual CommandError if the path does not exist.
     get_mode(ctx, path)
@@ -198,7 +198,7 @@ def set_mode(ctx: Context, path: str, mode: object) -> str:
 
 
 def chown(ctx: Context, path: str, user: str | int | None, group: str | int | None) -> str | None:
-    """Set owner and group of a file. Return None on success, else a sentence with the reason."""
+    """Set owner and group of a file. Return None on success, else the reason as text."""
     real_path = ctx.host.path(path)
     if not real_path.exists():
         return "File not found"
@@ -210,7 +210,7 @@ def chown(ctx: Context, path: str, user: str | int | None, group: str | int | No
 
 
 def chgrp(ctx: Context, path: str, group: str | int | None) -> str | None:
-    """Set the group of a file. Return None on success, else a sentence with the reason."""
+    """Set the group of a file. Return None on success, else the reason as text."""
     return chown(ctx, path, None, group)
 
 

@@ -22,7 +22,7 @@ def uid_to_user(ctx: Context, uid: int) -> str:
 
 
 def user_to_uid(ctx: Context, user: str | int | None) -> int | str:
-    """Return the id of a user, "" if the host does not know the user."""
+    """Return the number (uid) of a user, "" if the host does not know the user."""
     try:
         return ctx.host.uid("root" if user is None else user)
     except HostError:
@@ -36,7 +36,7 @@ def gid_to_group(ctx: Context, gid: str | int) -> str:
 
 
 def group_to_gid(ctx: Context, group: str | int | None) -> int | str:
-    """Return the id of a group, "" for None and if the host does not know the group."""
+    """Return the number (gid) of a group, "" for None and if the host does not know the group."""
     try:
         return "" if group is None else ctx.host.gid(group)
     except HostError:
@@ -44,8 +44,8 @@ def group_to_gid(ctx: Context, group: str | int | None) -> int | str:
 
 
 def lchown(ctx: Context, path: str, user: str | int | None, group: str | int | None) -> str | None:
-    """Set owner and group of a file without following a symbolic link. Return None on success, else a sentence with the
-    reason.
+    """Set owner and group of a file without following a symbolic link. Return None on success, else the reason as
+    text.
     """
     real_path = ctx.host.path(path, follow=False)
     if not lexists(real_path):
@@ -118,8 +118,8 @@ def set_selinux_context(
     range: str | None = None,
     persist: bool = False,
 ) -> str | bool:
-    """Set user, role, type or range of a file's SELinux context. Return the whole new context, or False if no part is
-    given.
+    """Set user, role, type or range of the SELinux context of a file. Return the whole new context, or False if no part
+    is given.
 
     persist
         True: also record the context in the SELinux policy
@@ -191,8 +191,8 @@ def check_perms(
 def makedirs_perms(
     ctx: Context, name: str, user: str | int | None = None, group: str | int | None = None, mode: object = "0755"
 ) -> None:
-    """Create a directory and its missing parents, each with this owner, group and mode. Raises CommandError if the
-    directory exists.
+    """Create a directory and its missing parents, each with this owner, group and mode. Return None. Raise CommandError
+    if the directory exists.
     """
     real_path = ctx.host.path(name.rstrip("/") or "/")
     if lexists(real_path):

@@ -1,5 +1,5 @@
-"""Helpers that all parts of the ``file`` module share: translate between the host's paths and real paths, and read a
-file's bytes.
+"""Helpers of the ``file`` execution module: they convert between the host's paths and paths of the minion's file
+system, and read a file's bytes.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def stats(ctx: Context, path: str, hash_type: str | None = None, follow_symlinks
     follow_symlinks
         False: describe the symbolic link itself
 
-    Raises CommandError if the path does not exist.
+    Raise CommandError if the path does not exist.
     """
     real_path = ctx.host.path(path, follow=follow_symlinks)
     found = _lstat(real_path, path)
@@ -187,7 +187,7 @@ def diskusage(ctx: Context, path: str) -> int:
 
 
 def statvfs(ctx: Context, path: str) -> dict[str, int]:
-    """Return the ``f_*`` fields of statvfs(3) for the file system that holds the path. Raises CommandError if the path
+    """Return the ``f_*`` fields of statvfs(3) for the file system that holds the path. Raise CommandError if the path
     does not exist.
     """
     real_path = ctx.host.path(path)

@@ -253,7 +253,7 @@ def _compiled(pattern: bytes, flags: int) -> re.Pattern[bytes]:
 def _print_fields(ctx: Context, value: str, dry: bool) -> Callable[[_File], object]:
     words = value.replace(",", " ").split() or ["path"]
     if unknown := [word for word in words if word not in _FIELDS]:
-        raise InvocationError(f"print knows {', '.join(_FIELDS)}, not {', '.join(unknown)}")
+        raise InvocationError(f"print must be of {', '.join(_FIELDS)}, not {', '.join(unknown)}")
 
     def fields(file: _File) -> object:
         found = [_FIELDS[word](file) for word in words]

@@ -34,7 +34,7 @@ def update_ca_bundle(
     merge_files
         a path, or a list of paths, of PEM files to append
 
-    Raises InvocationError without a source, CommandError if the download is not a certificate.
+    Raise InvocationError without a source, CommandError if the download is not a certificate.
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""``http.query``: one HTTP request, and the parts of its response that the caller wants.
+"""``http.query``: send one HTTP request and return the parts of its response that the caller wants.
 
 As in Salt, a refusal or a missing response of the server is returned as ``error``. Wrong arguments raise
 InvocationError. Salt: salt/utils/http.py.
@@ -95,8 +95,8 @@ def query(
     decode_body: bool = True,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Send an HTTP request. Return a map with ``body``, the wanted parts of the response, and ``error`` if the request
-    failed.
+    """Send an HTTP request. Return a map with ``body``, the parts of the response that the arguments name, and
+    ``error`` if the request failed.
 
     params
         map of query parameters to append to the URL
@@ -237,7 +237,7 @@ def wait_for_successful_query(
 
 
 def _seconds(name: str, value: object) -> float:
-    """Convert a number of seconds to float. Raises InvocationError for anything that is not a finite number of at least
+    """Convert a number of seconds to float. Raise InvocationError for anything that is not a finite number of at least
     0.
     """
     try:

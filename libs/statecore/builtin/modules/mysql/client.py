@@ -58,7 +58,7 @@ def ask(ctx: Context, given: Mapping[str, object], statement: str, *, secrets: S
     """Run one SQL statement on the MySQL server and return its rows as maps of column to value. Values in the statement
     must be quoted by ``databases.mysql``.
 
-    ``secrets`` are values to hide in errors. Raises CommandError with the server's reason.
+    ``secrets`` are values to hide in errors. Raise CommandError with the server's reason.
     """
     tables = run(ctx, given, mysql.PREAMBLE + statement + ";\n", secrets=secrets)
     return [] if not tables else tables[-1][1]

@@ -40,7 +40,7 @@ def file_query(
     """Run the SQL statements of a file on the MySQL server. ``file_name`` is a path of the host, or ``salt://...``.
 
     Return a map with ``query time``, the total of ``rows returned``, and one entry of ``columns`` and ``results`` for
-    each statement that returns rows. Raises CommandError if the file does not exist.
+    each statement that returns rows. Raise CommandError if the file does not exist.
 
     CLI Example:
 

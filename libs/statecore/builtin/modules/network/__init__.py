@@ -109,7 +109,7 @@ ipaddrs = ip_addrs
 def ip_addrs6(
     ctx: Context, interface: str | None = None, include_loopback: bool = False, cidr: str | None = None
 ) -> list[str]:
-    """Return the IPv6 addresses of the host, sorted. Arguments as of ``network.ip_addrs``."""
+    """Return the IPv6 addresses of the host, sorted. The arguments are those of ``network.ip_addrs``."""
     return _addresses(ctx, "inet6", interface, include_loopback, cidr)
 
 
@@ -146,7 +146,9 @@ def ip_networks(
 def ip_networks6(
     ctx: Context, interface: str | None = None, include_loopback: bool = False, verbose: bool = False
 ) -> object:
-    """Return the IPv6 networks of the host's interfaces. Arguments and result as of ``network.ip_networks``."""
+    """Return the IPv6 networks of the host's interfaces. The arguments and the result are those of
+    ``network.ip_networks``.
+    """
     return _ip_networks(ctx, "inet6", interface, loopback=include_loopback, verbose=verbose)
 
 
@@ -173,12 +175,12 @@ def calc_net(ctx: Context, ip_addr: str, netmask: str | None = None) -> str:
 
 
 def is_loopback(ctx: Context, ip_addr: str) -> bool:
-    """Return whether an address is a loopback address. Raises ValueError for text that is not an address."""
+    """Return whether an address is a loopback address. Raise ValueError for text that is not an address."""
     return ipaddress.ip_address(ip_addr).is_loopback
 
 
 def is_private(ctx: Context, ip_addr: str) -> bool:
-    """Return whether an address belongs to a private network. Raises ValueError for text that is not an address."""
+    """Return whether an address belongs to a private network. Raise ValueError for text that is not an address."""
     return ipaddress.ip_address(ip_addr).is_private
 
 
@@ -200,8 +202,8 @@ def get_fqdn(ctx: Context) -> str:
 
 
 def mod_hostname(ctx: Context, hostname: str) -> bool:
-    """Change the host's name: in the kernel, /etc/hostname, /etc/hosts and /etc/sysconfig/network. Return False if the
-    kernel refuses the name.
+    """Change the host's name: in the kernel, /etc/hostname, /etc/hosts and /etc/sysconfig/network. Return True; False
+    if the kernel refuses the name.
 
     CLI Example:
 

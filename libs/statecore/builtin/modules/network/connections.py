@@ -1,4 +1,4 @@
-"""Sockets: ``network.netstat`` and ``network.active_tcp``.
+"""``network.netstat`` and ``network.active_tcp``: list the sockets of the host.
 
 The kernel's tables are read from the mounted host's /proc if it is mounted, else from the minion's own.
 """
@@ -68,8 +68,8 @@ def netstat(ctx: Context) -> list[dict[str, str]]:
 
 
 def active_tcp(ctx: Context) -> dict[int, dict[str, object]]:
-    """Return the established TCP connections: a map of running number to local_addr, local_port, remote_addr,
-    remote_port.
+    """Return the established TCP connections of the host: a map of running number to local_addr, local_port,
+    remote_addr, remote_port.
 
     CLI Example:
 
@@ -132,8 +132,8 @@ def _owners(ctx: Context) -> dict[str, str]:
 
 
 def _open_files(directory: Path) -> Iterator[str]:
-    """Yield the link targets of a process's file descriptors. Yield nothing if the process has ended or cannot be
-    inspected.
+    """Yield the targets of the links in a process's directory of open files (/proc/PID/fd). Yield nothing if the
+    process has ended or cannot be inspected.
     """
     with contextlib.suppress(OSError):
         for each in directory.iterdir():

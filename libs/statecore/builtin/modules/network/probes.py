@@ -72,7 +72,7 @@ def dig(ctx: Context, host: str) -> str:
 
 
 def wol(ctx: Context, mac: str, bcast: str = "255.255.255.255", destport: int = 9) -> bool:
-    """Send a wake-on-LAN packet.
+    """Send a wake-on-LAN packet, which wakes a machine up. Return True.
 
     mac
         hardware address of the machine to wake, with or without separators

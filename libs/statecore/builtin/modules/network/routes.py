@@ -68,7 +68,7 @@ def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
     """
     address = str(_address(ip))
     if ctx.host.which("ip") is None:
-        raise CommandError("the host has no ip")
+        raise CommandError("the host does not have the program ip")
     result = ctx.host.run(["ip", "route", "get", address], env={"LC_ALL": "C"})
     words = result.stdout.splitlines()[0].split() if result.stdout else []
     if result.retcode or "dev" not in words:
@@ -105,7 +105,7 @@ def ip_neighs6(ctx: Context) -> dict[str, str]:
         salt '*' network.ip_neighs6
     """
     if ctx.host.which("ip") is None:
-        raise CommandError("the host has no ip")
+        raise CommandError("the host does not have the program ip")
     rows = (
         line.split() for line in ctx.host.run(["ip", "-6", "neigh", "show"], env={"LC_ALL": "C"}).stdout.splitlines()
     )

@@ -53,7 +53,7 @@ _REPEATED: Mapping[str, str] = {
 def installing(ctx: Context, given: Mapping[str, object], version: str) -> list[str]:
     """Return the options and packages of a ``pip install`` command as a list of words.
 
-    ``given``: all arguments of ``pip.install`` by name. ``version``: pip's version. Raises InvocationError or
+    ``given``: all arguments of ``pip.install`` by name. ``version``: pip's version. Raise InvocationError or
     CommandError for invalid arguments.
     """
     words = [*_wheels(given, version), *common(ctx, given)]

@@ -119,7 +119,7 @@ def offered(host: ManagedHost, names: Sequence[str], fromrepo: object = None) ->
 
 
 def parse_policy(text: str) -> dict[str, list[str]]:
-    """Parse the output of ``apk policy`` into a map of package to available versions, newest first.
+    """Parse the output of ``apk policy`` into a map of package to its available versions, newest first.
 
     A version that is only installed, and in no repository, is left out.
     """

@@ -123,7 +123,7 @@ def _parsed(repo: str) -> Repository:
 def _wanted(repo: str, given: dict[str, object]) -> Repository:
     for name in _REFUSED:
         if given.get(name):
-            raise InvocationError(f"not supported: {name}; apk knows lines of {_FILE}, and key_url")
+            raise InvocationError(f"not supported: {name}; apk has only lines of {_FILE}, and key_url")
     named = _parsed(repo)
     disabled = given.get("disabled") if given.get("disabled") is not None else not given.get("enabled", True)
     return Repository(named.url, named.tag, disabled=bool(disabled))

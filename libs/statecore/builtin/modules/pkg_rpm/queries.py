@@ -162,7 +162,7 @@ def info_installed(ctx: Context, *names: str, **kwargs: object) -> dict[str, dic
     """Return a map of installed package to a map with name, version, release, epoch, architecture and installation
     date. Without names return all packages.
 
-    Raises CommandError for a named package that is not installed.
+    Raise CommandError for a named package that is not installed.
     """
     known = inventory.packages(ctx)
     missing = [name for name in names if name not in known]

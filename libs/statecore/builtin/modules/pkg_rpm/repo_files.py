@@ -64,7 +64,9 @@ class RepoFilePlan:
 
 
 def directories(host: ManagedHost, basedir: object = None) -> list[str]:
-    """Return the directories of ``.repo`` files: ``basedir``, else dnf's configuration, else the defaults."""
+    """Return the paths of the host's directories of ``.repo`` files: ``basedir``, else those in dnf's configuration,
+    else the defaults.
+    """
     if basedir:
         return package_requests.texts(basedir)
     for configuration in _CONFIGURATIONS:
@@ -99,7 +101,7 @@ def plan(host: ManagedHost, repo: str, given: Mapping[str, object]) -> RepoFileP
         if given.get(argument) not in (None, False):
             raise InvocationError(f"not supported: {argument}; {why}")
     if "/" in repo or repo.startswith(("copr:", ".")) or "]" in repo:
-        raise InvocationError(f"'{repo}' is no name of a repository")
+        raise InvocationError(f"'{repo}' is not a name of a repository")
     wanted = {key: value for key, value in given.items() if key not in _NO_OPTIONS and key not in _REFUSED}
     if given.get("humanname"):
         wanted["name"] = given["humanname"]

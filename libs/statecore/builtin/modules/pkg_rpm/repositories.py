@@ -69,7 +69,7 @@ def mod_repo(
 def del_repo(ctx: Context, repo: str, basedir: object = None, **kwargs: object) -> str:
     """Remove a dnf repository. An empty file is removed too. Return a sentence about the removal.
 
-    Raises CommandError where the repository does not exist.
+    Raise CommandError where the repository does not exist.
 
     CLI Example:
 

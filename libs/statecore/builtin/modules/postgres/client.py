@@ -49,7 +49,7 @@ def rows(ctx: Context, to: Connection, query: str) -> list[dict[str, str]]:
 def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None] = ()) -> str:
     """Run SQL statements on the PostgreSQL server and return psql's output.
 
-    Raises CommandError with the server's message, in which passwords and ``secrets`` are replaced by ``***``. Raises
+    Raise CommandError with the server's message, in which passwords and ``secrets`` are replaced by ``***``. Raises
     InvocationError for invalid connection arguments.
     """
     user, host, port, database = (
@@ -92,7 +92,7 @@ def _need(**given: object) -> None:
         if value is not None and (
             isinstance(value, bool | list | Mapping) or any(each in str(value) for each in "\0\r\n")
         ):
-            raise InvocationError(f"{name}: that is no {name.replace('_', ' ')} of a connection")
+            raise InvocationError(f"{name} of a PostgreSQL connection must be text in one line")
     if given["port"] and not str(given["port"]).isdecimal():
         raise InvocationError(f"port is a number, not {given['port']!r}")
     for name in ("user", "host", "maintenance_db"):

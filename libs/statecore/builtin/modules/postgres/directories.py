@@ -97,4 +97,6 @@ def _initdb(ctx: Context) -> str:
     for version in sorted(versions, key=int, reverse=True):
         if ctx.host.which(program := f"{_VERSIONS}/{version}/bin/initdb"):
             return program
-    raise CommandError("the host has no initdb: install postgresql, or say where it is by postgres.bins_dir")
+    raise CommandError(
+        "the host has no initdb: install postgresql, or set the option postgres.bins_dir to its directory"
+    )

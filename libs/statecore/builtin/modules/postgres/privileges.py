@@ -94,7 +94,7 @@ def privileges_grant(
     """Grant a PostgreSQL role privileges on an object, or make it a member of a group. Return True; False if the role
     has them already.
 
-    The name ``public`` means all roles. Raises CommandError when the server refuses.
+    The name ``public`` means all roles. Raise CommandError when the server refuses.
 
     CLI Example:
 

@@ -142,5 +142,5 @@ def _option(name: str, value: Any) -> str:
 
 def _word(name: object) -> str:
     if _OPTION.fullmatch(str(name)) is None:
-        raise InvocationError(f"{name!r} is no option of a tablespace")
+        raise InvocationError(f"{name!r} is not an option of a tablespace")
     return str(name)

@@ -121,7 +121,7 @@ def swap_memory(ctx: Context) -> dict[str, object]:
 
 
 def boot_time(ctx: Context, time_format: str | None = None) -> object:
-    """Return the time of the boot in seconds since 1970, or as text in a strftime(3) format."""
+    """Return the time of the machine's boot in seconds since 1970, or as text in a strftime(3) format."""
     seconds = processes.boot_time(ctx.host)
     return datetime.fromtimestamp(seconds).strftime(str(time_format)) if time_format else seconds
 

@@ -88,7 +88,7 @@ def pgrep(
     try:
         matches = re.compile(str(pattern) if pattern_is_regex else re.escape(str(pattern))).search
     except re.error as error:
-        raise InvocationError(f"'{pattern}' is no pattern: {error}") from error
+        raise InvocationError(f"'{pattern}' is not a regular expression: {error}") from error
     return [
         process.pid
         for process in processes.all_of(ctx.host)
@@ -149,7 +149,7 @@ def psaux(ctx: Context, name: str) -> list[object]:
     try:
         pattern = re.compile(str(name))
     except re.error as error:
-        raise InvocationError(f"'{name}' is no pattern: {error}") from error
+        raise InvocationError(f"'{name}' is not a regular expression: {error}") from error
     lines = [line for line in _output_lines(ctx, ["ps", "aux"]) if pattern.search(line) and "ps.psaux" not in line]
     return [str(name), lines, f"{len(lines)} occurrence(s)."]
 
@@ -253,7 +253,7 @@ def _number(signal: object) -> int:
         return int(text)
     name = text if text.startswith("SIG") else f"SIG{text}"
     if name not in signals.Signals.__members__:
-        raise InvocationError(f"'{signal}' is no signal")
+        raise InvocationError(f"'{signal}' is not a signal")
     return signals.Signals[name].value
 
 

@@ -83,7 +83,7 @@ def find_cached_job(ctx: Context, jid: str) -> object:
         salt '*' saltutil.find_cached_job <job id>
     """
     if not data_files.is_plain(str(jid)):
-        raise InvocationError(f"{jid!r} is no job id")
+        raise InvocationError(f"{jid!r} is not a JID")
     directory = _kept(ctx) / str(jid)
     stored = data_files.load(directory / "return.p")
     if isinstance(stored, dict):

@@ -87,7 +87,7 @@ def runner(
         _of_a_master(ctx)
         if full_return:
             raise InvocationError(
-                "full_return is for orchestrations: a minion is told what the runner returned, no more"
+                "full_return works only in orchestrations: a minion gets only the value that the runner returned"
             )
         return ctx.call("publish.runner", name, _with_keywords(arg or (), {**(kwarg or {}), **_given(kwargs)}))
     (answer,) = _master(ctx).run([MasterCall(name, tuple(arg or ()), {**(kwarg or {}), **kwargs})])

@@ -85,7 +85,7 @@ def revoke_auth(ctx: Context, preserve_minion_cache: bool = False) -> bool:
         salt '*' saltutil.revoke_auth
     """
     if ctx.opts.get("file_client") == "local":
-        raise CommandError("there is no master that knows a key of this minion")
+        raise CommandError("this minion has no master (file_client: local)")
     answer = ctx.minion.ask_master("revoke_auth", {"preserve_minion_cache": preserve_minion_cache})
     # A master that refuses returns the request itself.
     if answer is not True:

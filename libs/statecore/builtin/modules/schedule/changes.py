@@ -139,7 +139,7 @@ def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
         return answer | {"comment": f"Job {name} does not exist."}
     done = apply_change(ctx, kwargs, {"verb": "delete", "name": name})
     if name in done["schedule"]:
-        # It is one of pillar's.
+        # The job is one of pillar's, which cannot be changed here.
         return answer
     answer |= {"result": True, "comment": f"Deleted Job {name} from schedule.", "changes": {name: "removed"}}
     return with_save_warning(answer, done)

@@ -103,7 +103,7 @@ def _switch_job(ctx: Context, name: str, kwargs: Mapping[str, object], *, on: bo
         return {"comment": f"Job {name} does not exist.", "result": False, "changes": {}}
     done = apply_change(ctx, {**kwargs, "offline": False}, {"verb": f"{able}_job", "name": name})
     if bool(done["schedule"].get(name, {}).get("enabled", True)) is not on:
-        # It is one of pillar's.
+        # The job is one of pillar's, which cannot be changed here.
         return {"comment": f"Failed to {able} job {name} in schedule.", "result": False, "changes": {}}
     comment = f"{able.capitalize()}d Job {name} in schedule."
     return with_save_warning({"comment": comment, "result": True, "changes": {name: f"{able}d"}}, done)

@@ -29,7 +29,7 @@ OUTPUTTERS = dict.fromkeys(
 
 
 def pkg(ctx: Context, *args: object, **kwargs: object) -> NoReturn:
-    """Raise CommandError: the function applies packages of salt-ssh, which does not exist here."""
+    """Raise CommandError: Salt's function applies packages of salt-ssh, which Saltern does not have."""
     raise CommandError(
         "state.pkg is not available: it unpacks what salt-ssh sends; use state.apply, or salt-call --local"
     )
@@ -41,5 +41,7 @@ def orchestrate(ctx: Context, *args: object, **kwargs: object) -> NoReturn:
 
 
 def event(ctx: Context, *args: object, **kwargs: object) -> NoReturn:
-    """Raise CommandError: minions have no event bus."""
+    """Raise CommandError: Salt's function prints the events of the minion's bus, which Saltern's minions do not
+    have.
+    """
     raise CommandError("state.event is not available on a minion, which has no event bus: use 'salt-run state.event'")

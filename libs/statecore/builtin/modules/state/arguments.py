@@ -18,7 +18,7 @@ _FLAGS = ("failhard", "force", "state_events", "cache", "mock")
 
 
 def split(names: object, argument: str = "mods") -> list[str]:
-    """Return names of SLS files or IDs as a list, from comma-separated text or a list."""
+    """Return the names of SLS files or IDs in an argument as a list. The argument is a list, or text with commas."""
     if isinstance(names, str | int | float):
         return [name.strip() for name in str(names).split(",")]
     if isinstance(names, list | tuple) and all(isinstance(name, str | int | float) for name in names):

@@ -1,4 +1,6 @@
-"""Requested runs: ``request`` tests a run and stores it in ``<cachedir>/req_state.p``, ``run_request`` applies it."""
+"""Requested state runs: ``state.request`` tests a run and stores it in ``<cachedir>/req_state.p``,
+``state.run_request`` applies it.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ _DEFAULT = "default"
 
 
 def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
-    """Test a run, as ``state.apply`` with ``test=True``, and store it for ``state.run_request``. Return the result of
-    the test.
+    """Test a state run, as ``state.apply`` with ``test=True``, and store it for ``state.run_request``. Return the
+    result of the test.
 
-    ``name`` distinguishes several requests. Raises CommandError when the request cannot be stored.
+    ``name`` distinguishes several requests. Raise CommandError when the request cannot be stored.
 
     CLI Example:
 

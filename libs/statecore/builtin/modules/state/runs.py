@@ -244,7 +244,7 @@ def template_str(
 
 
 def running(ctx: Context, concurrent: bool = False) -> list[str]:
-    """Return a sentence for each state run in progress or in the queue, except this one.
+    """Return a list with a sentence for each state run of this minion in progress or in the queue, except this one.
 
     CLI Example:
 

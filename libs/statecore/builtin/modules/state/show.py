@@ -104,7 +104,7 @@ def show_state_usage(ctx: Context, queue: object = None, **kwargs: object) -> ob
 def sls_exists(
     ctx: Context, mods: str | Sequence[str], test: object = None, queue: object = None, **kwargs: object
 ) -> bool:
-    """Return whether these SLS files exist and render without errors.
+    """Return whether SLS files exist and render without errors.
 
     CLI Example:
 
@@ -180,7 +180,5 @@ def explain(ctx: Context, mods: str | Sequence[str], id_: str, **kwargs: object)
 
 
 def graph_highstate(ctx: Context, queue: object = None, **kwargs: object) -> object:
-    """Return the states of a highstate in their order with their requisites, in DOT, as Salt's function of this
-    name.
-    """
+    """Return the states of a highstate in their order with their requisites, as a graph in DOT."""
     return graph(ctx, None, **{"format": "dot", **kwargs})

@@ -114,7 +114,9 @@ def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, obje
 
 
 def need_no_paths(given: Mapping[str, object]) -> None:
-    """Raise InvocationError where a request contains a path, because it would be a path on the signing minion."""
+    """Raise InvocationError if an argument of a certificate request is a path, because it would be a path on the
+    signing minion.
+    """
     for name in ("public_key", "csr"):
         if references.is_path(given.get(name)):
-            raise InvocationError(f"{name}: send it, do not name a path: it would be a file of the ca_server")
+            raise InvocationError(f"{name}: give the content, not a path: the path would be read on the ca_server")

@@ -51,8 +51,8 @@ def verify_private_key(ctx: Context, private_key: object, public_key: object, pa
 def verify_signature(
     ctx: Context, certificate: object, signing_pub_key: object = None, signing_pub_key_passphrase: str | None = None
 ) -> bool:
-    """Return whether a certificate was signed with the private key of ``signing_pub_key``, by default with its own
-    key.
+    """Return whether an X.509 certificate was signed with the private key of ``signing_pub_key``, by default with its
+    own key.
     """
     found = loading.certificate(reader(ctx)(certificate)).certificate
     signer = get_public_key(ctx, signing_pub_key or certificate, signing_pub_key_passphrase)
@@ -60,7 +60,7 @@ def verify_signature(
 
 
 def verify_crl(ctx: Context, crl: object, cert: object) -> bool:
-    """Return whether a revocation list was signed with the private key of this certificate."""
+    """Return whether a certificate revocation list was signed with the private key of the certificate ``cert``."""
     found = loading.revocation_list(reader(ctx)(crl)).value
     return bool(found.is_signature_valid(loading.public_key(get_public_key(ctx, cert).encode())))
 
