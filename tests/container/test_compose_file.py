@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.k8s.policies import bytes_of
+
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -41,6 +43,23 @@ def test_all_but_the_managed_side_are_nobody_in_particular(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(SERVICES) - ONE_SHOTS - {"cli"}))
 def test_what_runs_on_is_started_again_after_a_crash(name: str) -> None:
     assert SERVICES[name]["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_every_service_has_a_memory_limit(name: str) -> None:
+    assert bytes_of(SERVICES[name]["mem_limit"]) <= 2 * 1024**3
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_a_roles_memory_limit_is_that_of_kubernetes(role: str) -> None:
+    manifest = yaml.safe_load_all((ROOT / "k8s" / "base" / f"{role}.yaml").read_text())
+    (limit,) = [
+        container["resources"]["limits"]["memory"]
+        for one in manifest
+        if one["kind"] == "Deployment"
+        for container in one["spec"]["template"]["spec"]["containers"]
+    ]
+    assert bytes_of(SERVICES[role]["mem_limit"]) == bytes_of(limit)
 
 
 def test_minions_share_no_network_with_redis_or_any_role() -> None:

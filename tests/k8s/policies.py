@@ -132,6 +132,24 @@ def restricted(found: Sequence[Object]) -> Iterator[str]:
                     yield f"{pod}: a restricted namespace takes no {field}"
 
 
+def roomy(found: Sequence[Object]) -> Iterator[str]:
+    """A stranger's largest request, or a full queue, does not reach a memory limit: the options bite before the kernel does."""
+    options = MasterOptions()
+    largest, base = options.max_request_bytes, 64 * 1024 * 1024
+    needs = {"reqserver": base + options.max_waiting_bytes + 3 * largest, "mworker": base + 8 * largest}
+    for pod, container in _all(found):
+        limit = str(container.get("resources", {}).get("limits", {}).get("memory", ""))
+        need = needs.get(container["name"])
+        if need is not None and limit and bytes_of(limit) < need:
+            yield f"{pod}: {container['name']} may need {need} bytes, its limit is {limit}"
+
+
+def bytes_of(quantity: str) -> int:
+    """The number of bytes that a memory quantity of Kubernetes or of compose means."""
+    number, unit = re.fullmatch(r"(\d+)([KMG]i|[kmg])", quantity).groups()  # type: ignore[union-attr]
+    return int(number) * 1024 ** ("kmg".index(unit[0].lower()) + 1)
+
+
 def bounded(found: Sequence[Object]) -> Iterator[str]:
     for pod, container in _all(found):
         given = container.get("resources", {})
@@ -547,7 +565,7 @@ def scaled(found: Sequence[Object]) -> Iterator[str]:
 POLICIES: Mapping[str, Policy] = {
     policy.__name__: policy
     for policy in (
-        *(non_root, locked, restricted, bounded, probed, tokenless, explained, labelled, pooled, served, denied),
+        *(non_root, locked, restricted, bounded, roomy, probed, tokenless, explained, labelled, pooled, served, denied),
         *(linked, configured, secretless, built, mounted, drained, disrupted, scaled),
     )
 }

@@ -146,6 +146,12 @@ BROKEN: tuple[tuple[str, str, Break, str], ...] = (
         lambda f: drop(container(f, "keygen", "Job")["resources"]["requests"], "cpu"),
         "no resources.requests.cpu",
     ),
+    (
+        "roomy",
+        "lab",
+        lambda f: container(f, "reqserver")["resources"]["limits"].update(memory="256Mi"),
+        "its limit is 256Mi",
+    ),
     ("probed", "lab", lambda f: drop(container(f, "reqserver"), "startupProbe"), "reqserver has no startupProbe"),
     (
         "probed",

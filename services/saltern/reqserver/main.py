@@ -23,6 +23,10 @@ from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
 from saltern.reqserver.queue import Request, Side
 from saltwire.busy import busy_answer
+from saltwire.pack import packb
+
+#: Answer to a request that no worker needs to see. Source: docs/protocol.md#reply-order
+_BAD_LOAD = packb("bad load")
 
 #: Milliseconds to wait for a message before the timers are checked.
 _TICK = 250
@@ -137,11 +141,14 @@ class Server:
         if len(message) != 3 or message[1].bytes:
             return self._drop("ret_port", message)
         payload = message[2].bytes
+        route = (message[0].bytes, b"")
         if not clear_header.is_plausible(payload):
+            # A worker would give the same answer; a minion would wait for one.
+            self._answer(Side.MINION, route, _BAD_LOAD)
             return self._drop("ret_port", message)
         return self._dispatcher.request(
             Side.MINION,
-            (message[0].bytes, b""),
+            route,
             "",
             payload,
             now,

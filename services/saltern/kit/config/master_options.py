@@ -41,7 +41,7 @@ class WorkerOptions(Values):
         20000, "largest number of requests that wait for a worker; further requests are refused at once"
     )
     max_waiting_bytes: int = option(
-        256 * 1024 * 1024,
+        128 * 1024 * 1024,
         "largest total size in bytes of requests that wait for a worker; further requests are refused at once",
     )
     minion_requests_at_once: int = option(
